@@ -1,0 +1,82 @@
+"""The command line: one file per verb, loaded when it is called. ``bench --help`` imports click and nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from bench import __version__
+from bench.errors import BenchError
+
+VERBS = {
+    "run": "Train and score methods; keep one record per run.",
+    "compare": "Put runs side by side, as the papers print them.",
+    "show": "Everything about one run.",
+    "demo": "A small run on what the package carries: no data, no network.",
+    "methods": "The methods there are; with a name, everything about it.",
+    "suites": "The suites there are; with a name, tasks, protocol and data.",
+    "backbones": "The backbones there are; with a name, what it is.",
+    "runs": "The runs that are kept.",
+    "data": "Evaluation data and corpora: what is found, missing, damaged.",
+    "doctor": "What is installed, and on which device runs would go.",
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported when they are named, and whose errors are one line each."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"bench.cli.{name}"), name)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        from bench.errors import UnknownName
+
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            raise UnknownName("command", args[0], VERBS, hint="bench --help")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BenchError as error:
+            show_error(error)
+            ctx.exit(error.exit_code)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:  # `bench ... | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(0)
+
+
+def show_error(error: BenchError) -> None:
+    """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
+    for label, text in (("error", error.message), ("try", error.hint)):
+        if text:
+            line = " ".join(text.split())
+            click.echo(f"{label}: " + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line), err=True)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="bench")
+def main() -> None:
+    """Sentence embeddings: train a method, score it as the papers do, keep the record, compare.
+
+    \b
+    Start:   bench demo
+    A run:   bench run --method simcse --backbone builtin --suite check --corpus builtin
+    """

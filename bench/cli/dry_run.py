@@ -1,0 +1,141 @@
+"""``bench run --dry-run``: the runs that a command means, every recipe value with its source, and what they would take."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+from bench.plan import PlannedRun
+from bench.runs import RunsFolder
+
+EFFICIENCY = 0.35  # of a large matrix product's speed, reached by a training step: measured on the built-in backbone, two CPU cores
+ADAM_BYTES = 16  # a trained parameter: value, gradient and two moments in float32
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run would take. Seconds and bytes are estimates; ``basis`` says of what kind."""
+
+    steps: int | None
+    seconds: float | None
+    memory_bytes: int | None
+    basis: str
+
+
+def show_plan(planned: Sequence[PlannedRun], store: RunsFolder, device: str, as_json: bool) -> None:
+    """Print the plan; nothing is written."""
+    for i, run in enumerate(planned):
+        guess = estimate(run, store, device)
+        if as_json:
+            click.echo(json.dumps(as_dict(run, guess)))
+            continue
+        if i:
+            click.echo()
+        click.echo(f"{run.run_id}  ({i + 1} of {len(planned)})")
+        for note in run.notes:
+            click.echo(f"  {note}")
+        click.echo(f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, seed {run.seed}")
+        click.echo(f"  corpus {f'{run.corpus.name}, {len(run.corpus):,} rows' if run.corpus else 'none'}; precision {run.precision}")
+        click.echo(f"  tasks {', '.join(task.name for task in run.tasks)} ({run.text} text)")
+        for key, value in run.recipe.values_with_source().items():
+            note = f" ({value.note})" if value.note else ""
+            click.echo(f"    {key:<22} {json.dumps(value.value):<12} {value.source}{note}")
+        click.echo("  " + in_words(guess))
+
+
+def in_words(guess: Estimate) -> str:
+    if guess.steps is None:
+        return "nothing to train: only encoding and scoring"
+    parts = [f"{guess.steps:,} steps"]
+    if guess.seconds is not None:
+        parts.append(f"about {_duration(guess.seconds)} of training")
+    if guess.memory_bytes is not None:
+        parts.append(f"about {guess.memory_bytes / 2**30:.1f} GiB")
+    return f"estimate: {', '.join(parts)} ({guess.basis})"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def as_dict(run: PlannedRun, guess: Estimate) -> dict[str, Any]:
+    recipe = {key: asdict(value) for key, value in run.recipe.values_with_source().items()}
+    return {
+        "run_id": run.run_id, "fingerprint": run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
+        "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
+        "tasks": [task.name for task in run.tasks], "text": run.text, "recipe": recipe, "estimate": asdict(guess),
+    }  # fmt: skip
+
+
+def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
+    """From an earlier run of the same method, backbone and device where there is one; else from arithmetic."""
+    if run.corpus is None:
+        return Estimate(None, None, None, "nothing is trained")
+    from bench.training import total_steps
+
+    steps = total_steps(run.recipe, len(run.corpus))
+    rows = min(steps * run.recipe.batch_size, round(run.recipe.epochs * len(run.corpus)))
+    memory = _memory(run)
+    earlier = _speed_of_earlier_runs(run, store, device)
+    if earlier:
+        return Estimate(steps, rows / earlier, memory, "time from the speed of an earlier run here")
+    seconds = _seconds(run, rows, device)
+    return Estimate(steps, seconds, memory, "time from arithmetic and this machine's matrix speed" if seconds else "no backbone here to reckon time with")
+
+
+def _speed_of_earlier_runs(run: PlannedRun, store: RunsFolder, device: str) -> float | None:
+    from bench.devices import device_name
+
+    name = device_name(device)
+    for record in store.records()[0]:
+        same = (record.method, record.setting, record.backbone, record.cost.device) == (run.method, run.setting, run.backbone.name, name)
+        if same and record.cost.train_sentences_per_second:
+            return record.cost.train_sentences_per_second
+    return None
+
+
+def _encoder_parameters(run: PlannedRun) -> tuple[int, int]:
+    """(in the layers, in the embeddings), from the config's shape; (0, 0) where the backbone is not here."""
+    config = run.backbone.config()
+    hidden, layers = config.get("hidden_size", 0), config.get("num_hidden_layers", 0)
+    inner = config.get("intermediate_size", 4 * hidden)
+    return layers * (4 * hidden * hidden + 2 * hidden * inner), hidden * config.get("vocab_size", 0)
+
+
+def _columns(run: PlannedRun) -> int:
+    return max(2, len(run.corpus.columns)) if run.corpus else 2
+
+
+def _seconds(run: PlannedRun, rows: int, device: str) -> float | None:
+    """6 x parameters x tokens floating point operations, at a fraction of what a matrix product reaches now."""
+    layers, _ = _encoder_parameters(run)
+    if not layers:
+        return None
+    import torch
+
+    kind = torch.bfloat16 if run.precision == "bf16" else torch.float32
+    a = torch.ones(1024, 1024, dtype=kind, device=device)
+    for _ in range(2):
+        a @ a
+    began, count = time.perf_counter(), 0
+    while time.perf_counter() - began < 0.3:
+        (a @ a)[0, 0].item()
+        count += 1
+    speed = count * 2 * 1024**3 / (time.perf_counter() - began)
+    tokens = rows * _columns(run) * run.recipe.max_seq_length * 0.8
+    return 6 * layers * tokens / (EFFICIENCY * speed)
+
+
+def _memory(run: PlannedRun) -> int | None:
+    layers, embeddings = _encoder_parameters(run)
+    if not layers:
+        return None
+    config = run.backbone.config()
+    tokens = run.recipe.batch_size * _columns(run) * run.recipe.max_seq_length
+    activations = tokens * config["hidden_size"] * config["num_hidden_layers"] * 34 * (0.5 if run.precision != "fp32" else 1.0)
+    return int(ADAM_BYTES * (layers + embeddings) + activations + 4e8)

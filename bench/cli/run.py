@@ -1,0 +1,163 @@
+"""``bench run``: the main job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.options import cache_folder, comma_list, data_option, json_option, plain_option, plugin_option, runs_option
+from bench.errors import BenchError, Interrupted, RunFailed
+
+if TYPE_CHECKING:
+    from bench.cli.progress import RunReporter
+    from bench.executors.local import Options
+    from bench.plan import PlannedRun
+    from bench.runs import RunRecord, RunsFolder
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """ "42" -> (42,); "1-5" -> (1, 2, 3, 4, 5); "1,7-8" -> (1, 7, 8). Raises BenchError for anything else."""
+    seeds: list[int] = []
+    try:
+        for part in comma_list(text):
+            first, dash, last = part.partition("-")
+            numbers = range(int(first), int(last) + 1) if dash else [int(first)]
+            if not numbers or len(numbers) > 1000:
+                raise ValueError
+            seeds += numbers
+        if not seeds:
+            raise ValueError
+    except ValueError:
+        raise BenchError(f"--seeds {text}: expected numbers or ranges", "--seeds 42, --seeds 1-5, or --seeds 1,3,7-9") from None
+    return tuple(dict.fromkeys(seeds))
+
+
+def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, str]:
+    """``--set KEY=VALUE`` as a mapping; ``--max-steps`` is the recipe key of that name."""
+    overrides = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise BenchError(f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128")
+        overrides[key.strip()] = value.strip()
+    return overrides | ({"max_steps": str(max_steps)} if max_steps is not None else {})
+
+
+@click.command()
+@click.option("--method", "methods", required=True, help="Methods, separated by commas (see bench methods).")
+@click.option("--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas.")
+@click.option("--setting", type=click.Choice(["unsupervised", "supervised", "none"]), help="Default: the one with a recipe for the backbone.")
+@click.option("--variant", default="", help="A variant of the method (see bench methods NAME).")
+@click.option("--seeds", default="42", show_default=True, help="42, 1-5, or 1,3,7-9.")
+@click.option("--suite", "suites", default="sts", show_default=True, help="Suites, separated by commas (see bench suites).")
+@click.option("--corpus", help="Training text: a file, or builtin.  [default: the recipe's own]")
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
+@click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
+@click.option("--text", type=click.Choice(["tokenised", "raw"]), default="tokenised", show_default=True, help="Text form of the STS sets.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@click.option("--precision", type=click.Choice(["auto", "fp32", "bf16", "fp16"]), default="auto", show_default=True, help="Of training; scores are always float32.")
+@click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
+@click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
+@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, with every recipe value and its source.")
+@data_option
+@runs_option
+@plugin_option
+@json_option
+@plain_option
+def run(
+    methods: str, backbones: str, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
+    pairs: tuple[str, ...], max_steps: int | None, text: str, device: str, precision: str, fresh: bool, wait: bool,
+    offline: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
+) -> None:  # fmt: skip
+    """Train methods and score them; one record per run in the runs folder.
+
+    Run again, what is done is not repeated, and what was interrupted goes on.
+
+    \b
+    Example:  bench run --method simcse --backbone builtin --suite sts --data DIR --corpus wiki.txt.xz
+    """
+    from bench import devices, plan
+    from bench.cli.progress import reporter as make_reporter
+    from bench.datasets import DataFolder
+    from bench.executors.local import Options
+    from bench.plugins import discover
+    from bench.runs import RunsFolder
+
+    request_seeds, overrides = parse_seeds(seeds), parse_overrides(pairs, max_steps)
+    registry = discover(plugins)
+    for warning in registry.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    device = devices.choose_device(device)
+    request = plan.Request(
+        methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=request_seeds,
+        suites=comma_list(suites), text=text, corpus=corpus, overrides=overrides, precision=devices.choose_precision(precision, device),
+    )  # fmt: skip
+    folder = DataFolder(data)
+    planned = plan.make(request, registry, folder)
+    store = RunsFolder(runs)
+    if dry_run:
+        from bench.cli.dry_run import show_plan
+
+        show_plan(planned, store, device, as_json)
+        return
+    options = Options(device=device, offline=offline, fresh=fresh, cache=cache_folder(), wait_seconds=1e9 if wait else 0.0)
+    with make_reporter(plain or as_json) as reporter:
+        records, failed = run_all(planned, store, folder, options, reporter, as_json)
+    if not as_json and records:
+        show_result(records, store)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def run_all(
+    planned: Sequence[PlannedRun], store: RunsFolder, data: Any, options: Options, reporter: RunReporter, as_json: bool
+) -> tuple[list[RunRecord], int]:
+    """Every planned run in turn; a run that fails is told and the others go on. Returns the records and how many failed."""
+    from bench.cli import show_error
+    from bench.executors.local import execute
+
+    records: list[RunRecord] = []
+    failed = 0
+    told: set[str] = set()
+    for i, one in enumerate(planned, 1):
+        reporter.start(f"{one.run_id} ({i} of {len(planned)})" if len(planned) > 1 else one.run_id)
+        for note in one.notes:
+            if note not in told:
+                reporter.note(note)
+        told |= set(one.notes)
+        try:
+            record, worked = execute(one, store, data, options, reporter)
+        except Interrupted:
+            raise
+        except RunFailed as error:
+            failed += 1
+            show_error(error)
+            continue
+        records.append(record)
+        reporter.done(outcome(record, worked))
+        if as_json:
+            click.echo(json.dumps(record.to_json(), ensure_ascii=False))
+    return records, failed
+
+
+def outcome(record: RunRecord, worked: bool) -> str:
+    averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [f"{s.task} {s.value:.2f}" for s in record.scores]
+    dev = ""
+    if record.training and record.training.dev_score is not None:
+        dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
+    return f"{'done' if worked else 'was done already, nothing repeated'}: {', '.join(averages)}{dev}"
+
+
+def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
+    """The table as the papers print it, where the records are, and the next command."""
+    from bench.tables import render_terminal
+
+    render_terminal(records)
+    where = store.folder(records[0].run_id) if len(records) == 1 else store.path
+    click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
+    click.echo(f"next: bench show {records[-1].run_id}" + (f" --runs {store.path}" if str(store.path) != "runs" else ""))

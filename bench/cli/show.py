@@ -1,0 +1,78 @@
+"""``bench show``: everything about one run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench.cli.options import json_option, runs_option
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench.runs import RunRecord
+
+
+@click.command()
+@click.argument("reference", metavar="RUN")
+@runs_option
+@json_option
+def show(reference: str, runs: Path | None, as_json: bool) -> None:
+    """Everything about one run: scores, recipe with sources, training, cost, where it comes from and where it lies.
+
+    RUN is an id, its beginning, or a path.   Example: bench show simcse-builtin-s42
+    """
+    from bench.runs import RunsFolder
+    from bench.runs.store import read_record
+
+    file = RunsFolder(runs).record_file(reference)
+    record = read_record(file)
+    if as_json:
+        click.echo(json.dumps(record.to_json(), indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    _print(record, file.parent, Console(highlight=False, markup=False, emoji=False))
+
+
+def _print(record: RunRecord, folder: Path, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from bench.tables import report
+    from bench.tables.words import visible
+
+    def text(words: str, style: str = "") -> Text:
+        return Text(visible(words, console.encoding), style)
+
+    console.print(Text.assemble((record.run_id, "bold"), f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}"))
+    console.print(text(report.what(record)))
+    if record.error:
+        console.print(Text.assemble(("error: ", "bold"), text(record.error)))
+    for section in report.sections(record, folder):
+        console.print(Text.assemble("\n", (section.title, "bold")))
+        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")
+        for i, heading in enumerate(section.heading or section.rows[0]):
+            right = i in section.numbers
+            grid.add_column(heading if section.heading else "", justify="right" if right else "left", no_wrap=right, overflow="fold")
+        for row in section.rows:
+            grid.add_row(*(Text(visible_indent(cell, console.encoding)) for cell in row))
+        console.print(grid)
+    if record.provenance.command:
+        console.print(Text("\nthe command", "bold"))
+        console.print(Text(visible(record.provenance.command, console.encoding, limit=None)), soft_wrap=True)  # one line, so that it can be copied
+    console.print(Text("\nits files", "bold"))
+    console.print(Text(visible(str(folder), console.encoding, limit=None)), soft_wrap=True)
+    for line in report.files(folder):
+        console.print(Text("  " + visible(line, console.encoding)))
+
+
+def visible_indent(cell: str, encoding: str) -> str:
+    """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
+    from bench.tables.words import visible
+
+    inside = cell.lstrip(" ")
+    return " " * (len(cell) - len(inside)) + visible(inside, encoding)

@@ -1,0 +1,129 @@
+"""A file of training text: what it is called, what it holds, and the hash that names its content."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.corpora.cache import default_cache, write_whole
+from bench.corpora.lines import COMPRESSED, read_lines
+from bench.corpora.rows import READERS, Row, Table
+from bench.errors import CorpusError, DataMissing
+
+BUILTIN = Path(__file__).parent.parent / "builtin" / "data" / "train.txt"
+SURVEY_VERSION = 1  # of the rules by which rows are counted
+
+
+class Corpus:
+    """Training text in a file, read as a stream. ``columns`` is one of ``bench.corpora.COLUMNS``."""
+
+    def __init__(self, path: Path, name: str, cache: Path) -> None:
+        self.path, self.name = path, name
+        self._cache = cache
+        suffix = path.suffix.lower()
+        self.format = Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
+        if self.format not in READERS:
+            raise CorpusError(
+                f"{path}: unknown format '{path.suffix}'; expected {', '.join(READERS)}, plain or with .gz or .xz behind it",
+                "give it the suffix of what it is: .txt for one sentence a line",
+            )
+        self.columns, rows = self._table(None)
+        if next(rows, None) is None:
+            raise CorpusError(f"{path}: empty: it has no rows", "expected one sentence a line")
+        self._facts: tuple[str, int] | None = None
+
+    def rows(self) -> Iterator[Row]:
+        """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are never empty."""
+        _, rows = self._table(None)
+        return self._not_blank(rows)
+
+    def unchanged_rows(self) -> Iterator[Row]:
+        """:meth:`rows`, and CorpusError at the end if the content is not the one that was surveyed."""
+        expected = self.sha256
+        digest = hashlib.sha256()
+        _, rows = self._table(digest.update)
+        yield from self._not_blank(rows)
+        if digest.hexdigest() != expected:
+            raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
+
+    def __len__(self) -> int:
+        """How many rows there are. The first time this reads the whole file."""
+        return self._survey()[1]
+
+    def __bool__(self) -> bool:
+        return True  # `if corpus:` asks whether there is one, and must not read it for its length
+
+    @property
+    def sha256(self) -> str:
+        """Of the decompressed content. The first time this reads the whole file."""
+        return self._survey()[0]
+
+    def _table(self, seen: Callable[[bytes], object] | None) -> Table:
+        return READERS[self.format](self.path, read_lines(self.path, seen))
+
+    def _not_blank(self, rows: Iterator[Row]) -> Iterator[Row]:
+        blank = True
+        for row in rows:
+            if blank:
+                blank = all(text == " " for text in row)
+            yield row
+        if blank:
+            raise CorpusError(f"{self.path}: no row has any text", "expected one sentence a line")
+
+    def _survey(self) -> tuple[str, int]:
+        if self._facts is None:
+            before = self.path.stat()
+            known = self._cache / "surveys" / f"{hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:32]}.json"
+            key = [SURVEY_VERSION, str(self.path.resolve()), before.st_size, before.st_mtime_ns, before.st_ctime_ns]
+            self._facts = _remembered(known, key)
+            if self._facts is None:
+                self._facts = self._read_whole()
+                after = self.path.stat()
+                if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+                    raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
+                content = {"key": key, "sha256": self._facts[0], "rows": self._facts[1]}
+                with contextlib.suppress(OSError):  # only a memory: without it the next run reads the file again
+                    write_whole(known, (json.dumps(content) + "\n").encode())
+        return self._facts
+
+    def _read_whole(self) -> tuple[str, int]:
+        digest = hashlib.sha256()
+        _, rows = self._table(digest.update)
+        count = sum(1 for _ in self._not_blank(rows))
+        return digest.hexdigest(), count
+
+
+def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
+    """The corpus in a file, or the one that the package carries for ``"builtin"``. Reads no more than the first row.
+
+    ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Raises DataMissing where there is no
+    such file, and CorpusError where it cannot be read as one of the known formats; later rows are checked as they are read.
+    """
+    cache = cache if cache is not None else default_cache()
+    if str(path) == "builtin":
+        return Corpus(BUILTIN, "builtin", cache)
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise DataMissing(
+            f"no corpus at {path}", "give --corpus a file, or 'builtin' for the small one that comes with the package"
+        )
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no regular file; it is read more than once"
+        raise CorpusError(f"{path} is {what}", "give --corpus one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz")
+    if not os.access(path, os.R_OK):
+        raise CorpusError(f"{path}: no permission to read it")
+    return Corpus(path, path.name, cache)
+
+
+def _remembered(file: Path, key: list[object]) -> tuple[str, int] | None:
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored["key"] == key and len(stored["sha256"]) == 64 and isinstance(stored["rows"], int):
+            return stored["sha256"], stored["rows"]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None

@@ -1,0 +1,91 @@
+"""A file of text, plain or compressed, as checked lines: streamed, so that its size does not matter."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from bench.errors import CorpusError
+
+BLOCK = 1 << 20  # bytes read at once
+LONGEST_LINE = 1 << 20  # bytes; a longer line is not one sentence, and would be held in memory whole
+
+COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+MAGIC = {
+    b"\x1f\x8b": "gzip data: its name must end in .gz",
+    b"\xfd7zXZ\x00": "xz data: its name must end in .xz",
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"BZh": "bzip2 data: unpack it first",
+    b"\x28\xb5\x2f\xfd": "zstandard data: unpack it first",
+    b"\xff\xfe": "UTF-16: convert it with: iconv -f UTF-16 -t UTF-8",
+    b"\xfe\xff": "UTF-16: convert it with: iconv -f UTF-16 -t UTF-8",
+    b"PAR1": "a Parquet file: convert it to .jsonl or .csv first",
+}
+
+
+def read_lines(path: Path, seen: Callable[[bytes], object] | None = None) -> Iterator[str]:
+    r"""Lines without their LF; a CR before it stays. Only LF ends a line (not U+2028, not \x0b). A BOM is dropped.
+
+    A missing LF at the end changes nothing. ``seen`` is called with every block of the decompressed content.
+    Raises CorpusError, with the number of the line, for text that is not UTF-8, a NUL byte, an over-long line, and an
+    archive that is damaged or ends too soon.
+    """
+    number, tail = 0, b""
+    try:
+        with _open(path) as file:
+            while block := file.read(BLOCK):
+                if seen is not None:
+                    seen(block)
+                if number == 0 and not tail:
+                    _refuse_other_formats(path, block)
+                    block = block.removeprefix(b"\xef\xbb\xbf")
+                *whole, tail = (tail + block).split(b"\n")
+                for line in whole:
+                    number += 1
+                    yield _text(path, number, line)
+                if len(tail) > LONGEST_LINE:
+                    _text(path, number + 1, tail)
+            if tail:
+                yield _text(path, number + 1, tail)
+    except EOFError:
+        raise CorpusError(
+            f"{path}: the archive ends too soon, after line {number}", "the download broke off: get it again"
+        ) from None
+    except (lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
+        with path.open("rb") as file:
+            right = file.read(6).startswith((b"\x1f\x8b", b"\xfd7zXZ"))
+        where = f"the archive is damaged, after line {number}" if right else f"not a {path.suffix} archive"
+        raise CorpusError(f"{path}: {where} ({error})", "get the file again, or give it the suffix of what it is") from None
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    return COMPRESSED.get(path.suffix.lower(), open)(path, "rb")
+
+
+def _refuse_other_formats(path: Path, start: bytes) -> None:
+    for magic, what in MAGIC.items():
+        if start.startswith(magic):
+            raise CorpusError(f"{path}: line 1: not text but {what}", "expected UTF-8 text, plain or as .gz or .xz")
+
+
+def _text(path: Path, number: int, line: bytes) -> str:
+    if len(line) > LONGEST_LINE:
+        raise CorpusError(
+            f"{path}: line {number} is longer than {LONGEST_LINE:,} bytes; expected one sentence or record a line",
+            "split the text into sentences, one a line",
+        )
+    if b"\0" in line:
+        raise CorpusError(f"{path}: line {number} has a NUL byte: this is no UTF-8 text", "binary, or UTF-16: convert it first")
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path}: line {number} is not UTF-8: byte 0x{line[error.start]:02x} after {error.start} bytes",
+            f"convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 {path.name} > utf8-{path.name}",
+        ) from None

@@ -1,0 +1,242 @@
+"""Finds data sets in the user's folder, recognises their text form by checksum, and refuses what is incomplete or altered."""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from bench.datasets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, unpacked
+from bench.errors import DataDamaged, DataMissing
+
+OTHER = "other"
+
+Problem = tuple[Path, DataDamaged | DataMissing]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file that was read and recognised. ``form`` is "any", a form of the manifest, or "other"."""
+
+    file: DataFile
+    path: Path
+    form: str
+    sha256: str
+    """The manifest's hash of that form; of the bytes found, where the form is "other"."""
+    text: str | None
+    """Decoded text, for files that are not packed."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A complete, undamaged copy of (part of) a set."""
+
+    place: Path
+    form: str
+    """"any" where the set has no text forms, else "tokenised", "raw" or "other-<hash>"."""
+    sha256: str
+    files: tuple[Found, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """What ``bench data`` says of a set. ``status``: found, unread (there, its size fits no known form), missing, damaged."""
+
+    status: str
+    forms: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class DataFolder:
+    """Where evaluation data and corpora are looked for: ``--data`` or ``BENCH_DATA``; ``None`` = the user gave nothing."""
+
+    def __init__(self, root: Path | str | None) -> None:
+        self.root = Path(root).expanduser() if root is not None else None
+
+    def __repr__(self) -> str:
+        return f"DataFolder({str(self.root) if self.root is not None else None!r})"
+
+    def copies(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None) -> tuple[list[Copy], list[Problem]]:
+        """Every complete copy of these files of the set, and what is wrong with the others and where. Reads every byte."""
+        copies: list[Copy] = []
+        problems: list[Problem] = []
+        for place in self._places(wanted, files):
+            try:
+                copies.append(_read_copy(wanted, files or wanted.files, place))
+            except (DataDamaged, DataMissing) as problem:
+                problems.append((place, problem))
+        return copies, problems
+
+    def open(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY) -> Copy:
+        """The copy of these files in the form asked for ("any": whichever is complete, tokenised first).
+
+        Raises DataDamaged where the copy that would serve is incomplete or altered, DataMissing where there is none.
+        """
+        copies, problems = self.copies(wanted, files)
+        matching = [copy for copy in copies if text in (ANY, copy.form) or copy.form == ANY]
+        if matching:
+            order = {"tokenised": 0, ANY: 0, "raw": 2}
+            return min(matching, key=lambda copy: order.get(copy.form, 1))
+        # A damaged copy where the form asked for lives matters more than a whole one of another form.
+        home = self.root / wanted.homes[text] if self.root is not None and text in wanted.homes else None
+        for place, problem in problems:
+            if place == home:
+                raise problem
+        if copies:
+            there = ", ".join(f"{copy.form} in {_folder(copy)}" for copy in copies)
+            use = copies[0].form if copies[0].form in wanted.forms else ANY
+            raise DataMissing(
+                f"{wanted.name}: no {text} text found, only {there}",
+                f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {wanted.get}",
+            )
+        for _, problem in sorted(problems, key=lambda one: isinstance(one[1], DataMissing)):
+            raise problem
+        raise self._missing(wanted, text)
+
+    def look(self, wanted: DataSet) -> State:
+        """Quick: which files are there, judged by name and size only."""
+        forms: list[str] = []
+        places: list[str] = []
+        problems: list[str] = []
+        unread = False
+        for place in self._places(wanted, None):
+            absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
+            if absent:
+                problems.append(f"{len(absent)} of {len(wanted.files)} files missing in {place}, first {absent[0]}")
+                continue
+            places.append(str(place))
+            fitting = [form for form in wanted.forms or (ANY,) if all(_size_fits(place, file, form) for file in wanted.files)]
+            forms += fitting
+            unread = unread or not fitting
+        if forms or unread:
+            return State("found" if forms else "unread", tuple(dict.fromkeys(forms)), tuple(places), tuple(problems))
+        return State("missing", problems=tuple(problems))
+
+    def check(self, wanted: DataSet) -> State:
+        """Thorough: reads every byte of every copy."""
+        copies, wrong = self.copies(wanted)
+        forms = tuple(dict.fromkeys(copy.form for copy in copies))
+        problems = tuple(problem.message for _, problem in wrong)
+        damaged = any(isinstance(problem, DataDamaged) for _, problem in wrong)
+        status = "damaged" if damaged else "found" if copies else "missing"
+        return State(status, forms, tuple(str(copy.place) for copy in copies), problems)
+
+    def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
+        """Folders that hold at least one of the files."""
+        if wanted.kind == "built-in":
+            roots = [Path(str(resources.files("bench")))]
+        elif self.root is not None and self.root.is_dir():
+            roots = [self.root]
+        else:
+            return []
+        found: dict[Path, Path] = {}  # one folder may be reached by two names
+        for root in roots:
+            for name in wanted.places:
+                place = root / name
+                if any((place / file.path).exists() for file in files or wanted.files):
+                    found.setdefault(place.resolve(), place)
+        return list(found.values())
+
+    def _missing(self, wanted: DataSet, text: str) -> DataMissing:
+        if self.root is None:
+            return DataMissing(
+                f"{wanted.name}: no data folder was given", f"pass --data DIR or set BENCH_DATA; to get it: {wanted.get}"
+            )
+        if not self.root.is_dir():
+            return DataMissing(f"{wanted.name}: the data folder {self.root} does not exist", "check --data or BENCH_DATA")
+        first = wanted.files[0].path
+        homes = [wanted.homes[text]] if text in wanted.homes else list(wanted.places)
+        where = " or ".join(f"{home}/{first}" if home != "." else first for home in homes)
+        return DataMissing(f"{wanted.name}: not found in {self.root}; looked for {where}", f"to get it: {wanted.get}")
+
+
+def _folder(copy: Copy) -> Path:
+    """The folder that holds the set's files."""
+    return copy.files[0].path.parent
+
+
+def _size_fits(place: Path, file: DataFile, form: str) -> bool:
+    known = file.forms.get(form) or file.forms.get(ANY)
+    return known is not None and (place / file.path).stat().st_size == known.bytes
+
+
+def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
+    for file in files:
+        if not (place / file.path).is_file():
+            raise DataMissing(f"{wanted.name}: {place / file.path} is missing", f"the set is incomplete; to get it: {wanted.get}")
+    found = tuple(recognise(wanted, file, place / file.path) for file in files)
+    together = hashlib.sha256("\n".join(one.sha256 for one in found).encode()).hexdigest()
+    return Copy(place, _form_of(wanted, found), together, found)
+
+
+def _form_of(wanted: DataSet, found: tuple[Found, ...]) -> str:
+    texts = [one for one in found if one.file.varies]
+    forms = {one.form for one in texts}
+    if not texts:
+        return ANY
+    if OTHER in forms:
+        return f"{OTHER}-{hashlib.sha256(''.join(one.sha256 for one in texts).encode()).hexdigest()[:8]}"
+    if len(forms) > 1:
+        odd = next(one for one in texts if one.form != texts[0].form)
+        raise DataDamaged(
+            f"{wanted.name}: two text forms in one folder: {texts[0].path} is {texts[0].form}, {odd.path.name} is {odd.form}",
+            f"all files of a set must have one form; to get it: {wanted.get}",
+        )
+    return forms.pop()
+
+
+def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
+    """Reads a file and says which form it is. Raises DataDamaged with the file's name, expected and found counts or hash."""
+
+    def damaged(what: str) -> DataDamaged:
+        return DataDamaged(f"{wanted.name}: {what} in {path}", f"replace the file; to get it: {wanted.get}")
+
+    if file.packed is not None:
+        return _recognise_packed(wanted, file, path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise damaged(f"cannot read ({error.strerror})") from None
+    digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
+    known = {digest: name for name, form in file.forms.items() for digest in (form.sha256, form.sha256_lf) if digest}
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise damaged(f"line {line} is not UTF-8") from None
+    for digest in digests:
+        if digest in known:
+            return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
+    rows = cells(text, file)
+    if len(rows) != file.rows:
+        raise damaged(f"{len(rows):,} rows found, {file.rows:,} expected")
+    short = next((i for i, row in enumerate(rows) if len(row) < file.columns), None)
+    if short is not None:
+        raise damaged(f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected,")
+    found = content_hash(rows)
+    if file.content is None or found != file.content:
+        expected = file.content or next(iter(file.forms.values())).sha256
+        raise damaged(f"altered text: content hash {found[:12]} found, {expected[:12]} expected,")
+    if not file.varies:  # the cells are right and only white space differs: the manifest's hash speaks for it
+        return Found(file, path, ANY, file.forms[ANY].sha256, text)
+    return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+
+
+def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
+    digest = hashlib.sha256()
+    try:
+        for block in unpacked(path, file.packed):
+            digest.update(block)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise DataDamaged(f"{wanted.name}: {path} cannot be unpacked ({error})", f"to get it: {wanted.get}") from None
+    known = {form.sha256: name for name, form in file.forms.items()}
+    if digest.hexdigest() not in known:
+        expected = next(iter(known))
+        raise DataDamaged(
+            f"{wanted.name}: altered text: sha256 {digest.hexdigest()[:12]} inside, {expected[:12]} expected, in {path}",
+            f"replace the file; to get it: {wanted.get}",
+        )
+    return Found(file, path, known[digest.hexdigest()], digest.hexdigest(), None)

@@ -1,0 +1,72 @@
+"""Everything that a user can get wrong, as one tree; each error is one line that says what, where, and what to do.
+
+    BenchError            exit code 2: wrong usage or input, nothing was changed
+      UnknownName         a method, backbone, suite, variant, recipe key that nobody registered (with the nearest names)
+      DataMissing         an evaluation set or corpus that is not there
+      DataDamaged         a file that is there and is not what it should be
+      CorpusError         training text that cannot be read as what it claims to be
+      RecordDamaged       a run record that does not fit its schema
+      NotAModel           a folder or name that is no encoder
+      RunLocked           another process works on this run
+      RunFailed           exit code 1: a run was started and failed; the others go on
+      Interrupted         exit code 130: stopped from outside, resumable
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchError(Exception):
+    """``message`` says what is wrong and where, ``hint`` the command or setting that helps; both are one line."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UnknownName(BenchError):
+    """``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], where: str = "", hint: str | None = None) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) <= 12 else names[:12] + ["..."])
+        found = f"nearest: {', '.join(near)}" if near else "none is known"
+        super().__init__(f"unknown {kind} '{name}'{' ' + where if where else ''}; {found}", hint)
+        self.kind, self.name, self.near = kind, name, near
+
+
+class DataMissing(BenchError):
+    pass
+
+
+class DataDamaged(BenchError):
+    pass
+
+
+class CorpusError(BenchError):
+    pass
+
+
+class RecordDamaged(BenchError):
+    pass
+
+
+class NotAModel(BenchError):
+    pass
+
+
+class RunLocked(BenchError):
+    pass
+
+
+class RunFailed(BenchError):
+    exit_code = 1
+
+
+class Interrupted(BenchError):
+    exit_code = 130

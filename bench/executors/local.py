@@ -1,0 +1,265 @@
+"""Runs in this process, one after the other: train, encode, score, write the record."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bench
+from bench import devices, provenance
+from bench.backbones import load as load_backbone
+from bench.encoding import VectorStore
+from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
+from bench.method import Context, Method, Reporter, TrainReport, seed_for
+from bench.plan import NOT_TRAINED, PlannedRun, dev_task
+from bench.runs import Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
+
+if TYPE_CHECKING:
+    from bench.datasets import DataFolder
+    from bench.suites import LoadedTask, TaskResult
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to execute, as opposed to what: none of it changes a result."""
+
+    device: str = "cpu"
+    offline: bool = False
+    fresh: bool = False
+    cache: Path | None = None
+    wait_seconds: float = 0.0
+    save_seconds: float = 60.0
+
+
+def execute(run: PlannedRun, store: RunsFolder, data: DataFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
+    """Train and score one planned run; returns its record and whether there was anything left to do.
+
+    What is done is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its data or the
+    checkpoint changed. Raises RunFailed (recorded as "failed"), Interrupted (recorded, resumable), or another BenchError
+    where nothing was started.
+    """
+    folder = store.folder(run.run_id)
+    with store.lock(run.run_id, options.wait_seconds):
+        if options.fresh and folder.exists():
+            for name in ("run.json", "curve.jsonl"):
+                (folder / name).unlink(missing_ok=True)
+            for name in ("checkpoint", "state", "predictions"):
+                shutil.rmtree(folder / name, ignore_errors=True)
+        record = _stored(run, store)
+        loaded = [task.load(data, run.text) for task in run.tasks]
+        missing = [one for task, one in zip(run.tasks, loaded, strict=True) if not _scored(record, task, one)]
+        if record is not None and record.status == "finished" and not missing:
+            return record, False
+        record = record or _new_record(run, options)
+        try:
+            with stop_signals() as should_stop:
+                record = _train_and_score(run, record, store, data, options, reporter, missing, should_stop)
+        except Interrupted as error:
+            store.write(replace(record, status="interrupted", error=error.message))
+            raise
+        except BenchError as error:
+            failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
+            store.write(replace(record, status="failed", error=failed.message))
+            raise failed from None
+        return record, True
+
+
+def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
+    """The record that is there already, if it is of this very run; a damaged one is made anew."""
+    try:
+        record = store.read(run.run_id)
+    except (UnknownName, RecordDamaged):
+        return None
+    return record if record.fingerprint == run.fingerprint else None
+
+
+def _data_key(task: str, text: str | None) -> str:
+    return task if text in (None, "tokenised") else f"{task}@{text}"
+
+
+def _scored(record: RunRecord | None, task: Any, loaded: LoadedTask) -> bool:
+    if record is None or record.score(task.suite, task.name, task.protocol, loaded.form) is None:
+        return False
+    return record.provenance.data.get(_data_key(task.name, loaded.form)) == loaded.sha256
+
+
+def _new_record(run: PlannedRun, options: Options) -> RunRecord:
+    recipe = {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
+    corpus = run.corpus
+    return RunRecord(
+        run_id=run.run_id, fingerprint=run.fingerprint, status="interrupted", method=run.method, variant=run.variant,
+        setting=run.setting, backbone=run.backbone.name, seed=run.seed, recipe=recipe,
+        provenance=Provenance(
+            created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
+            bench_version=bench.__version__, git=provenance.git_state(run.plugin.folder), packages=devices.packages(),
+            plugin={"package": run.plugin.package, "version": run.plugin.version, "sha256": run.plugin.sha256},
+            platform=devices.platform_facts(options.device), data={},
+            corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
+            backbone={"name": run.backbone.name, "revision": run.backbone.revision},
+        ),
+    )  # fmt: skip
+
+
+def _train_and_score(
+    run: PlannedRun, record: RunRecord, store: RunsFolder, data: DataFolder, options: Options, reporter: Reporter,
+    missing: list[LoadedTask], should_stop: Callable[[], bool],
+) -> RunRecord:  # fmt: skip
+    folder = store.folder(run.run_id)
+    reporter.phase("load")
+    method = build(run, options, reporter, folder)
+    method.context.should_stop = should_stop
+    trained = run.corpus is None or record.training is not None
+    if trained and (folder / "checkpoint").exists():
+        method.load(folder / "checkpoint")
+    else:
+        record = replace(record, **_train(run, method, store, data, options, reporter))
+        store.write(record)
+        shutil.rmtree(folder / "state", ignore_errors=True)
+    before = replace(record, status="finished", error=None)
+    if missing:
+        results, cost = _score(method, missing, before.cost, reporter)
+        for result in results:
+            store.write_predictions(run.run_id, result.task, result.text, result.predictions)
+        shas = {_data_key(r.task, r.text): one.sha256 for r, one in zip(results, missing, strict=True)}
+        record = replace(
+            before, cost=replace(cost, peak_memory_bytes=devices.peak_memory_bytes(options.device)),
+            scores=merge_scores(before.scores, results),
+            provenance=replace(before.provenance, data={**before.provenance.data, **shas}),
+        )  # fmt: skip
+    else:
+        record = before
+    store.write(record)
+    return record
+
+
+def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -> Method:
+    """The method of a run on its backbone, with initial weights that the seed fixes."""
+    import torch
+
+    devices.keep_freed_memory()
+    method = run.plugin.cls()
+    method.context = Context(
+        device=options.device, precision=run.precision, seed=run.seed, folder=folder, reporter=reporter, save_seconds=options.save_seconds
+    )
+    backbone = None if run.plugin.cls.own_backbone else load_backbone(run.backbone, dropout=run.recipe.get("dropout"), offline=options.offline)
+    torch.manual_seed(seed_for(run.seed, "init"))
+    method.build(backbone if backbone is not None else run.backbone, run.recipe)
+    if isinstance(method, torch.nn.Module):
+        if run.setting == NOT_TRAINED:
+            method.requires_grad_(False)
+        method.to(options.device)
+        method.eval()
+    return method
+
+
+def _train(
+    run: PlannedRun, method: Method, store: RunsFolder, data: DataFolder, options: Options, reporter: Reporter
+) -> dict[str, Any]:
+    """Train (or save what needs no training); returns the record's ``training`` and ``cost``."""
+    folder = store.folder(run.run_id)
+    cost = Cost(**provenance.parameter_counts(method), device=devices.device_name(options.device))
+    if run.corpus is None:
+        method.save(folder / "checkpoint")
+        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"))}
+    from bench.corpora import tokenised
+    from bench.torch_method import TorchMethod
+
+    assert isinstance(method, TorchMethod)
+    tokenizer = method.backbone.tokenizer
+    reporter.phase("tokenise")
+    corpus = tokenised(
+        run.corpus, method.token_ids, provenance.tokenizer_key(tokenizer), len(tokenizer), options.cache,
+        lambda done, total=None: reporter.advance(done, total=total),
+    )  # fmt: skip
+    dev = dev_task(str(run.recipe["select_on"]), data)
+    if dev is not None:
+        method.context.dev_score = dev_scorer(dev)
+        method.context.dev_task = str(run.recipe["select_on"])
+    report: TrainReport = method.train(corpus, method.context)
+    cost = replace(
+        cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"), train_seconds=round(report.train_seconds, 2),
+        dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
+    )  # fmt: skip
+    training = Training(
+        steps=report.steps, best_step=report.best_step, dev_task=method.context.dev_task, dev_score=report.dev_score,
+        sentences=report.sentences,
+    )  # fmt: skip
+    return {"cost": cost, "training": training}
+
+
+def dev_scorer(dev: LoadedTask) -> Callable[[Method], float]:
+    """Spearman x 100 of a method on the selection set; its distinct sentences are encoded once."""
+
+    def score(method: Method) -> float:
+        vectors = VectorStore()
+        vectors.add(dev.sentences, method.encode)
+        return float(dev.score(vectors).value)
+
+    return score
+
+
+def _score(method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter) -> tuple[list[TaskResult], Cost]:
+    vectors = VectorStore()
+    began = time.perf_counter()
+    sentences = list(dict.fromkeys(s for task in tasks for s in task.sentences))
+    reporter.phase("encode", len(sentences))
+    try:
+        vectors.add(sentences, method.encode)
+    except ValueError as error:
+        raise RunFailed(f"encoding failed: {error}") from None
+    encoded = time.perf_counter()
+    reporter.phase("score", len(tasks))
+    results = [task.score(vectors) for task in tasks]
+    seconds = time.perf_counter() - began
+    return results, replace(
+        cost, eval_seconds=round(seconds, 2), encode_sentences_per_second=round(len(sentences) / max(encoded - began, 1e-9), 1)
+    )
+
+
+def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
+    """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
+    from bench.suites import average
+
+    cells = {score.key: score for score in scores if score.task != "Avg."}
+    for r in results:
+        score = Score(
+            suite=r.suite, task=r.task, protocol=r.protocol, metric=r.metric, value=r.value, std=r.std, n=r.n, text=r.text, detail=r.detail
+        )
+        cells[score.key] = score
+    groups: dict[tuple[str, str, str | None], list[Score]] = {}
+    for score in cells.values():
+        form = None if score.text and score.text.startswith("other-") else score.text
+        groups.setdefault((score.suite, score.protocol, form), []).append(score)
+    averages = [one for group in groups.values() if (one := average(group)) is not None]
+    return (*cells.values(), *averages)
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual."""
+    asked: list[int] = []
+    before: Mapping[int, Any] = {}
+
+    def handler(number: int, frame: Any) -> None:
+        asked.append(number)
+        for one, old in before.items():
+            signal.signal(one, old)
+
+    try:
+        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: whoever owns it handles signals
+        before = {}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -1,0 +1,196 @@
+"""The contract of a method: the only module of ``bench`` that a plugin imports.
+
+A method is anything that turns sentences into vectors. Two layers:
+
+* :class:`Method` needs a name and ``encode``; it may use torch or not.
+* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``forward(batch)`` is the loss of one batch and
+  ``embed(features)`` the vectors that are scored; training, precision, checkpoints, resume and progress come with it.
+
+Importing this module does not import torch; naming ``TorchMethod`` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from bench.errors import BenchError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.torch_method import Backbone, Batch, Features, Loss, TorchMethod, join, pad
+
+__all__ = [
+    "Backbone", "Batch", "BenchError", "Context", "Features", "Loss", "Method", "Recipe", "Reporter", "TorchMethod",
+    "TrainReport", "Value", "join", "pad", "read_json", "seed_for", "write_json",
+]  # fmt: skip
+
+SETTINGS = ("unsupervised", "supervised", "none")
+
+
+def __getattr__(name: str) -> Any:
+    if name in {"Backbone", "Batch", "Features", "Loss", "TorchMethod", "join", "pad"}:
+        import bench.torch_method
+
+        return getattr(bench.torch_method, name)
+    raise AttributeError(f"module 'bench.method' has no attribute '{name}'")
+
+
+@dataclass(frozen=True)
+class Value:
+    """One recipe value with the place it comes from; ``note`` keeps what another source says."""
+
+    value: Any
+    source: str
+    note: str | None = None
+
+
+class Recipe(Mapping[str, Any]):
+    """Every hyperparameter of one run. ``recipe.temperature`` is the value, ``recipe.values_with_source()`` the whole story."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key].value
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        try:
+            return self._values[key].value
+        except KeyError:
+            raise AttributeError(f"the recipe has no key '{key}'; declare it in the method's `defaults`") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values_with_source(self) -> dict[str, Value]:
+        return dict(self._values)
+
+
+class Reporter(Protocol):
+    """Where a long step says how far it is."""
+
+    def phase(self, name: str, total: int | None = None) -> None: ...
+
+    def advance(self, done: int, **fields: Any) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+class SilentReporter:
+    def phase(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int, **fields: Any) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
+
+
+@dataclass
+class Context:
+    """What the harness hands to a method besides its recipe."""
+
+    device: str = "cpu"
+    precision: str = "fp32"  # "fp32" | "bf16" | "fp16": autocast while training; scoring is always float32
+    seed: int = 42
+    folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
+    dev_score: Callable[[Method], float] | None = None  # Spearman x 100 of the selection set; None: the last step is kept
+    dev_task: str = "none"
+    reporter: Reporter = field(default_factory=SilentReporter)
+    should_stop: Callable[[], bool] = lambda: False
+    save_seconds: float = 60.0  # at most this much training is lost by a crash (a state is also kept at an interruption)
+
+
+@dataclass
+class TrainReport:
+    """What training did. ``dev_score`` is Spearman x 100 of the checkpoint that was kept, None without a dev set."""
+
+    steps: int
+    best_step: int
+    dev_score: float | None
+    train_seconds: float  # without dev evaluation
+    dev_seconds: float
+    sentences: int  # corpus rows seen, the same row in two epochs counted twice
+
+    @property
+    def sentences_per_second(self) -> float:
+        return self.sentences / self.train_seconds if self.train_seconds > 0 else 0.0
+
+
+def seed_for(seed: int, *what: object) -> int:
+    """A 63-bit seed for one kind of randomness, named: ``seed_for(42, "data order")`` is the same for every method."""
+    digest = hashlib.sha256(repr((seed, *what)).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+class Method:
+    """A way to turn sentences into vectors.
+
+    Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
+    ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
+    ``deterministic`` (no seed changes the result: one run stands for all seeds) and ``own_backbone`` (it brings its own
+    vectors and ignores ``--backbone``; the name stands in the record).
+    """
+
+    name: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]] = ("none",)
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    summary: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    deterministic: ClassVar[bool] = False
+    own_backbone: ClassVar[str | None] = None
+
+    backbone: Any
+    recipe: Recipe
+    context: Context
+
+    def build(self, backbone: Any, recipe: Recipe) -> None:
+        """Create what is needed to encode and train. Called once, after ``context`` is set; touches nothing global."""
+        self.backbone, self.recipe = backbone, recipe
+
+    def train(self, corpus: Any, context: Context) -> TrainReport:
+        """Train on a tokenised corpus and leave the checkpoint to keep in ``context.folder / "checkpoint"``."""
+        raise NotImplementedError(f"{self.name} has nothing to train")
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        """(n, dim) float32; row i belongs to sentence i, whatever stands around it."""
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        """Write what was trained, as safetensors and JSON. Nothing was: the name of the method is enough."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "method.json", {"method": self.name, "backbone": getattr(self.backbone, "name", None)})
+
+    def load(self, folder: Path) -> None:
+        """Read back what :meth:`save` wrote. Called after :meth:`build` with the same backbone and recipe."""
+        stored = read_json(folder / "method.json")["method"]
+        if stored != self.name:
+            raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in ``path``. Raises BenchError, naming the file, where it is missing or damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BenchError(f"{path}: {error}") from None
+    if not isinstance(content, dict):
+        raise BenchError(f"{path}: expected a JSON object, found {type(content).__name__}")
+    return content

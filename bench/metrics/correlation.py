@@ -1,0 +1,126 @@
+"""Correlation and cosine, on the papers' scale (x 100). Undefined is an error, never 0 and never NaN.
+
+Legend: N pairs, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Correlation = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """One correlation over several groups of items, in the three ways that papers sum it up (x 100)."""
+
+    all: float
+    """One correlation over all items together."""
+    mean: float | None
+    """Plain mean over groups; None where some group has no correlation."""
+    wmean: float | None
+    """Mean over groups, each weighted by its number of items; None where some group has no correlation."""
+    each: dict[str, float | None]
+    """Per group, in order of first appearance; None where it is undefined (one side is constant)."""
+    sizes: dict[str, int]
+
+
+def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
+    """Rank correlation x 100 of two (N,) arrays; equal values share their mean rank.
+
+    Raises ValueError where it is undefined: N < 2, NaN, infinity, or one side constant.
+    Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is wrong with ties).
+    """
+    a_N, b_N = _two_sides(predicted, gold)
+    return _correlation(mean_ranks(a_N), mean_ranks(b_N))
+
+
+def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
+    """Linear correlation x 100 of two (N,) arrays. Raises ValueError where it is undefined, as ``spearman`` does."""
+    return _correlation(*_two_sides(predicted, gold))
+
+
+def mean_ranks(values_N: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rank of every value, from 1; equal values get the mean of the ranks that they cover."""
+    _, group_N, size_G = np.unique(values_N, return_inverse=True, return_counts=True)
+    last_G = np.cumsum(size_G)
+    rank_G = np.asarray(last_G - (size_G - 1) / 2, dtype=np.float64)
+    ranks_N: NDArray[np.float64] = rank_G[group_N.reshape(-1)]
+    return ranks_N
+
+
+def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
+    """Cosine of row i of one with row i of the other: (N,) float64 within -1 to 1, computed in float64.
+
+    A zero vector has cosine 0 with everything. Rows that are equal bit for bit have exactly 1, so that identical sentences
+    tie with each other instead of being ordered by rounding noise.
+    Raises ValueError on unequal shapes and on NaN or infinity.
+    """
+    a_ND, b_ND = np.asarray(a_ND), np.asarray(b_ND)
+    if a_ND.ndim != 2 or a_ND.shape != b_ND.shape:
+        raise ValueError(f"two (n, dim) arrays of one shape expected, got {a_ND.shape} and {b_ND.shape}")
+    equal_N = (a_ND == b_ND).all(axis=1)
+    a_ND, b_ND = a_ND.astype(np.float64), b_ND.astype(np.float64)
+    if not (np.isfinite(a_ND).all() and np.isfinite(b_ND).all()):
+        raise ValueError("a vector holds NaN or infinity")
+    norms_N = np.sqrt(np.einsum("nd,nd->n", a_ND, a_ND)) * np.sqrt(np.einsum("nd,nd->n", b_ND, b_ND))
+    zero_N = norms_N == 0
+    cosine_N = np.einsum("nd,nd->n", a_ND, b_ND) / np.where(zero_N, 1.0, norms_N)
+    cosine_N = np.clip(cosine_N, -1.0, 1.0)  # rounding can pass 1 by one unit in the last place
+    cosine_N[equal_N] = 1.0
+    cosine_N[zero_N] = 0.0
+    return np.asarray(cosine_N, dtype=np.float64)
+
+
+def grouped(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correlation: Correlation = spearman) -> Grouped:
+    """The correlation over all items, within each group, and the two means over groups.
+
+    ``groups`` names the group of every item. Raises ValueError where the correlation over all items is undefined; a single
+    group where it is undefined yields None there and in both means.
+    """
+    a_N, b_N = _two_sides(predicted, gold)
+    names_N = np.asarray(groups, dtype=str)
+    if names_N.shape != a_N.shape:
+        raise ValueError(f"{len(a_N)} items, {len(names_N)} group names")
+    each: dict[str, float | None] = {}
+    sizes: dict[str, int] = {}
+    for name in dict.fromkeys(names_N.tolist()):
+        member_N = names_N == name
+        sizes[name] = int(member_N.sum())
+        try:
+            each[name] = correlation(a_N[member_N], b_N[member_N])
+        except ValueError:
+            each[name] = None
+    values = [value for value in each.values() if value is not None]
+    defined = len(values) == len(each)
+    return Grouped(
+        all=correlation(a_N, b_N),
+        mean=float(np.mean(values)) if defined else None,
+        wmean=float(np.average(values, weights=list(sizes.values()))) if defined else None,
+        each=each,
+        sizes=sizes,
+    )
+
+
+def _two_sides(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    a_N, b_N = np.asarray(predicted, dtype=np.float64), np.asarray(gold, dtype=np.float64)
+    if a_N.ndim != 1 or a_N.shape != b_N.shape:
+        raise ValueError(f"two (n,) arrays of one length expected, got {a_N.shape} and {b_N.shape}")
+    if len(a_N) < 2:
+        raise ValueError(f"{len(a_N)} items: a correlation needs at least 2")
+    if not (np.isfinite(a_N).all() and np.isfinite(b_N).all()):
+        raise ValueError("NaN or infinity among the values")
+    return a_N, b_N
+
+
+def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
+    # Asked of the values, not of their centred sums: the mean of equal numbers need not be that number in floating point.
+    for name, side_N in (("predicted", a_N), ("gold", b_N)):
+        if np.ptp(side_N) == 0:
+            raise ValueError(f"the {name} side is constant: correlation is undefined, not zero")
+    a_N, b_N = (a_N - a_N.mean()) / np.ptp(a_N), (b_N - b_N.mean()) / np.ptp(b_N)
+    return 100 * float(np.clip(a_N @ b_N / np.sqrt((a_N @ a_N) * (b_N @ b_N)), -1.0, 1.0))

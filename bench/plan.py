@@ -1,0 +1,207 @@
+"""What was asked -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
+
+Nothing is trained or written here, and torch is not needed: ``bench run --dry-run`` prints this and stops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.backbones import Reference, resolve
+from bench.errors import BenchError, DataMissing, UnknownName
+from bench.method import Recipe
+from bench.plugins import Plugin, Registry
+from bench.recipes import Entry, check_overrides, choose, entries, merge, settings_with_recipe
+
+if TYPE_CHECKING:
+    from bench.corpora import Corpus
+    from bench.datasets import DataFolder
+    from bench.suites import LoadedTask, Task
+
+NOT_TRAINED = "none"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command line of ``bench run``, parsed."""
+
+    methods: tuple[str, ...]
+    backbones: tuple[str, ...] = ("builtin",)
+    setting: str | None = None
+    variant: str = ""
+    seeds: tuple[int, ...] = (42,)
+    suites: tuple[str, ...] = ("sts",)
+    text: str = "tokenised"
+    corpus: str | None = None
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    precision: str = "fp32"
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    plugin: Plugin
+    variant: str
+    setting: str
+    backbone: Reference
+    seed: int
+    recipe: Recipe
+    corpus: Corpus | None
+    tasks: tuple[Task, ...]
+    text: str
+    precision: str
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+    expect: Mapping[str, Any] | None = None
+
+    @property
+    def method(self) -> str:
+        return self.plugin.name
+
+    @property
+    def run_id(self) -> str:
+        variant = f"+{self.variant}" if self.variant else ""
+        return f"{self.method}{variant}-{self.backbone.short}-s{self.seed}-{self.fingerprint[:8]}"
+
+
+def make(request: Request, registry: Registry, data: DataFolder) -> list[PlannedRun]:
+    """Every run that the request means, in order. Raises a BenchError for the first thing that cannot be.
+
+    All evaluation data is read and checked here: a run that could not be scored is refused before it is trained.
+    """
+    plugins = [registry[name] for name in request.methods]
+    tasks = tuple(task for name in request.suites for task in _suite_tasks(name))
+    for task in tasks:
+        task.load(data, request.text)
+    check_overrides(request.overrides, [p.cls for p in plugins], any(p.cls.settings != (NOT_TRAINED,) for p in plugins))
+    runs: list[PlannedRun] = []
+    corpora: dict[str, Corpus] = {}
+    for plugin in plugins:
+        for backbone in _backbones(plugin, request):
+            runs += _runs_of(plugin, backbone, request, tasks, data, corpora)
+    unique = {run.run_id: run for run in runs}
+    return list(unique.values())
+
+
+def _suite_tasks(name: str) -> tuple[Task, ...]:
+    from bench.suites import suite
+
+    return suite(name).tasks
+
+
+def _backbones(plugin: Plugin, request: Request) -> list[Reference]:
+    own = plugin.cls.own_backbone
+    if own is None:
+        return [resolve(name) for name in request.backbones]
+    return [Reference(own, _file_hash(request.overrides.get("vectors")), None)]
+
+
+def _runs_of(
+    plugin: Plugin, backbone: Reference, request: Request, tasks: tuple[Task, ...], data: DataFolder, corpora: dict[str, Corpus]
+) -> list[PlannedRun]:
+    cls, found = plugin.cls, entries(plugin.folder, plugin.name)
+    setting, notes = _setting(plugin, backbone, request.setting, found)
+    trained = setting != NOT_TRAINED
+    entry, line = choose(found, setting, backbone.name, request.variant)
+    notes += [line] if line else []
+    variant = request.variant
+    if variant and variant not in cls.variants:
+        raise UnknownName("variant", variant, cls.variants, f"of {plugin.name}")
+    recipe = merge(cls, entry, variant, request.overrides, trained=trained)
+    if cls.own_backbone:
+        notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
+    corpus = _corpus(plugin, setting, request, entry, data, corpora) if trained else None
+    dev = dev_task(str(recipe["select_on"]), data) if trained else None
+    seeds = request.seeds[:1] if cls.deterministic else request.seeds
+    if len(request.seeds) > len(seeds):
+        notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
+    runs = []
+    for seed in seeds:
+        determines = {
+            "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
+            "backbone": backbone.revision, "recipe": dict(recipe), "precision": request.precision if trained else "fp32",
+            "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
+        }  # fmt: skip
+        fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
+        runs.append(PlannedRun(
+            plugin, variant, setting, backbone, seed, recipe, corpus, tasks, request.text, request.precision, fingerprint,
+            tuple(notes), entry.expect if entry else None,
+        ))  # fmt: skip
+    return runs
+
+
+def _setting(plugin: Plugin, backbone: Reference, asked: str | None, found: Sequence[Entry]) -> tuple[str, list[str]]:
+    """The setting that was asked for, or the one that has a recipe on this backbone, unsupervised first; and a line."""
+    offered = plugin.cls.settings
+    if asked is not None:
+        if asked not in offered:
+            raise UnknownName("setting", asked, offered, f"of {plugin.name}")
+        return asked, []
+    if len(offered) == 1:
+        return offered[0], []
+    with_recipe = [s for s in settings_with_recipe(found, backbone.name) if s in offered] or [s for s in offered if s != NOT_TRAINED]
+    return with_recipe[0], [f"setting {with_recipe[0]} (no --setting was given)"]
+
+
+def _corpus(
+    plugin: Plugin, setting: str, request: Request, entry: Entry | None, data: DataFolder, corpora: dict[str, Corpus]
+) -> Corpus:
+    from bench.corpora import open_corpus
+
+    name = request.corpus or corpus_file(entry.corpus if entry else None, data)
+    if name not in corpora:
+        corpora[name] = open_corpus(name if name == "builtin" else Path(name))
+    corpus = corpora[name]
+    wants_pairs = setting == "supervised"
+    if wants_pairs != (len(corpus.columns) > 1):
+        expected = "columns sent0, sent1[, hard_neg]" if wants_pairs else "one column of sentences"
+        raise BenchError(
+            f"{plugin.name} in the {setting} setting needs {expected}; {corpus.name} has {', '.join(corpus.columns)}",
+            "give another --corpus, or another --setting",
+        )
+    return corpus
+
+
+RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv"}
+
+
+def corpus_file(name: str | None, data: DataFolder) -> str:
+    """Where a recipe's own corpus lies. Raises DataMissing, naming --corpus, where it is not on this machine."""
+    if name == "builtin":
+        return name
+    if name is None:
+        raise DataMissing("this method's recipes name no corpus", "--corpus FILE (one sentence a line), or --corpus builtin")
+    file = RECIPE_CORPORA.get(name, name)
+    path = data.root / "train" / file if data.root else None
+    if path is None or not path.exists():
+        looked = f" (looked for {path})" if path else " (no --data was given)"
+        raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", "--corpus FILE, or --corpus builtin")
+    return str(path)
+
+
+def dev_task(select_on: str, data: DataFolder) -> LoadedTask | None:
+    """The set on which checkpoints are selected, loaded and checked; None for "last"."""
+    if select_on == "last":
+        return None
+    if select_on == "CHECK dev":
+        from bench.suites.check import check_dev_task
+
+        return check_dev_task()
+    if select_on == "STS-B dev":
+        from bench.suites.sts import dev_task as sts_dev_task
+
+        return sts_dev_task(data)
+    raise UnknownName("selection set", select_on, ["STS-B dev", "CHECK dev", "last"], "of recipe key select_on")
+
+
+def _file_hash(name: str | None) -> str:
+    if not name:
+        return "unknown"
+    try:
+        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except OSError as error:
+        raise BenchError(f"--set vectors={name}: {error.strerror}") from None

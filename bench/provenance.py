@@ -1,0 +1,48 @@
+"""Facts about a run that the record keeps: code, tokenizer, sizes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bench.method import Method
+
+
+def git_state(folder: Path) -> dict[str, Any] | None:
+    """Commit and whether the working tree differs from it; None where ``folder`` is in no git checkout."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    commit = git("rev-parse", "HEAD")
+    if commit is None or git("ls-files", "--error-unmatch", ".") is None:
+        return None
+    return {"commit": commit, "dirty": bool(git("status", "--porcelain", "--untracked-files=no"))}
+
+
+def tokenizer_key(tokenizer: Any) -> str:
+    """What makes two tokenizers give the same ids: sha256 of the fast tokenizer's whole description."""
+    description = json.loads(tokenizer.backend_tokenizer.to_str())
+    description.pop("truncation", None)
+    description.pop("padding", None)
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+
+
+def parameter_counts(method: Method) -> dict[str, int]:
+    """Counted after everything is built; a method that trains nothing has no trainable parameters. Empty without torch."""
+    if not hasattr(method, "parameters"):
+        return {}
+    parameters = list(method.parameters())
+    trained = sum(p.numel() for p in parameters if p.requires_grad) if method.settings != ("none",) else 0
+    return {"trainable_parameters": trained, "total_parameters": sum(p.numel() for p in parameters)}
+
+
+def folder_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,178 @@
+"""Merges recipe layers, and knows where each value came from.
+
+harness defaults < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+
+A method's recipes lie in ``recipes/<name>.toml`` beside its module::
+
+    [[recipe]]
+    setting = "unsupervised"
+    backbone = "bert-base-uncased"
+    variant = ""                                             # optional: only for this variant
+    [recipe.values]
+    batch_size = { value = 64, source = "SimCSE README", note = "..." }
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench.errors import BenchError, UnknownName
+from bench.method import Method, Recipe, Value
+
+SHARED = "the papers' common loop (SimCSE train.py)"
+
+TRAINING: Mapping[str, Value] = {
+    "batch_size": Value(64, "harness default"),
+    "learning_rate": Value(3e-5, "harness default"),
+    "epochs": Value(1, "harness default"),
+    "max_steps": Value(None, "harness default: as many as the epochs have"),
+    "max_seq_length": Value(32, SHARED + "; special tokens included"),
+    "eval_steps": Value(125, SHARED, "SimCSE's paper, appendix A, says 250"),
+    "select_on": Value("STS-B dev", SHARED + ": best Spearman, strictly better, one checkpoint"),
+    "warmup_steps": Value(0, SHARED),
+    "weight_decay": Value(0.0, SHARED),
+    "max_grad_norm": Value(1.0, SHARED),
+    "dropout": Value(None, "the backbone's own config"),
+}  # the harness's own keys: what bench.training reads
+HELP: Mapping[str, str] = {
+    "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
+    "learning_rate": "AdamW's first rate; falls linearly to 0",
+    "epochs": "passes over the corpus",
+    "max_steps": "optimiser steps at most; the schedule ends there",
+    "max_seq_length": "tokens of a training sentence, special tokens included",
+    "eval_steps": "steps between two dev scores",
+    "select_on": "'STS-B dev', 'CHECK dev', or 'last' to keep the last step",
+    "warmup_steps": "steps in which the rate rises from 0",
+    "weight_decay": "AdamW's, not on biases and layer norms",
+    "max_grad_norm": "global norm to which gradients are clipped",
+    "dropout": "hidden and attention dropout of the backbone",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recipe of a method's file."""
+
+    setting: str
+    backbone: str
+    variant: str
+    values: Mapping[str, Value]
+    corpus: str | None
+    expect: Mapping[str, Any] | None
+
+
+# family -> hidden size: what "nearest" means among the backbones that the papers used
+SIZES = {"builtin": ("bert", 256), "bert-base-uncased": ("bert", 768), "bert-large-uncased": ("bert", 1024),
+         "roberta-base": ("roberta", 768), "roberta-large": ("roberta", 1024)}  # fmt: skip
+
+
+@cache
+def entries(folder: Path, method: str) -> tuple[Entry, ...]:
+    """The recipes that lie beside a method. Raises BenchError, naming the file, where one is malformed."""
+    file = folder / "recipes" / f"{method}.toml"
+    if not file.exists():
+        return ()
+    try:
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))["recipe"]
+        return tuple(
+            Entry(
+                setting=table["setting"], backbone=table["backbone"], variant=table.get("variant", ""),
+                values={key: Value(v.get("value"), v["source"], v.get("note")) for key, v in table["values"].items()},
+                corpus=table.get("corpus"), expect=table.get("expect"),
+            )
+            for table in tables
+        )  # fmt: skip
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError) as error:
+        raise BenchError(f"{file} is no recipe file: {type(error).__name__}: {error}") from None
+
+
+def choose(found: Sequence[Entry], setting: str, backbone: str, variant: str) -> tuple[Entry | None, str | None]:
+    """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size."""
+    fitting = [e for e in found if e.setting == setting and e.variant in ("", variant)]
+    fitting = [e for e in fitting if e.variant == variant] or fitting
+    exact = [e for e in fitting if e.backbone == backbone]
+    if exact:
+        return exact[0], None
+    if not fitting:
+        return None, None
+    family, size = SIZES.get(backbone, _guess(backbone))
+
+    def distance(entry: Entry) -> tuple[bool, int]:
+        other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
+        return (other_family != family, abs(other_size - size))
+
+    nearest = min((e for e in fitting if e.backbone != "builtin"), key=distance, default=fitting[0])
+    return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
+
+
+def _guess(backbone: str) -> tuple[str, int]:
+    name = backbone.lower()
+    return ("roberta" if "roberta" in name else "bert"), (1024 if "large" in name else 768)
+
+
+def settings_with_recipe(found: Sequence[Entry], backbone: str) -> list[str]:
+    return [s for s in ("unsupervised", "supervised") if any(e.setting == s and e.backbone == backbone for e in found)]
+
+
+def merge(
+    method: type[Method], entry: Entry | None, variant: str, overrides: Mapping[str, str], *, trained: bool
+) -> Recipe:
+    """The whole recipe of one run. ``overrides`` are the strings of ``--set``; a key that nobody declared is an error."""
+    values: dict[str, Value] = dict(TRAINING) if trained else {"dropout": TRAINING["dropout"]} if method.own_backbone is None else {}
+    values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
+    known = set(values)
+    layers: list[Mapping[str, Value]] = [entry.values] if entry else []
+    if variant:
+        if variant not in method.variants:
+            raise UnknownName("variant", variant, method.variants, f"of {method.name}", "without --variant: the method as its paper has it")
+        layers.append({k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()})
+    for layer in layers:
+        for key, value in layer.items():
+            if key not in known:
+                raise UnknownName("recipe key", key, known, f"in a recipe of {method.name}")
+            values[key] = value
+    for key, text in overrides.items():
+        if key in known:
+            values[key] = Value(parse(key, text, values[key].value), "--set")
+    return Recipe(values)
+
+
+def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool) -> None:
+    """A key of ``--set`` must be known to at least one of the methods that it is meant for."""
+    known: set[str] = set(TRAINING) if trained else {"dropout"}
+    for method in methods:
+        known |= set(method.defaults)
+    for key in overrides:
+        if key not in known:
+            raise UnknownName("recipe key", key, known, f"of {', '.join(m.name for m in methods)}", f"bench methods {methods[0].name}")
+
+
+NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "max_seq_length": 3, "eval_steps": 1,
+           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0}  # smallest sensible value  # fmt: skip
+WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps"}
+
+
+def parse(key: str, text: str, like: Any) -> Any:
+    """The value that ``text`` means, of the kind of the value that it replaces. Raises BenchError where it is none."""
+    if text.lower() in {"none", "null", ""}:
+        return None
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+        if key in WHOLE or (isinstance(like, int) and key not in NUMBERS):
+            value: Any = int(text)
+        elif key in NUMBERS or isinstance(like, float):
+            value = float(text)
+        else:
+            return text
+    except (ValueError, KeyError):
+        kind = "true or false" if isinstance(like, bool) else "a whole number" if key in WHOLE else "a number"
+        raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
+    if key in NUMBERS and value < NUMBERS[key]:
+        raise BenchError(f"--set {key}={text}: at least {NUMBERS[key]}")
+    return value

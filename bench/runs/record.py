@@ -1,0 +1,250 @@
+"""The run record: what one run was, what it scored, what it cost, and where it came from (``docs/run-record.md``).
+
+What was not recorded is None, never a guess. ``RunRecord.from_json`` checks a record by hand, without a schema library, and
+agrees with ``schema/run-1.schema.json`` (a test holds them together); the first thing that does not fit is named by its
+path, such as ``scores[2].value``. A record of an older schema is brought up one step at a time by ``UPGRADES``; a newer one
+is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from bench.errors import RecordDamaged
+from bench.runs import checks
+from bench.runs.checks import Check
+
+SCHEMA, VERSION = "bench.run", 1
+STATUSES = ("finished", "failed", "interrupted")
+SETTINGS = ("unsupervised", "supervised", "none")
+# `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
+RUN_ID = r"^[A-Za-z0-9][A-Za-z0-9._+@=-]{0,199}$(?!\n)"
+MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$(?!\n)"
+_RUN_ID, _MOMENT = re.compile(RUN_ID), re.compile(MOMENT)
+
+# version n -> function that turns the JSON object of version n into one of version n + 1
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """One number on one task. ``value`` has the papers' scale: correlation and accuracy x 100."""
+
+    suite: str
+    task: str  # "STS12"; "Avg." is the suite's own average
+    protocol: str  # "senteval-all/1": two numbers compare only under one protocol
+    metric: str
+    value: float
+    n: int  # items scored
+    std: float | None = None  # over whatever the task repeats inside one run (folds, k-means seeds)
+    text: str | None = None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, str, str | None]:
+        """What makes two scores the same cell: (suite, task, protocol, text)."""
+        return self.suite, self.task, self.protocol, self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a run took; seconds are wall-clock."""
+
+    trainable_parameters: int | None = None
+    total_parameters: int | None = None
+    checkpoint_bytes: int | None = None
+    train_seconds: float | None = None  # without dev evaluation
+    dev_seconds: float | None = None
+    train_sentences_per_second: float | None = None
+    encode_sentences_per_second: float | None = None
+    eval_seconds: float | None = None
+    peak_memory_bytes: int | None = None
+    energy_joules: float | None = None
+    device: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How the checkpoint was chosen. ``dev_score`` is that of ``best_step``; None: the last step was kept."""
+
+    steps: int
+    best_step: int | None = None
+    dev_task: str | None = None
+    dev_score: float | None = None
+    sentences: int | None = None  # rows of the corpus seen, a row in two epochs counted twice
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeValue:
+    """One hyperparameter with its source; ``note`` keeps what another source says."""
+
+    value: Any
+    source: str
+    note: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where a run comes from; ``created`` is ISO 8601, the rest is free inside each object."""
+
+    created: str
+    command: str | None = None
+    bench_version: str | None = None
+    git: Mapping[str, Any] | None = None
+    plugin: Mapping[str, Any] | None = None
+    packages: Mapping[str, Any] = field(default_factory=dict)
+    platform: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)  # task -> sha256
+    corpus: Mapping[str, Any] | None = None
+    backbone: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run: method x variant x setting x backbone x seed, trained and scored."""
+
+    run_id: str
+    fingerprint: str  # sha256 of what determines the result
+    status: str  # one of STATUSES
+    method: str
+    setting: str  # one of SETTINGS
+    backbone: str
+    seed: int | None  # None: no seed changes the result
+    provenance: Provenance
+    variant: str = ""  # "" = as the paper has it
+    error: str | None = None
+    recipe: Mapping[str, RecipeValue] = field(default_factory=dict)
+    scores: tuple[Score, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+    training: Training | None = None  # None: nothing was trained
+
+    def score(self, suite: str, task: str, protocol: str | None = None, text: str | None = None) -> Score | None:
+        """The first score of a task; ``protocol`` and ``text`` narrow it."""
+        for score in self.scores:
+            if score.suite == suite and score.task == task and protocol in (None, score.protocol) and text in (None, score.text):
+                return score
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object, in the order in which a reader wants it."""
+        return {
+            "schema": f"{SCHEMA}/{VERSION}", "run_id": self.run_id, "fingerprint": self.fingerprint,
+            "status": self.status, "error": self.error,
+            "method": self.method, "variant": self.variant, "setting": self.setting, "backbone": self.backbone, "seed": self.seed,
+            "recipe": {key: _plain(value) for key, value in self.recipe.items()},
+            "scores": [_plain(score) for score in self.scores],
+            "cost": _plain(self.cost),
+            "training": None if self.training is None else _plain(self.training),
+            "provenance": _plain(self.provenance),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, content: Any) -> RunRecord:
+        """The record in a parsed JSON object. Raises RecordDamaged, naming the path of the first field that does not fit."""
+        content = dict(upgrade(content))
+        del content["schema"]
+        given = _object(content, "", _RUN, cls)
+        scores: dict[tuple[Any, ...], int] = {}
+        for i, score in enumerate(given["scores"]):
+            first = scores.setdefault(score.key, i)
+            if first != i:
+                raise RecordDamaged(f"scores[{i}]: the same cell as scores[{first}]: {' '.join(str(part) for part in score.key)}")
+        return cls(**given)
+
+
+def upgrade(content: Any) -> dict[str, Any]:
+    """Bring the JSON object of any older schema to this one. Raises RecordDamaged where it is none, or newer."""
+    if not isinstance(content, dict):
+        raise RecordDamaged(f"expected a JSON object, found {checks.kind(content)}")
+    name = content.get("schema")
+    found = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
+    if not found:
+        raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {checks.kind(name)}")
+    version = int(found[1])
+    if version > VERSION:
+        raise RecordDamaged(f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
+                            "pip install --upgrade sentence-bench")  # fmt: skip
+    while version < VERSION:
+        if version not in UPGRADES:
+            raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{version}")
+        content = {**UPGRADES[version](content), "schema": f"{SCHEMA}/{version + 1}"}
+        version += 1
+    return content
+
+
+def _made(cls: type, table: Mapping[str, Check]) -> Check:
+    return lambda value, path: cls(**_object(value, path, table, cls))
+
+
+def _recipe(value: Any, path: str) -> dict[str, RecipeValue]:
+    made = _made(RecipeValue, _RECIPE_VALUE)
+    return {key: made(one, f"{path}.{key}") for key, one in checks.free(value, path).items()}
+
+
+def _scores(value: Any, path: str) -> tuple[Score, ...]:
+    if not isinstance(value, list):
+        raise checks.wrong(path, "a list", value)
+    made = _made(Score, _SCORE)
+    return tuple(made(one, f"{path}[{i}]") for i, one in enumerate(value))
+
+
+def _object(value: Any, path: str, table: Mapping[str, Check], cls: type) -> dict[str, Any]:
+    """Check each field of one object; a field that the dataclass gives no default must be there, an unknown one must not."""
+    if not isinstance(value, dict):
+        raise checks.wrong(path or "the record", "an object", value)
+    prefix = f"{path}." if path else ""
+    for key in value:
+        if key not in table:
+            raise RecordDamaged(f"{prefix}{key}: no such field in {SCHEMA}/{VERSION}")
+    for key in _REQUIRED[cls]:
+        if key not in value:
+            raise RecordDamaged(f"{prefix}{key}: missing")
+    return {key: check(value[key], prefix + key) for key, check in table.items() if key in value}
+
+
+_count, _amount, _note, _object_or_none = (
+    checks.maybe(check) for check in (checks.natural, checks.at_least_zero, checks.text, checks.free)
+)
+_SCORE: dict[str, Check] = {
+    **checks.each("suite task protocol metric", checks.name), "value": checks.number, "n": checks.natural, "std": _amount,
+    "text": checks.maybe(checks.name), "detail": checks.free,
+}  # fmt: skip
+_COST: dict[str, Check] = {
+    **checks.each("trainable_parameters total_parameters checkpoint_bytes peak_memory_bytes", _count),
+    **checks.each("train_seconds dev_seconds train_sentences_per_second encode_sentences_per_second eval_seconds", _amount),
+    "energy_joules": _amount, "device": _note,
+}  # fmt: skip
+_TRAINING: dict[str, Check] = {
+    "steps": checks.natural, **checks.each("best_step sentences", _count), "dev_task": _note,
+    "dev_score": checks.maybe(checks.number),
+}  # fmt: skip
+_RECIPE_VALUE: dict[str, Check] = {"value": checks.anything, "source": checks.text, "note": _note}
+_PROVENANCE: dict[str, Check] = {
+    "created": checks.pattern(_MOMENT, "a moment such as 2026-01-31T12:00:00+00:00"),
+    **checks.each("command bench_version", _note), **checks.each("git plugin corpus backbone", _object_or_none),
+    **checks.each("packages platform data", checks.free),
+}  # fmt: skip
+_RUN: dict[str, Check] = {
+    "run_id": checks.pattern(_RUN_ID, "a run id (letters, digits and . _ + @ = -)"), "fingerprint": checks.name,
+    "status": checks.one_of(STATUSES), "error": _note, "method": checks.name, "variant": checks.text,
+    "setting": checks.one_of(SETTINGS), "backbone": checks.name, "seed": _count, "recipe": _recipe, "scores": _scores,
+    "cost": _made(Cost, _COST), "training": checks.maybe(_made(Training, _TRAINING)),
+    "provenance": _made(Provenance, _PROVENANCE),
+}  # fmt: skip
+# `recipe`, `scores` and `cost` have defaults for whoever builds a record in code; a file without them is truncated
+_REQUIRED: dict[type, tuple[str, ...]] = {
+    Score: ("suite", "task", "protocol", "metric", "value", "n"),
+    Cost: (),
+    Training: ("steps",),
+    RecipeValue: ("value", "source"),
+    Provenance: ("created",),
+    RunRecord: ("run_id", "fingerprint", "status", "method", "setting", "backbone", "seed", "recipe", "scores", "cost",
+                "provenance"),
+}  # fmt: skip
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {f.name: dict(v) if isinstance(v := getattr(value, f.name), Mapping) else v for f in fields(value)}

@@ -1,0 +1,303 @@
+"""The folder that holds runs: ``RUNS/<run-id>/`` with ``run.json``, ``predictions/``, ``checkpoint/``, ``curve.jsonl``.
+
+Everything is written whole or not at all: beside its place, synced, then renamed over it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bench.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.runs.record import RUN_ID, RunRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RECORD, LOCK = "run.json", ".lock"
+_RUN_ID = re.compile(RUN_ID)
+
+
+def default_runs() -> Path:
+    """$BENCH_RUNS, or ``runs`` in the working directory."""
+    return Path(os.environ.get("BENCH_RUNS") or "runs")
+
+
+class RunsFolder:
+    """Reads and writes run records. ``path`` need not exist yet; it is made when something is written."""
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(path) if path is not None else default_runs()
+
+    def folder(self, run_id: str) -> Path:
+        """Where a run lives. Raises BenchError where the id could lead out of the runs folder."""
+        if not _RUN_ID.search(run_id):
+            raise BenchError(f"'{run_id}' is no run id: letters, digits and . _ + @ = - only")
+        return self.path / run_id
+
+    # --- records ---
+
+    def write(self, record: RunRecord) -> Path:
+        """Write ``run.json`` whole or not at all; what could not be read back is refused. Returns its path."""
+        content = record.to_json()
+        try:
+            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_item)
+            RunRecord.from_json(json.loads(text))
+        except ValueError as error:
+            raise RecordDamaged(f"the record of {record.run_id} cannot be written: {_not_finite(content) or error}") from None
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:  # a lone surrogate, from a file name that is not UTF-8
+            data = json.dumps(content, indent=1, default=_item).encode()
+        path = self.folder(record.run_id) / RECORD
+        write_whole(path, data + b"\n")
+        return path
+
+    def read(self, run_id: str) -> RunRecord:
+        """The record of a run. Raises UnknownName where there is none, RecordDamaged where it does not fit the schema."""
+        folder = self.folder(run_id)
+        if not (folder / RECORD).is_file():
+            raise UnknownName("run", run_id, self.ids(), f"in {self.path}", "bench runs")
+        record = read_record(folder / RECORD)
+        if record.run_id != run_id:
+            raise RecordDamaged(f"{folder / RECORD}: run_id is '{record.run_id}', not the folder's name", "rename the folder")
+        return record
+
+    def ids(self) -> list[str]:
+        """Runs that have a record, sorted by name. Raises BenchError where ``path`` is no folder."""
+        try:
+            with os.scandir(self.path) as found:
+                names = [entry.name for entry in found]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise BenchError(f"{self.path} is no readable runs folder: {error.strerror}", "--runs DIR, or BENCH_RUNS") from None
+        return sorted(n for n in names if _RUN_ID.search(n) and os.path.isfile(os.path.join(self.path, n, RECORD)))
+
+    def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
+        """All records, and one error for each that could not be read."""
+        records: list[RunRecord] = []
+        damaged: list[RecordDamaged] = []
+        for run_id in self.ids():
+            try:
+                records.append(self.read(run_id))
+            except RecordDamaged as error:
+                damaged.append(error)
+            except UnknownName:  # removed since it was listed
+                continue
+        return records, damaged
+
+    def record_files(self, reference: str) -> list[Path]:
+        """The records' files that an id, the beginning of ids, or a path means. Raises UnknownName where there is none."""
+        names = [name for name in self.ids() if reference and name.startswith(reference)] if os.sep not in reference else []
+        if reference not in names:
+            if (path := _by_path(reference)) is not None:
+                return [path]
+            if not names:
+                raise UnknownName("run", reference, self.ids(), f"in {self.path}", "bench runs")
+            return [self.folder(name) / RECORD for name in names]
+        return [self.folder(reference) / RECORD]
+
+    def record_file(self, reference: str) -> Path:
+        """The one record's file that ``reference`` means. Raises BenchError where it means several."""
+        files = self.record_files(reference)
+        if len(files) > 1:
+            names = ", ".join(file.parent.name for file in files[:4]) + (", ..." if len(files) > 4 else "")
+            raise BenchError(f"'{reference}' means {len(files)} runs: {names}", "give more of the id")
+        return files[0]
+
+    def locate(self, reference: str) -> Path:
+        """The folder of one run, by id, unique prefix, or path."""
+        return self.record_file(reference).parent
+
+    def find(self, reference: str) -> RunRecord:
+        """The record of one run, by id, unique prefix, or path."""
+        return read_record(self.record_file(reference))
+
+    # --- one process on one run ---
+
+    @contextlib.contextmanager
+    def lock(self, run_id: str, wait_seconds: float = 0.0) -> Iterator[None]:
+        """Hold the run for this process. Raises RunLocked, naming the other process, when it is not free in time.
+
+        The kernel lets go of the lock when its holder dies, however it dies.
+        """
+        import fcntl  # not on Windows; reading records is
+
+        path = self.folder(run_id) / LOCK
+        until = time.monotonic() + wait_seconds
+        while True:
+            with _writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _same_file(handle, path):
+                    break
+                os.close(handle)  # the folder was removed and made again in between: that lock is nobody's
+            except BlockingIOError:
+                holder = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another process"
+                os.close(handle)
+                if time.monotonic() >= until:
+                    hint = "wait for it or stop it, then run this again"
+                    raise RunLocked(f"{run_id} is being worked on by {holder}", hint) from None
+                time.sleep(0.1)
+        try:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                os.ftruncate(handle, 0)
+            os.close(handle)
+
+    # --- predictions ---
+
+    def predictions_path(self, run_id: str, task: str, text: str | None) -> Path:
+        """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz`` for others."""
+        form = "" if text in (None, "tokenised") else f"@{text}"
+        return self.folder(run_id) / "predictions" / f"{quote(task + form, safe=' @')}.npz"
+
+    def write_predictions(self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray]) -> Path:
+        """Write "prediction", "gold", "subset", ... with one row per item, in the data's order.
+
+        Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where
+        the three named first differ in length, or an array holds Python objects.
+        """
+        import io
+
+        import numpy as np
+
+        if any(np.asarray(array).dtype.hasobject for array in arrays.values()):
+            raise ValueError(f"predictions of {task}: an array holds Python objects; unicode and numbers only")
+        rows = {key: len(array) for key, array in arrays.items() if key in ("prediction", "gold", "subset")}
+        if len(set(rows.values())) > 1:
+            raise ValueError(f"predictions of {task}: rows differ: {rows}")
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **dict(arrays))  # type: ignore[arg-type]
+        path = self.predictions_path(run_id, task, text)
+        write_whole(path, buffer.getvalue())
+        return path
+
+    def read_predictions(self, run_id: str, task: str, text: str | None) -> dict[str, np.ndarray]:
+        """The arrays of one task. Raises DataMissing, or DataDamaged; nothing in the file is ever unpickled."""
+        import zipfile
+
+        import numpy as np
+
+        path = self.predictions_path(run_id, task, text)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return {key: stored[key] for key in stored.files}
+        except FileNotFoundError:
+            raise DataMissing(f"{run_id} has no predictions of {task}: {path}", "score it again with bench run") from None
+        except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+            raise DataDamaged(f"{path} is no predictions file: {error}") from None
+
+
+def read_record(path: Path) -> RunRecord:
+    """The record in one file. Raises RecordDamaged, naming the file and the field."""
+    try:
+        return RunRecord.from_json(json.loads(path.read_bytes(), parse_constant=_no_constant))
+    except RecordDamaged as error:
+        what, hint = error.message, error.hint
+    except (ValueError, RecursionError) as error:
+        what, hint = f"not JSON: {error}", None
+    except OSError as error:
+        what, hint = str(error.strerror), None
+    # the message may quote what a damaged file holds: nothing in it may move the cursor
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in f"{path}: {what}")
+    raise RecordDamaged(line, hint)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write ``data`` at ``path`` whole or not at all, whatever happens meanwhile. Raises BenchError where it cannot be."""
+    aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+        try:
+            with open(aside, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(aside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            raise
+        _sync_folder(path.parent)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a killed process left beside ``path`` more than an hour ago."""
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < time.time() - 3600:
+                left.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # some file systems have no such thing; the rename itself stands
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BenchError(f"cannot write {path}: {error.strerror or error}", "another folder: --runs DIR, or BENCH_RUNS") from None
+
+
+def _same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _by_path(reference: str) -> Path | None:
+    """The record's file when ``reference`` is a path to it or to its folder."""
+    path = Path(reference)
+    try:
+        if path.is_file():
+            return path
+        return path / RECORD if (path / RECORD).is_file() else None
+    except (OSError, ValueError):  # a name too long, or with a zero byte
+        return None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _item(value: Any) -> Any:
+    """NumPy scalars and arrays as plain numbers and lists."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise ValueError(f"{type(value).__name__} has no place in JSON")
+
+
+def _not_finite(value: Any, path: str = "") -> str | None:
+    """The path of the first NaN or infinity."""
+    if isinstance(value, float) and not -1.8e308 < value < 1.8e308:
+        return f"{path}: {value} is no JSON number"
+    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, one in inside:
+        if found := _not_finite(one, f"{path}.{key}".lstrip(".") if isinstance(key, str) else f"{path}[{key}]"):
+            return found
+    return None

@@ -1,0 +1,167 @@
+"""Suites: groups of tasks, and how each task is scored.
+
+A suite is a module that defines ``SUITE``. A task knows which data it needs and how vectors become a score; it never trains
+and never sees a model, only a function from sentences to vectors. Listing the names imports nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from bench.errors import UnknownName
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.datasets import DataFolder
+
+    Vectors = Callable[[Sequence[str]], np.ndarray]
+    """Sentences to their vectors: (n, dim) float32, row i for sentence i."""
+
+_MODULES = {"sts": "bench.suites.sts", "check": "bench.suites.check"}
+
+KNOWN_FORMS = ("tokenised", "raw")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskResult:
+    """What a run's record keeps of one task, and the predictions that it was computed from."""
+
+    suite: str
+    task: str
+    protocol: str
+    metric: str
+    value: float
+    """The headline number, on the papers' scale (correlation and accuracy x 100)."""
+    n: int
+    """Items scored."""
+    std: float | None = None
+    """Only where the protocol itself has one (bootstrap); None elsewhere."""
+    text: str | None = None
+    """The text form that was scored: "tokenised", "raw", "other-<hash>"; None where there is only one."""
+    detail: dict[str, Any] = field(default_factory=dict)
+    predictions: dict[str, np.ndarray] = field(default_factory=dict)
+    """"prediction", "gold", "subset" (one row per item, in the data's order), and what else the suite needs to score again."""
+
+
+class LoadedTask(Protocol):
+    """A task whose data was read and checked."""
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """Every sentence that scoring will ask for; duplicates allowed."""
+        ...
+
+    @property
+    def form(self) -> str | None: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+    @property
+    def n(self) -> int: ...
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """Raises RunFailed where the vectors cannot be scored (not finite, wrong shape, all the same)."""
+        ...
+
+
+class Task(Protocol):
+    """A scored data set. ``data`` names the manifest entries that it needs, ``n`` is the number of items that it scores."""
+
+    @property
+    def suite(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def protocol(self) -> str: ...
+
+    @property
+    def metric(self) -> str: ...
+
+    def load(self, data: DataFolder, text: str) -> LoadedTask: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    name: str
+    title: str
+    description: str
+    tasks: tuple[Task, ...]
+    average: tuple[str, ...] | None
+    """Tasks whose mean the papers print as "Avg."; None where they print none."""
+    docs: str
+    """The page about it, relative to docs/."""
+
+    def task(self, name: str) -> Task:
+        for task in self.tasks:
+            if task.name == name:
+                return task
+        raise UnknownName("task", name, [task.name for task in self.tasks], where=f"in suite {self.name}")
+
+
+def suite_names() -> list[str]:
+    return list(_MODULES)
+
+
+def suite(name: str) -> Suite:
+    """The suite of that name; UnknownName with the nearest names otherwise."""
+    if name not in _MODULES:
+        raise UnknownName("suite", name, _MODULES)
+    found: Suite = importlib.import_module(_MODULES[name]).SUITE
+    return found
+
+
+AnyScore = TypeVar("AnyScore")
+
+
+def average(scores: Iterable[AnyScore]) -> AnyScore | None:
+    """The papers' "Avg.": each value rounded to 2 decimals, their mean, rounded again; of one suite's scores.
+
+    Takes Scores or TaskResults and gives one more of the same kind, task "Avg.". None when a task of the average is missing,
+    when the suite has no average, or when the scores are not of one protocol and text form.
+    """
+    by_task: dict[str, Any] = {score.task: score for score in scores if score.task != "Avg."}  # type: ignore[attr-defined]
+    if not by_task:
+        return None
+    first = next(iter(by_task.values()))
+    names = suite(first.suite).average
+    if names is None or any(name not in by_task for name in names):
+        return None
+    chosen = [by_task[name] for name in names]
+    same = ("suite", "protocol", "metric")
+    if any(getattr(score, key) != getattr(first, key) for score in chosen for key in same):
+        return None
+    text, mixed = _common_form({score.task: score.text for score in chosen})
+    if mixed:
+        return None
+    changes: dict[str, Any] = {
+        "task": "Avg.",
+        "value": round(sum(round(score.value, 2) for score in chosen) / len(chosen), 2),
+        "std": None,
+        "n": sum(score.n for score in chosen),
+        "text": text,
+        "detail": {"tasks": list(names)},
+    }
+    if any(each.name == "predictions" for each in fields(first)):
+        changes["predictions"] = {}
+    averaged: AnyScore = replace(first, **changes)
+    return averaged
+
+
+def _common_form(forms: Mapping[str, str | None]) -> tuple[str | None, bool]:
+    """(form of an average over tasks of these forms, whether they must not be averaged)."""
+    distinct = set(forms.values())
+    if len(distinct) == 1:
+        return distinct.pop(), False
+    if None in distinct or set(KNOWN_FORMS) <= distinct:
+        return None, True
+    # A third tokenisation is named per set by its own hash (and may equal a known form where there was nothing to split).
+    joined = "\n".join(f"{task} {forms[task]}" for task in sorted(forms))
+    return f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}", False

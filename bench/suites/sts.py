@@ -1,0 +1,179 @@
+"""The seven STS tasks as SimCSE and the papers after it score them: protocol ``senteval-all/1``.
+
+A pair's prediction is the cosine of its two vectors; a task's value is one Spearman correlation over the pairs of all its
+sub-datasets together ("all"), x 100. No regressor is trained. "mean" and "wmean" over sub-datasets, which earlier papers
+print, and Pearson stand in ``detail``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.datasets import STS_TASKS, DataFolder, SentencePairs, data_set, read_sts
+from bench.errors import DataMissing, RunFailed
+from bench.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
+from bench.suites import Suite, TaskResult
+
+PROTOCOL = "senteval-all/1"
+Vectors = Callable[[Sequence[str]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class LoadedPairs:
+    """Pairs that a cosine scores. ``whole`` holds all splits of the set, where they are scored beside the test split."""
+
+    suite: str
+    protocol: str
+    pairs: SentencePairs
+    whole: SentencePairs | None = None
+
+    @property
+    def sentences(self) -> list[str]:
+        source = self.whole or self.pairs  # all splits contain the test split
+        return source.sentences1 + source.sentences2
+
+    @property
+    def form(self) -> str:
+        return self.pairs.form
+
+    @property
+    def sha256(self) -> str:
+        return self.pairs.sha256
+
+    @property
+    def n(self) -> int:
+        return len(self.pairs)
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """The task's result. Raises RunFailed where the vectors cannot be scored."""
+        name = self.pairs.name
+        predictions: dict[str, np.ndarray] = {
+            "prediction": cosines(self.pairs.sentences1, self.pairs.sentences2, vectors, name),
+            "gold": self.pairs.gold,
+            "subset": np.array(self.pairs.subset, dtype=str),
+        }
+        if self.whole is not None:
+            predictions["all_splits_prediction"] = cosines(self.whole.sentences1, self.whole.sentences2, vectors, name)
+            predictions["all_splits_gold"] = self.whole.gold
+        value, detail = score_predictions(predictions, name)
+        return TaskResult(
+            suite=self.suite,
+            task=name,
+            protocol=self.protocol,
+            metric="spearman",
+            value=value,
+            n=self.n,
+            text=self.form,
+            detail=detail,
+            predictions=predictions,
+        )
+
+
+@dataclass(frozen=True)
+class StsTask:
+    """One STS task. ``all_splits``: also score train, dev and test together, as mteb does with SICK-R."""
+
+    name: str
+    all_splits: bool = False
+    suite: str = "sts"
+    protocol: str = PROTOCOL
+    metric: str = "spearman"
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def n(self) -> int:
+        return data_set(self.name).items["test"]
+
+    @property
+    def subsets(self) -> dict[str, int]:
+        """Scored pairs of every sub-dataset, in the data's order."""
+        gold = [file for file in data_set(self.name).files if file.role == "gold"]
+        return {str(file.subset): file.filled or file.rows for file in gold} or {self.name: self.n}
+
+    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedPairs:
+        pairs = read_sts(data, self.name, text=text)
+        whole = None
+        if self.all_splits:
+            try:
+                whole = read_sts(data, self.name, text=pairs.form, split="all")
+            except DataMissing:  # the other splits are for comparison only; the protocol needs the test split alone
+                whole = None
+        return LoadedPairs(self.suite, self.protocol, pairs, whole)
+
+
+def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
+    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form where it is there, else another."""
+    return LoadedPairs("sts", PROTOCOL, read_sts(data, "STS-B", text=text or "any", split="dev"))
+
+
+def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str) -> np.ndarray:
+    """Cosine of every pair, (N,) float64; a pair of identical sentences has exactly 1 (0 for a zero vector).
+
+    Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
+    """
+    a_ND = _checked(vectors(sentences1), sentences1, task)
+    b_ND = np.array(_checked(vectors(sentences2), sentences2, task))
+    if a_ND.shape != b_ND.shape:
+        raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
+    same_N = np.array([first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool)
+    b_ND[same_N] = a_ND[same_N]  # an encoder may round one sentence two ways; its two vectors still mean the same
+    return paired_cosine(a_ND, b_ND)
+
+
+def _checked(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
+    vectors_ND = np.asarray(vectors)
+    if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
+        raise RunFailed(f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, (n, dim) expected")
+    if not np.issubdtype(vectors_ND.dtype, np.floating):
+        raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, float32 expected")
+    bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
+    if len(bad):
+        shown = sentences[bad[0]][:60]
+        raise RunFailed(
+            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{shown}'",
+            "training diverged or the precision is too low: try a lower learning rate or --precision float32",
+        )
+    return vectors_ND
+
+
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
+    """(value, detail) from stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
+    prediction, gold, subset = predictions["prediction"], predictions["gold"], predictions["subset"]
+    groups = subset.tolist()
+    try:
+        ranked, linear = grouped(prediction, gold, groups, spearman), grouped(prediction, gold, groups, pearson)
+        detail = _detail(ranked, linear)
+        if "all_splits_prediction" in predictions:
+            both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
+            detail["all_splits"] = {"spearman": spearman(*both), "pearson": pearson(*both), "n": len(both[0])}
+    except ValueError as error:
+        hint = "the model gives every pair the same similarity: did its training collapse?"
+        raise RunFailed(f"{task}: {error}", hint) from None
+    return ranked.all, detail
+
+
+def _detail(ranked: Grouped, linear: Grouped) -> dict[str, Any]:
+    subsets = {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
+    return {
+        "mean": ranked.mean,
+        "wmean": ranked.wmean,
+        "pearson": {"all": linear.all, "mean": linear.mean, "wmean": linear.wmean},
+        "subsets": subsets,
+    }
+
+
+SUITE = Suite(
+    name="sts",
+    title="Semantic textual similarity",
+    description="Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training on them.",
+    tasks=tuple(StsTask(name, all_splits=name == "SICK-R") for name in STS_TASKS),
+    average=STS_TASKS,
+    docs="suites/sts.md",
+)

@@ -1,0 +1,114 @@
+"""What every form of a table says alike, and how foreign text is made harmless in each.
+
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open a tag, run a formula or a
+LaTeX command.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from bench.statistics.summary import Row, Table
+
+LONGEST = 300  # characters of a name that are shown
+
+
+def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
+    """``text`` on one line, with control, format and unencodable characters as visible escapes."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def variant_words(row: Row, table: Table) -> str:
+    """What stands beside the method: its variant, what sets the row apart, and what the table does not say for all."""
+    parts = [row.variant] if row.variant else []
+    parts += [f"{key}={value}" for key, value in row.differs]
+    if table.backbone is None:
+        parts.append(row.backbone)
+    if table.setting is None:
+        parts.append("untrained" if row.setting == "none" else row.setting)
+    return " ".join(parts)
+
+
+def seeds_words(table: Table) -> str:
+    fewest, most = table.seeds
+    return f"{most} seed{'s' * (most != 1)}" if fewest == most else f"{fewest} to {most} seeds"
+
+
+def headline(table: Table) -> str:
+    """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
+    where = [part for part in (table.setting, table.backbone) if part]
+    if table.setting == "none":
+        where[0] = "nothing trained"
+    protocol = table.protocol + (f" ({table.text})" if table.text else "")
+    return ", ".join([*where, seeds_words(table), protocol])
+
+
+def seeds_differ(table: Table) -> bool:
+    return table.seeds[0] != table.seeds[1]
+
+
+def has_spread(table: Table) -> bool:
+    return any(cell is not None and cell.sd is not None for row in table.rows for cell in row.cells)
+
+
+_METRICS = {"spearman": "Spearman's rank correlation × 100", "pearson": "Pearson's correlation × 100", "accuracy": "accuracy in %"}
+
+
+def metric_words(metric: str) -> str:
+    """What the numbers of a table are; an unknown metric is named as it is."""
+    return ", ".join(_METRICS.get(part, part) for part in metric.split(", "))
+
+
+def score(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def signed(value: float) -> str:
+    """+1.40, -0.31, 0.00: never -0.00."""
+    text = f"{value:+.2f}"
+    return "0.00" if text in ("+0.00", "-0.00") else text
+
+
+# --- Markdown ---
+
+_MARKDOWN = {c: "\\" + c for c in "\\`*_{}[]()#+!|~$"} | {
+    "<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", ":": "&#58;", "^": "&#94;",
+}  # fmt: skip
+
+
+def markdown(text: str) -> str:
+    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
+    escaped = "".join(_MARKDOWN.get(c, c) for c in visible(text))
+    return escaped.replace("www.", "www&#46;")
+
+
+# --- LaTeX ---
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "×": r"$\times$", "…": r"\dots{}",
+}  # fmt: skip
+_ACCENTS = {"\u0300", "\u0301", "\u0302", "\u0303", "\u0308", "\u030a", "\u030c", "\u0327"}  # those that every TeX font can set
+
+
+def latex(text: str) -> str:
+    """``text`` as words in LaTeX; a character that a plain pdflatex cannot set becomes its code."""
+    return "".join(_LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}") for c in visible(text))
+
+
+def _accented(c: str) -> bool:
+    parts = unicodedata.normalize("NFD", c)
+    return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+
+
+# --- CSV ---
+
+
+def csv_text(text: str) -> str:
+    """A text cell that no spreadsheet takes for a formula."""
+    shown = visible(text)
+    return "'" + shown if shown[:1] in ("=", "+", "-", "@", "\t", "\r", "|", "%") else shown

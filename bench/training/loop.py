@@ -1,0 +1,219 @@
+"""From a tokenised corpus to the checkpoint with the best dev score.
+
+What the papers' scripts do, METHODS of SimCSE's code: AdamW, linear decay to 0, gradients clipped at a global norm, a dev
+score every ``eval_steps`` optimiser steps, and the one checkpoint kept whose score is strictly better than all before.
+The seed fixes order, initial weights and dropout; a run that was interrupted ends with the same weights as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from bench.errors import Interrupted, RunFailed
+from bench.method import Context, Recipe, TrainReport, seed_for
+from bench.torch_method import Batch, TorchMethod
+from bench.training.memory import explain_out_of_memory
+from bench.training.state import Progress, load_state, replace_folder, save_state
+
+if TYPE_CHECKING:
+    from bench.corpora import TokenisedCorpus
+
+LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for
+
+
+def total_steps(recipe: Recipe, rows: int) -> int:
+    """Optimiser steps of the whole run: the last short batch of each epoch counts."""
+    steps = math.ceil(recipe.epochs * math.ceil(rows / recipe.batch_size))
+    return min(steps, recipe.max_steps) if recipe.max_steps else steps
+
+
+def learning_rate_at(step: int, *, peak: float, steps: int, warmup: int = 0) -> float:
+    """The rate of the update after ``step`` updates: rises over ``warmup`` steps, then falls linearly, 0 at ``steps``."""
+    if step < warmup:
+        return peak * step / warmup
+    return peak * max(0.0, (steps - step) / max(1, steps - warmup))
+
+
+def row_order(seed: int, rows: int, batch_size: int) -> Iterator[np.ndarray]:
+    """Endless batches of row numbers, each epoch in an order of its own that is the same for every method."""
+    epoch = 0
+    while True:
+        order = np.random.default_rng(seed_for(seed, "data order", epoch)).permutation(rows)
+        yield from (order[i : i + batch_size] for i in range(0, rows, batch_size))
+        epoch += 1
+
+
+def make_optimizer(method: TorchMethod, recipe: Recipe) -> torch.optim.AdamW:
+    """AdamW, betas 0.9/0.999, eps 1e-8; no decay on biases and layer norms."""
+    trained = [(name, p) for name, p in method.named_parameters() if p.requires_grad]
+    if not trained:
+        raise RunFailed(f"{method.name} has no parameter that trains")
+    plain = [p for name, p in trained if p.ndim < 2]
+    decayed = [p for name, p in trained if p.ndim >= 2]
+    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    return torch.optim.AdamW([g for g in groups if g["params"]], lr=recipe.learning_rate, eps=1e-8, fused=True)
+
+
+def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
+    """Train ``method``; its best checkpoint is in ``context.folder / "checkpoint"`` and loaded when this returns.
+
+    Raises Interrupted when ``context.should_stop()`` says so (a state to go on from is kept), RunFailed for a loss that is
+    not finite or memory that does not suffice.
+    """
+    recipe = method.recipe
+    steps = total_steps(recipe, len(corpus))
+    torch.manual_seed(seed_for(context.seed, "dropout"))
+    method.to(context.device)
+    method.train()
+    method.encoder.train()
+    optimizer = make_optimizer(method, recipe)
+    run = _Run(method, optimizer, context, steps)
+    run.resume()
+    context.reporter.phase("train", steps)
+    order = row_order(context.seed, len(corpus), recipe.batch_size)
+    for _ in range(run.progress.step):
+        next(order)
+    try:
+        while run.progress.step < steps:
+            if context.should_stop():
+                run.save()
+                raise Interrupted(f"stopped at step {run.progress.step} of {steps}; the same command goes on from there")
+            run.step(batch_of(method, corpus, next(order), run.progress.step))
+            at_end = run.progress.step == steps
+            if context.dev_score and (run.progress.step % recipe.eval_steps == 0 or (at_end and run.progress.best_step == 0)):
+                run.evaluate()
+            run.log()
+            if time.monotonic() - run.saved > context.save_seconds:
+                run.save()
+    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+        explain_out_of_memory(error, recipe.batch_size, run.progress.step)
+        raise
+    return run.finish()
+
+
+def batch_of(method: TorchMethod, corpus: TokenisedCorpus, rows: np.ndarray, step: int) -> Batch:
+    """The rows as features on the method's device, one entry a column."""
+    device = torch.device(method.context.device)
+    columns = []
+    for i in range(len(corpus.columns)):
+        features = method.assemble(corpus.column(i).ids(rows), method.recipe.max_seq_length)
+        columns.append({key: value.to(device, non_blocking=True) for key, value in features.items()})
+    return Batch(tuple(columns), step)
+
+
+class _Run:
+    """The state of one training: what is counted, logged, saved and restored."""
+
+    def __init__(self, method: TorchMethod, optimizer: torch.optim.Optimizer, context: Context, steps: int) -> None:
+        self.method, self.optimizer, self.context, self.steps = method, optimizer, context, steps
+        self.device = torch.device(context.device)
+        self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(context.precision)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=context.precision == "fp16")
+        self.trained = [p for group in optimizer.param_groups for p in group["params"]]
+        self.progress = Progress()
+        self.saved = time.monotonic()
+        self.window: list[dict[str, torch.Tensor]] = []
+        self.entry: dict[str, Any] = {}
+        self.checkpoint = context.folder / "checkpoint"
+        self.curve = context.folder / "curve.jsonl"
+
+    def resume(self) -> None:
+        restored = load_state(self.context.folder / "state", self.method, self.optimizer, self.scaler, self.device)
+        lines: list[str] = []
+        if restored is not None:
+            self.progress, self.window = restored
+            self.context.reporter.note(f"goes on from step {self.progress.step} of {self.steps}")
+            lines = [json.dumps(entry) for entry in curve_of(self.context.folder) if entry["step"] <= self.progress.step]
+        self.curve.parent.mkdir(parents=True, exist_ok=True)
+        self.curve.write_text("".join(line + "\n" for line in lines))
+
+    def save(self) -> None:
+        save_state(self.context.folder / "state", self.method, self.optimizer, self.scaler, self.progress, self.window, self.device)
+        self.saved = time.monotonic()
+
+    def step(self, batch: Batch) -> None:
+        began = time.perf_counter()
+        recipe, p = self.method.recipe, self.progress
+        rate = learning_rate_at(p.step, peak=recipe.learning_rate, steps=self.steps, warmup=recipe.warmup_steps)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
+            loss = self.method(batch)
+        self.scaler.scale(loss.total).backward()
+        self.scaler.unscale_(self.optimizer)
+        if recipe.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.trained, recipe.max_grad_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.window.append({"loss": loss.total.detach(), **{name: part.detach() for name, part in loss.parts.items()}})
+        p.step += 1
+        p.rows += batch.size
+        if len(self.window) >= LOG_EVERY or p.step == self.steps:
+            self.entry = {"step": p.step, **self._mean_of_window(), "learning_rate": rate}
+        p.train_seconds += time.perf_counter() - began
+
+    def _mean_of_window(self) -> dict[str, float]:
+        means = {name: torch.stack([w[name] for w in self.window]).mean().item() for name in self.window[0]}
+        if not math.isfinite(means["loss"]):
+            raise RunFailed(
+                f"the loss became {means['loss']} between steps {self.progress.step - len(self.window) + 1} and {self.progress.step}",
+                "lower learning_rate, or --precision fp32",
+            )
+        self.window.clear()
+        return means
+
+    def evaluate(self) -> None:
+        began = time.perf_counter()
+        assert self.context.dev_score is not None
+        p = self.progress
+        self.context.reporter.phase("dev")
+        score = self.context.dev_score(self.method)
+        if p.best_score is None or score > p.best_score:
+            p.best_step, p.best_score = p.step, score
+            replace_folder(self.checkpoint, self.method.save)
+        self.entry = {"step": p.step, **self.entry, "dev_score": score}
+        p.dev_seconds += time.perf_counter() - began
+        self.context.reporter.phase("train", self.steps)
+
+    def log(self) -> None:
+        if not self.entry:
+            return
+        p = self.progress
+        speed = p.rows / p.train_seconds if p.train_seconds else 0.0
+        self.entry["sentences_per_second"] = round(speed, 1)
+        with self.curve.open("a") as file:
+            file.write(json.dumps(self.entry) + "\n")
+        fields = {"loss": self.entry.get("loss"), "dev_score": self.entry.get("dev_score"), "best": p.best_score, "best_step": p.best_step}
+        self.context.reporter.advance(p.step, sentences_per_second=speed, **fields)
+        self.entry = {}
+
+    def finish(self) -> TrainReport:
+        p = self.progress
+        if p.best_score is None:
+            p.best_step = p.step
+            replace_folder(self.checkpoint, self.method.save)
+        self.method.load(self.checkpoint)
+        return TrainReport(
+            steps=p.step, best_step=p.best_step, dev_score=p.best_score, train_seconds=p.train_seconds,
+            dev_seconds=p.dev_seconds, sentences=p.rows,
+        )  # fmt: skip
+
+
+def curve_of(folder: Path) -> list[dict[str, Any]]:
+    """The entries of a run's ``curve.jsonl``; a line that was cut by a crash is left out."""
+    entries = []
+    for line in (folder / "curve.jsonl").read_text().splitlines() if (folder / "curve.jsonl").exists() else []:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue
+    return entries

@@ -1,0 +1,81 @@
+"""GloVe avg.: the mean of the vectors of a sentence's known words (Pennington et al. 2014; Reimers and Gurevych 2019).
+
+Words are what white space separates, looked up as they stand, then lower-cased; unknown ones are skipped. A sentence without a
+known word is a zero vector, whose cosine counts as 0. The printed 61.32 used 300-dimensional vectors and an unstated
+tokenisation, so that it is a reference, not a target for other vector files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import lzma
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from bench.method import BenchError, Method, Recipe, Value
+
+
+class GloveAvg(Method):
+    name = "glove-avg"
+    settings = ("none",)
+    summary = "mean of the word vectors of a file in GloVe's text form"
+    paper = "Pennington, Socher, Manning: GloVe, EMNLP 2014"
+    deterministic = True
+    own_backbone = "glove"
+    defaults = {"vectors": Value(None, "your file: --set vectors=FILE (word and numbers a line; plain, .xz, .gz or .zip)")}
+
+    def build(self, backbone: object, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        if not recipe.vectors:
+            raise BenchError("glove-avg needs a file of word vectors", "--set vectors=FILE, in GloVe's text form, .xz, .gz and .zip are read")
+        self.words, self.table = read_vectors(Path(recipe.vectors))
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return np.stack([self._mean(sentence.split()) for sentence in sentences]) if len(sentences) else self.table[:0]
+
+    def _mean(self, words: list[str]) -> np.ndarray:
+        found = [self.words.get(w, self.words.get(w.lower(), -1)) for w in words]
+        rows = [row for row in found if row >= 0]
+        # float64 inside, so that the order of the words cannot show
+        return self.table[rows].astype(np.float64).mean(0).astype(np.float32) if rows else np.zeros_like(self.table[0])
+
+
+def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
+    """Words with their row, and the (words, dim) float32 table. Raises BenchError with the line where the file is malformed."""
+    words: dict[str, int] = {}
+    rows: list[np.ndarray] = []
+    try:
+        with _open(path) as file:
+            for number, line in enumerate(io.TextIOWrapper(file, encoding="utf-8"), 1):
+                word, *numbers = line.rstrip("\n").split(" ")
+                if number == 1 and len(numbers) == 1:
+                    continue  # word2vec's header: how many words, how many dimensions
+                with contextlib.suppress(ValueError):
+                    row = np.array(numbers, dtype=np.float32)
+                    if len(row) and (not rows or len(row) == len(rows[0])):
+                        words.setdefault(word, len(rows))
+                        rows.append(row)
+                        continue
+                raise BenchError(f"{path} line {number}: expected a word and {len(rows[0]) if rows else 'its'} numbers")
+    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, UnicodeDecodeError) as error:
+        raise BenchError(f"vectors={path}: {error}", "give a file in GloVe's text form: plain, .xz, .gz or .zip") from None
+    if not rows:
+        raise BenchError(f"vectors={path}: the file is empty")
+    return words, np.stack(rows)
+
+
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as file:
+            yield file
+    else:
+        opener = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+        with opener(path, "rb") as file:
+            yield file

@@ -1,0 +1,43 @@
+"""Poolers: (hidden states of all layers, mask) -> one vector a sentence.
+
+n sentences, T tokens, H hidden size.  states[0] is the embedding layer's output, states[l] that of layer l, states[-1] the
+last. Special tokens count in every mean. "First-last" has two meanings in the literature, and so two names here:
+``avg_emb_last`` is the old one (the 56.70 that the papers print for BERT), ``avg_first_last`` the one of SimCSE's code since
+January 2022 (about 4 points higher).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor, nn
+
+Pooler = Callable[[Sequence[Tensor], Tensor], Tensor]
+
+
+def masked_mean(states_nTH: Tensor, mask_nT: Tensor) -> Tensor:
+    """Mean over the tokens whose mask is 1: (n, H)."""
+    weights = mask_nT.unsqueeze(-1).to(states_nTH.dtype)
+    return (states_nTH * weights).sum(1) / weights.sum(1)
+
+
+POOLERS: dict[str, Pooler] = {
+    "cls": lambda states, mask: states[-1][:, 0],
+    "avg": lambda states, mask: masked_mean(states[-1], mask),
+    "avg_top2": lambda states, mask: masked_mean((states[-1] + states[-2]) / 2, mask),
+    "avg_first_last": lambda states, mask: masked_mean((states[1] + states[-1]) / 2, mask),
+    "avg_emb_last": lambda states, mask: masked_mean((states[0] + states[-1]) / 2, mask),
+}
+
+
+class Head(nn.Module):
+    """Linear(H, H) + tanh on the pooled vector; weights N(0, 0.02), bias 0 (SimCSE's "MLP layer")."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(hidden, hidden)
+        nn.init.normal_(self.dense.weight, std=0.02)
+        nn.init.zeros_(self.dense.bias)
+
+    def forward(self, pooled_nH: Tensor) -> Tensor:
+        return self.dense(pooled_nH).tanh()

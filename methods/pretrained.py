@@ -1,0 +1,78 @@
+"""Any finished encoder, nothing trained.
+
+A sentence-transformers folder or hub name is loaded by that library and keeps its own pooling, normalisation and maximum
+length. Any other checkpoint is pooled as ``--set pooling=`` says: a pooler's name, or ``mlp`` for the stored head on CLS
+(what SimCSE's supervised checkpoints are scored with; unsupervised ones are scored with ``cls``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from bench.method import Backbone, BenchError, Features, Recipe, TorchMethod, Value, pad
+from methods.pooling import POOLERS
+
+POOLINGS = {"cls", "mlp", "mean", *POOLERS}
+
+
+class Pretrained(TorchMethod):
+    name = "pretrained"
+    settings = ("none",)
+    summary = "a finished encoder: a sentence-transformers folder as it is, or a transformers checkpoint with --set pooling="
+    deterministic = True
+    defaults = {
+        "pooling": Value(None, "the folder's own", f"for a plain transformers checkpoint: {', '.join(sorted(POOLINGS))}"),
+        "max_length": Value(None, "the model's own limit"),
+    }
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        own = (backbone.path / "modules.json").exists()
+        if recipe.pooling not in {None, *POOLINGS}:
+            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}")
+        if recipe.pooling is None and not own:
+            raise BenchError(
+                f"{backbone.name} is a plain transformers checkpoint: it does not say how to pool",
+                "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, ...",
+            )
+        self.pooling = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
+        if self.pooling is None:
+            self._load_sentence_transformer(backbone)
+        elif self.pooling == "mlp":
+            self.encoder = _with_pooling_layer(backbone)
+
+    def _load_sentence_transformer(self, backbone: Backbone) -> None:
+        from sentence_transformers import SentenceTransformer
+
+        self.whole = SentenceTransformer(str(backbone.path), device="cpu", local_files_only=True)
+        self.encoder = self.whole[0].model
+        self.limit = self.recipe.max_length or self.whole.max_seq_length or backbone.max_tokens
+
+    def assemble(self, ids: Sequence[Sequence[int]], max_length: int | None = None) -> Features:
+        if self.pooling is None:
+            return super().assemble(ids, self.limit)
+        return super().assemble(ids, max_length or self.recipe.max_length)
+
+    def embed(self, features: Features) -> Tensor:
+        if self.pooling is None:
+            embedded: Tensor = self.whole(dict(features))["sentence_embedding"]
+            return embedded
+        if self.pooling == "mlp":
+            head: Tensor = self.encoder(**features).pooler_output
+            return head
+        states = self.encoder(**features, output_hidden_states=True).hidden_states
+        return POOLERS[self.pooling](states, features["attention_mask"])
+
+
+def _with_pooling_layer(backbone: Backbone) -> Any:
+    """The encoder with the pooling layer of its checkpoint; BenchError where the checkpoint has none."""
+    import torch
+    from transformers import AutoModel
+
+    encoder, info = AutoModel.from_pretrained(backbone.path, dtype=torch.float32, output_loading_info=True)
+    if any("pooler" in name for name in info["missing_keys"]):
+        raise BenchError(f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls")
+    return encoder.eval()

@@ -1,0 +1,38 @@
+"""The untrained rows of the papers' tables: a pretrained encoder, pooled, nothing trained."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from bench.method import Features, TorchMethod
+from methods.pooling import POOLERS
+
+
+class Untrained(TorchMethod):
+    settings = ("none",)
+    deterministic = True
+    pooler: str
+
+    def embed(self, features: Features) -> Tensor:
+        states = self.encoder(**features, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
+        return POOLERS[self.pooler](states, features["attention_mask"])
+
+
+class Cls(Untrained):
+    name, pooler = "cls", "cls"
+    summary = "the last layer's first token, no head (`cls_before_pooler` of SimCSE's evaluation.py)"
+
+
+class LastAvg(Untrained):
+    name, pooler = "last-avg", "avg"
+    summary = "mean over the tokens of the last layer"
+
+
+class FirstLastAvg(Untrained):
+    name, pooler = "first-last-avg", "avg_first_last"
+    summary = "mean over tokens of layer 1 and the last layer (60.73 on BERT-base; the meaning since SimCSE commit 206d7ae)"
+
+
+class EmbeddingLastAvg(Untrained):
+    name, pooler = "embedding-last-avg", "avg_emb_last"
+    summary = "mean over tokens of the embedding layer and the last layer (the papers' 56.70 on BERT-base)"

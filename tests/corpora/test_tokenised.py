@@ -1,0 +1,192 @@
+"""The token cache: the tokenizer's ids to the last one, built once, whole or not at all, within its memory."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bench.corpora import MAX_TOKENS, open_corpus, tokenised
+from bench.errors import BenchError, CorpusError
+
+
+def letters(texts):
+    """A tokenizer: one id a letter."""
+    return [[ord(c) % 500 for c in text if not c.isspace()] for text in texts]
+
+
+def never(texts):
+    pytest.fail("tokenised again")
+
+
+@pytest.fixture
+def triplets(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"a{'b' * (i % 7)},c{i},{'d' * (i % 3)}" for i in range(25)]
+    path.write_text("sent0,sent1,hard_neg\n" + "\n".join(lines) + "\n" + "long " * 300 + ",x,y\n")
+    return open_corpus(path, cache=tmp_path / "cache")
+
+
+def build(corpus, tmp_path, encode=letters, key="letters", vocab=500, **more):
+    return tokenised(corpus, encode, key, vocab, cache=tmp_path / "cache", **more)
+
+
+def everything(ready):
+    return [[row.tolist() for row in ready.column(i).ids(np.arange(len(ready)))] for i in range(len(ready.columns))]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 26, 1000])
+@pytest.mark.parametrize("vocab, dtype", [(500, np.uint16), (1 << 16, np.uint16), ((1 << 16) + 1, np.uint32)])
+def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, dtype):
+    monkeypatch.setattr("bench.corpora.token_cache.CHUNK", chunk)
+    said = []
+    ready = build(triplets, tmp_path, vocab=vocab, progress=lambda *a: said.append(a))
+    wanted = [[ids[:MAX_TOKENS] for ids in letters(column)] for column in zip(*triplets.rows(), strict=True)]
+    assert everything(ready) == wanted and len(ready) == 26 and said[-1] == (26, 26)
+    assert ready.columns == ("sent0", "sent1", "hard_neg") and ready.sha256 == triplets.sha256 and ready.name == "t.csv"
+    some = ready.column(1).ids(np.array([25, 0, 0, 3]))
+    assert [row.tolist() for row in some] == [wanted[1][i] for i in (25, 0, 0, 3)]
+    assert all(row.dtype == dtype and not row.flags.writeable for row in some)
+    assert ready.column(0).lengths().tolist() == [len(ids) for ids in wanted[0]] and max(ready.column(0).lengths()) == MAX_TOKENS
+    for wrong in ([26], [-1]):
+        with pytest.raises(IndexError):
+            ready.column(0).ids(np.array(wrong))
+
+
+def test_second_open_reads_neither_text_nor_tokenizer(triplets, tmp_path, monkeypatch):
+    first = everything(build(triplets, tmp_path))
+    monkeypatch.setattr("bench.corpora.corpus.read_lines", never)
+    assert everything(build(triplets, tmp_path, encode=never)) == first
+
+
+def test_another_tokenizer_format_or_text_is_another_cache(triplets, tmp_path):
+    build(triplets, tmp_path)
+    other = build(triplets, tmp_path, encode=lambda texts: [[1]] * len(texts), key="ones")
+    assert everything(other)[0] == [[1]] * 26
+    (tmp_path / "t.txt").write_bytes((tmp_path / "t.csv").read_bytes())
+    as_text = build(open_corpus(tmp_path / "t.txt", cache=tmp_path / "cache"), tmp_path)
+    assert len(as_text) == 27 and as_text.sha256 == triplets.sha256  # with the header as a line of text
+
+
+def test_a_damaged_cache_is_built_again(triplets, tmp_path):
+    ready = build(triplets, tmp_path)
+    wanted = everything(ready)
+
+    def cut(path):
+        path.write_bytes(path.read_bytes()[:-2])
+
+    def flip(path):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+
+    def rubbish(path):
+        path.write_text("[]")
+
+    for file in sorted(ready.path.iterdir()):
+        for damage in (cut, flip, rubbish, type(file).unlink):
+            damage(file)
+            calls = []
+            again = build(triplets, tmp_path, encode=lambda texts, calls=calls: calls.append(1) or letters(texts))
+            assert everything(again) == wanted
+            # a flip inside the corpus's name or a blank in meta.json is not damage that matters; everything else is
+            assert calls or file.name == "meta.json"
+
+
+def test_an_interrupted_build_leaves_nothing(triplets, tmp_path):
+    def stops(texts):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(triplets, tmp_path, encode=stops)
+    root = tmp_path / "cache" / "tokenised"
+    assert [p.name for p in root.iterdir() if p.is_dir()] == []
+    killed = build(triplets, tmp_path).path
+    left = killed.with_name(f"{killed.name}.999999.part")
+    killed.rename(left)  # what kill -9 leaves
+    build(triplets, tmp_path)
+    assert [p.name for p in root.iterdir() if p.is_dir()] == [killed.name]
+
+
+def _slow_build(path, cache, counter, queue):
+    def encode(texts):
+        import time
+
+        with counter.get_lock():
+            counter.value += 1
+        time.sleep(0.5)
+        return letters(texts)
+
+    ready = tokenised(open_corpus(path, cache=cache), encode, "slow", 500, cache=cache)
+    queue.put([row.tolist() for row in ready.column(1).ids(np.arange(len(ready)))])
+
+
+def test_two_builders_do_the_work_once(triplets, tmp_path):
+    fork = multiprocessing.get_context("fork")
+    counter, queue = fork.Value("i", 0), fork.Queue()
+    arguments = (triplets.path, tmp_path / "cache", counter, queue)
+    workers = [fork.Process(target=_slow_build, args=arguments) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    results = [queue.get(timeout=30) for _ in workers]
+    for worker in workers:
+        worker.join(30)
+    assert results[0] == results[1] == results[2] == letters([row[1] for row in triplets.rows()])
+    assert counter.value == 3  # one chunk for each of the three columns
+    assert len([p for p in (tmp_path / "cache" / "tokenised").iterdir() if p.is_dir()]) == 1
+
+
+def test_text_that_changes_under_the_build_is_noticed(triplets, tmp_path):
+    assert len(triplets) == 26
+    triplets.path.write_text("sent0,sent1,hard_neg\na,b,c\n")
+    with pytest.raises(CorpusError, match="changed while it was read"):
+        build(triplets, tmp_path)
+    assert not [p for p in (tmp_path / "cache" / "tokenised").iterdir() if p.is_dir()]
+
+
+def test_wrong_tokenizers_and_folders(triplets, tmp_path):
+    with pytest.raises(ValueError, match="the vocabulary has 90"):
+        build(triplets, tmp_path, vocab=90)
+    with pytest.raises(ValueError, match="1 rows for 26"):
+        build(triplets, tmp_path, encode=lambda texts: [[1]])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BenchError, match="cannot be written") as caught:
+        tokenised(triplets, letters, "k", 500, cache=tmp_path / "file")
+    assert "BENCH_CACHE" in caught.value.hint
+
+
+def test_a_column_without_any_text(tmp_path):
+    (tmp_path / "a.csv").write_text("sent0,sent1\nab,\nc,\n")
+    ready = build(open_corpus(tmp_path / "a.csv", cache=tmp_path / "cache"), tmp_path)
+    assert everything(ready) == [letters(["ab", "c"]), [[], []]]
+    assert everything(build(open_corpus(tmp_path / "a.csv", cache=tmp_path / "cache"), tmp_path, encode=never))[1] == [[], []]
+
+
+MEASURE = """
+import json, resource, sys, time
+from pathlib import Path
+from bench.corpora import open_corpus, tokenised
+def encode(texts): return [[len(w) for w in t.split()] for t in texts]
+began = time.perf_counter()
+ready = tokenised(open_corpus(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))
+seconds = time.perf_counter() - began
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(json.dumps({"rows": len(ready), "seconds": seconds, "peak": peak}))
+"""
+
+
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
+    path = tmp_path / "big.txt"
+    with path.open("w") as file:
+        for i in range(300_000):
+            file.write(f"sentence number {i} of a corpus that has a few hundred thousand of them, and some more words\n")
+    run = [sys.executable, "-c", MEASURE, str(path), str(tmp_path / "cache")]
+    first = json.loads(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+    second = json.loads(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+    assert first["rows"] == second["rows"] == 300_000
+    assert first["peak"] < 300e6
+    assert second["seconds"] < 0.5

@@ -1,0 +1,128 @@
+"""Manifests, their generator, and what ``bench data`` says of a folder."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+import sys
+from importlib import resources
+
+import pytest
+from click.testing import CliRunner
+
+from bench.cli.data import data
+from bench.datasets import DataFolder, data_set, data_sets
+from bench.datasets.make_manifest import measure, update
+from bench.datasets.manifest import cells, content_hash
+from bench.errors import DataDamaged, DataMissing, UnknownName
+
+
+def test_remaking_the_sts_manifest_changes_nothing(shared):
+    package = resources.files("bench")
+    stored = json.loads((package / "datasets" / "manifests" / "sts.json").read_text(encoding="utf-8"))
+    again = json.loads(json.dumps(stored))
+    assert update(again, shared / "data", shared, "sts.json") == []
+    assert again == stored
+
+
+def test_forms_that_are_not_the_same_text_are_refused(tmp_path):
+    for form, text in (("a", "One , two\tthree\n"), ("b", "one, TWO\tthree\n"), ("c", "one, two\tfour\n")):
+        (tmp_path / form).mkdir()
+        (tmp_path / form / "x.txt").write_text(text)
+    file = {"path": "x.txt", "role": "pairs", "columns": 2}
+    found = measure({form: tmp_path / form for form in "ab"}, file)
+    assert found["rows"] == 1 and set(found["forms"]) == {"a", "b"}
+    with pytest.raises(ValueError, match="not the same text"):
+        measure({form: tmp_path / form for form in "ac"}, file)
+
+
+def test_content_hash_sees_rows_and_cells_but_no_white_space_case_or_control():
+    file = data_set("STS13").files[0]
+
+    def of(text: str) -> str:
+        return content_hash(cells(text, file))
+
+    same = of("A b.\tC d\nE\tf\n")
+    assert of("a  b .\tc d \r\ne\x12\tF\r\n") == same
+    assert of("A b.\tC d\tsource note\nE\tf") == same
+    for other in ("A b.C\td\nE\tf\n", "E\tf\nA b.\tC d\n", "A b.\tC d\nE\tf!\n", "A b.\tC d\n"):
+        assert of(other) != same
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(data, list(arguments), env={"BENCH_DATA": ""})
+
+
+def test_list_without_a_folder_is_quick_fits_80_columns_and_says_what_to_do():
+    result = invoke("list")
+    assert result.exit_code == 0, result.output
+    assert "no data folder was given" in result.output
+    assert max(len(line) for line in result.output.splitlines()) <= 80
+    for name in data_sets():
+        assert name in result.output
+    detailed = invoke("list", "STS16")
+    assert "CC BY-NC-SA" in detailed.output and "to get it" in detailed.output and "Agirre" in detailed.output
+
+
+def test_list_and_check_of_the_real_folder(shared):
+    result = invoke("list", "--data", str(shared / "data"), "--json")
+    found = {one["name"]: one for one in map(json.loads, result.output.splitlines())}
+    assert found["STS12"]["status"] == "found" and found["STS12"]["found_forms"] == ["tokenised", "raw"]
+    assert found["wiki_sentences"]["status"] == "found" and found["wiki_sentences"]["items"] == {"train": 1_000_000}
+    wide = invoke("list", "--data", str(shared / "data"))
+    assert max(len(line) for line in wide.output.splitlines()) <= 80
+    checked = invoke("check", "STS14", "--data", str(shared / "data"), "--json")
+    assert checked.exit_code == 0 and json.loads(checked.output)["found_forms"] == ["tokenised", "raw"]
+
+
+def test_check_names_what_is_damaged_and_list_says_that_it_is_not_known(shared, tmp_path):
+    whole = shared / "data" / "senteval" / "downstream" / "STS" / "STS13-en-test"
+    target = tmp_path / "downstream" / "STS" / "STS13-en-test"
+    target.mkdir(parents=True)
+    for path in whole.iterdir():
+        (target / path.name).write_bytes(path.read_bytes())
+    cut = target / "STS.input.OnWN.txt"
+    cut.write_bytes(cut.read_bytes()[:-300])
+    assert DataFolder(tmp_path).look(data_set("STS13")).status == "unread"
+    result = invoke("check", "--data", str(tmp_path))
+    assert isinstance(result.exception, DataDamaged) and "STS13" in result.exception.message
+    assert "STS.input.OnWN.txt" in result.output.replace("\n", "")
+
+
+def test_check_of_a_missing_or_unknown_set_is_an_error(tmp_path):
+    assert isinstance(invoke("check", "STS12", "--data", str(tmp_path)).exception, DataMissing)
+    assert isinstance(invoke("check", "STS-12").exception, UnknownName)
+    assert invoke("check", "--data", str(tmp_path)).exit_code == 0  # nothing there, nothing damaged
+
+
+def test_a_packed_corpus_is_checked_by_what_is_inside(tmp_path):
+    (tmp_path / "train").mkdir()
+    path = tmp_path / "train" / "nli_triplets.csv.xz"
+    path.write_bytes(lzma.compress(b"sent0,sent1,hard_neg\n"))
+    state = DataFolder(tmp_path).check(data_set("nli_triplets"))
+    assert state.status == "damaged" and "sha256" in state.problems[0]
+    path.write_bytes(lzma.compress(b"x" * 100_000)[:-20])
+    state = DataFolder(tmp_path).check(data_set("nli_triplets"))
+    assert state.status == "damaged" and "cannot be unpacked" in state.problems[0]
+
+
+def test_the_real_corpus_passes(shared):
+    assert DataFolder(shared / "data").check(data_set("nli_triplets")).status == "found"
+
+
+@pytest.mark.parametrize("name", ["CHECK", "builtin"])
+def test_what_the_package_carries_is_found_without_a_folder(name):
+    state = DataFolder(None).check(data_set(name))
+    assert state.status == "found", (
+        f"{state.problems}; after a change of the generator: python -m bench.datasets.make_manifest DIR"
+    )
+    assert DataFolder(None).look(data_set(name)).status == "found"
+
+
+def test_reading_data_needs_no_torch():
+    code = "import sys, bench.datasets, bench.suites, bench.suites.sts, bench.metrics.correlation, bench.cli.data, bench.cli.suites\n"
+    code += "assert not {'torch', 'transformers', 'mteb', 'sentence_transformers'} & set(sys.modules)\n"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import sys, bench.cli.data, bench.cli.suites\nassert not {'numpy', 'rich', 'scipy'} & set(sys.modules)\n"
+    subprocess.run([sys.executable, "-c", code], check=True)

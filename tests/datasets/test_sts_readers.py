@@ -1,0 +1,291 @@
+"""The STS readers: real data in both text forms, and every way in which a copy can be wrong."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.datasets import DataFile, DataFolder, data_set, data_sets, read_sts
+from bench.datasets.sts import parse_gold, parse_pairs, parse_table
+from bench.errors import DataDamaged, DataMissing, UnknownName
+
+SUBSETS = {
+    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
+    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
+    "STS14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
+    "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+    "STS-B": {"STS-B": 1379},
+    "SICK-R": {"SICK-R": 4927},
+}
+FORM_FOLDERS = {"tokenised": "senteval-moses", "raw": "senteval"}
+PAIRS = "STS/STS13-en-test/STS.input.FNWN.txt"
+GOLD = "STS/STS13-en-test/STS.gs.FNWN.txt"
+
+
+@pytest.fixture
+def copy(shared, tmp_path):
+    """A data folder with STS13 and STS-B, tokenised; (data folder, its downstream folder)."""
+    return tmp_path, copied(shared, tmp_path, "tokenised")
+
+
+def copied(shared: Path, to: Path, form: str, as_: str | None = None) -> Path:
+    home = FORM_FOLDERS[form]
+    target = to / (as_ or home) / "downstream"
+    for part in ("STS/STS13-en-test", "STS/STSBenchmark"):
+        shutil.copytree(shared / "data" / home / "downstream" / part, target / part, copy_function=shutil.copyfile)
+        for path in (target / part).iterdir():
+            path.chmod(0o644)
+        (target / part).chmod(0o755)
+    return target
+
+
+@pytest.mark.parametrize("form", FORM_FOLDERS)
+@pytest.mark.parametrize("task", SUBSETS)
+def test_the_real_data_has_the_known_counts(shared, task, form):
+    pairs = read_sts(DataFolder(shared / "data"), task, text=form)
+    counts = {name: pairs.subset.count(name) for name in dict.fromkeys(pairs.subset)}
+    assert counts == SUBSETS[task] and list(counts) == list(SUBSETS[task])
+    assert len(pairs) == len(pairs.sentences2) == len(pairs.gold) == sum(SUBSETS[task].values())
+    assert pairs.form == form and pairs.split == "test" and pairs.gold.dtype == np.float64
+    assert pairs.gold.min() >= (1 if task == "SICK-R" else 0) and pairs.gold.max() <= 5
+    assert all(pairs.sentences1) and all(pairs.sentences2)
+
+
+def test_the_two_forms_are_the_same_pairs(shared):
+    folder = DataFolder(shared / "data")
+    for task in SUBSETS:
+        raw, tokenised = read_sts(folder, task, text="raw"), read_sts(folder, task)
+        assert (raw.gold == tokenised.gold).all() and raw.subset == tokenised.subset
+        assert raw.sha256 != tokenised.sha256 and raw.sentences1 != tokenised.sentences1
+
+
+def test_empty_gold_lines_are_dropped_with_their_pairs(shared):
+    """Against a plain second reading of one real file pair."""
+    folder = shared / "data" / "senteval" / "downstream" / "STS" / "STS16-en-test"
+    lines = (folder / "STS.input.headlines.txt").read_text(encoding="utf-8").splitlines()
+    gold = (folder / "STS.gs.headlines.txt").read_text().splitlines()
+    want = [(" ".join(line.split("\t")[0].split()), float(score)) for line, score in zip(lines, gold, strict=True) if score]
+    pairs = read_sts(DataFolder(shared / "data"), "STS16", text="raw")
+    found = [(a, g) for a, g, s in zip(pairs.sentences1, pairs.gold, pairs.subset, strict=True) if s == "headlines"]
+    assert found == want and len(want) < len(lines)
+
+
+@pytest.mark.parametrize(
+    "task, split, n", [("STS-B", "dev", 1500), ("STS-B", "train", 5749), ("SICK-R", "dev", 500), ("SICK-R", "all", 9927)]
+)
+def test_other_splits(shared, task, split, n):
+    assert len(read_sts(DataFolder(shared / "data"), task, split=split)) == n
+
+
+def test_all_splits_are_the_splits_in_order(shared):
+    folder = DataFolder(shared / "data")
+    parts = [read_sts(folder, "SICK-R", split=split) for split in ("train", "dev", "test")]
+    whole = read_sts(folder, "SICK-R", split="all")
+    assert whole.sentences1 == sum((part.sentences1 for part in parts), [])
+    assert whole.gold.tolist() == np.concatenate([part.gold for part in parts]).tolist()
+
+
+@pytest.mark.parametrize("place", ["downstream", "data/downstream", "."])
+def test_a_users_own_senteval_folder_is_recognised_by_content(shared, copy, tmp_path, place):
+    root, downstream = copy
+    if place != ".":
+        target = root / "own" / place
+        target.parent.mkdir(parents=True)
+        downstream.rename(target)
+        root = root / "own"
+    else:
+        root = downstream
+    assert read_sts(DataFolder(root), "STS13").form == "tokenised"
+
+
+def test_line_ends_do_not_make_another_form(copy):
+    root, downstream = copy
+    before = read_sts(DataFolder(root), "STS13")
+    for path in (downstream / "STS/STS13-en-test").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    after = read_sts(DataFolder(root), "STS13")
+    assert (after.form, after.sha256, after.sentences1) == (before.form, before.sha256, before.sentences1)
+
+
+def change(path: Path, lines) -> None:
+    path.write_bytes(b"".join(lines(path.read_bytes().splitlines(keepends=True))))
+
+
+def swapped(lines):
+    return [lines[1], lines[0], *lines[2:]]
+
+
+def altered(lines):
+    return [lines[0].replace(b"the", b"a", 1), *lines[1:]]
+
+
+@pytest.mark.parametrize("file", [PAIRS, GOLD])
+def test_a_truncated_file_is_refused_with_both_counts(copy, file):
+    root, downstream = copy
+    change(downstream / file, lambda lines: lines[:-1])
+    with pytest.raises(DataDamaged, match="188 rows found, 189 expected") as caught:
+        read_sts(DataFolder(root), "STS13")
+    assert Path(file).name in caught.value.message and "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("edit", [swapped, altered])
+def test_an_altered_file_or_swapped_lines_are_refused(copy, edit):
+    root, downstream = copy
+    change(downstream / PAIRS, edit)
+    with pytest.raises(DataDamaged, match="altered text.*STS.input.FNWN.txt"):
+        read_sts(DataFolder(root), "STS13")
+
+
+def test_a_sentence_moved_over_the_tab_is_refused(copy):
+    root, downstream = copy
+    change(downstream / PAIRS, lambda lines: [lines[0].replace(b"\t", b" ").replace(b" ", b"\t", 1), *lines[1:]])
+    with pytest.raises(DataDamaged, match="STS.input.FNWN.txt"):
+        read_sts(DataFolder(root), "STS13")
+
+
+def test_swapped_gold_is_refused(copy):
+    root, downstream = copy
+    change(downstream / GOLD, lambda lines: sorted(lines))
+    with pytest.raises(DataDamaged, match="STS.gs.FNWN.txt"):
+        read_sts(DataFolder(root), "STS13")
+
+
+def test_a_cut_last_line_and_lost_column_are_refused(copy):
+    root, downstream = copy
+    change(downstream / PAIRS, lambda lines: [*lines[:-1], lines[-1].split(b"\t")[0] + b"\n"])
+    with pytest.raises(DataDamaged, match="line 189 has 1 columns, 2 expected.*STS.input.FNWN.txt"):
+        read_sts(DataFolder(root), "STS13")
+
+
+def test_a_file_that_is_not_utf8_is_refused_with_its_line(copy):
+    root, downstream = copy
+    change(downstream / PAIRS, lambda lines: [*lines[:4], b"\xff" + lines[4], *lines[5:]])
+    with pytest.raises(DataDamaged, match="line 5 is not UTF-8.*STS.input.FNWN.txt"):
+        read_sts(DataFolder(root), "STS13")
+
+
+def test_a_missing_file_is_named(copy):
+    root, downstream = copy
+    (downstream / GOLD).unlink()
+    with pytest.raises(DataMissing, match="STS.gs.FNWN.txt"):
+        read_sts(DataFolder(root), "STS13")
+
+
+def test_the_wrong_form_names_the_option(copy):
+    root, downstream = copy
+    with pytest.raises(DataMissing, match="no raw text found, only tokenised in .*STS13-en-test") as caught:
+        read_sts(DataFolder(root), "STS13", text="raw")
+    assert "--text tokenised" in str(caught.value.hint)
+
+
+def test_two_forms_in_one_folder_are_refused(shared, copy):
+    root, downstream = copy
+    shutil.copyfile(shared / "data/senteval/downstream" / PAIRS, downstream / PAIRS)
+    with pytest.raises(DataDamaged, match="two text forms.*STS.input"):
+        read_sts(DataFolder(root), "STS13")
+
+
+def test_another_tokenisation_is_complete_but_another_form(copy):
+    root, downstream = copy
+    path = downstream / PAIRS
+    path.write_text(path.read_text(encoding="utf-8").replace(" ,", ","), encoding="utf-8")
+    with pytest.raises(DataMissing, match="only other-[0-9a-f]{8} in") as caught:
+        read_sts(DataFolder(root), "STS13")
+    assert "--text any" in str(caught.value.hint)
+    pairs = read_sts(DataFolder(root), "STS13", text="any")
+    assert pairs.form.startswith("other-") and len(pairs) == 1500
+    assert read_sts(DataFolder(root), "STS13", text=pairs.form).sha256 == pairs.sha256
+
+
+def test_a_damaged_copy_where_the_form_lives_is_not_hidden_by_a_whole_copy_of_the_other(shared, copy):
+    root, downstream = copy
+    copied(shared, root, "raw")
+    change(downstream / PAIRS, swapped)
+    with pytest.raises(DataDamaged, match="senteval-moses"):
+        read_sts(DataFolder(root), "STS13")
+    assert read_sts(DataFolder(root), "STS13", text="raw").form == "raw"
+
+
+def test_missing_data_says_where_it_was_looked_for(tmp_path):
+    with pytest.raises(DataMissing, match="no data folder was given") as caught:
+        read_sts(DataFolder(None), "STS12")
+    assert "--data" in str(caught.value.hint)
+    with pytest.raises(DataMissing, match="does not exist"):
+        read_sts(DataFolder(tmp_path / "nowhere"), "STS12")
+    with pytest.raises(DataMissing, match="STS12: not found in .*senteval-moses/downstream/STS/STS12-en-test"):
+        read_sts(DataFolder(tmp_path), "STS12")
+
+
+def test_unknown_task_and_split(tmp_path):
+    with pytest.raises(UnknownName, match="STS-B"):
+        read_sts(DataFolder(tmp_path), "STSB")
+    with pytest.raises(UnknownName, match="split"):
+        read_sts(DataFolder(tmp_path), "STS12", split="dev")
+
+
+def test_the_manifest_keeps_what_the_reader_relies_on():
+    for task, subsets in SUBSETS.items():
+        one = data_set(task)
+        assert one.items["test"] == sum(subsets.values()) and set(one.forms) == {"raw", "tokenised"}
+        for file in one.files:
+            assert file.content and file.rows
+            assert file.varies is (file.role != "gold")
+    for one in data_sets().values():
+        assert one.licence and one.terms and one.source and one.cite and one.get and one.files
+
+
+# Readers on made-up text.
+
+word = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1).filter(
+    lambda s: len(s.split()) == 1 and s == s.strip()
+)
+sentence = st.lists(word, min_size=1, max_size=6).map(" ".join)
+score = st.floats(0, 5).map(lambda x: round(x, 3))
+line_end = st.sampled_from(["\n", "\r\n"])
+
+
+def described(columns: int, header: int = 0) -> DataFile:
+    return DataFile(path="made/up.txt", role="pairs", rows=0, forms={}, columns=columns, header=header)
+
+
+@given(st.lists(st.tuples(sentence, sentence), max_size=8), line_end, st.booleans())
+def test_pairs_survive_writing_and_reading(pairs, end, last_end):
+    text = end.join("\t".join(pair) for pair in pairs) + (end if last_end and pairs else "")
+    assert parse_pairs(text, described(2)) == pairs if pairs else parse_pairs("", described(2)) == []
+
+
+@given(st.lists(st.one_of(st.none(), score), min_size=1, max_size=12), line_end)
+def test_gold_survives_and_empty_lines_are_none(scores, end):
+    text = "".join(("" if one is None else str(one)) + end for one in scores)
+    assert parse_gold(text, described(1)) == scores
+
+
+@given(st.lists(st.tuples(sentence, sentence, score), max_size=8), line_end)
+def test_tables_survive_with_further_columns_ignored(rows, end):
+    text = "id\tA\tB\tscore" + end + "".join(f"{i}\t{a}\t{b}\t{s}\tNEUTRAL\tnote" + end for i, (a, b, s) in enumerate(rows))
+    assert parse_table(text, described(5, header=1), (1, 2, 3)) == rows
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text):
+    for read in (
+        lambda: parse_pairs(text, described(2)),
+        lambda: parse_gold(text, described(1)),
+        lambda: parse_table(text, described(7), (5, 6, 4)),
+    ):
+        try:
+            read()
+        except DataDamaged as error:
+            assert "up.txt: line" in error.message
+
+
+@pytest.mark.parametrize("bad", ["nan", "5.1", "-0.1", "inf", "four"])
+def test_a_score_outside_the_scale_is_refused(bad):
+    with pytest.raises(DataDamaged, match="line 2"):
+        parse_gold(f"3.0\n{bad}\n", described(1))

@@ -1,0 +1,132 @@
+"""Correlation and cosine against scipy, stored reference vectors and numbers made by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.metrics.correlation import grouped, mean_ranks, paired_cosine, pearson, spearman
+
+
+@pytest.fixture(scope="module")
+def vectors(shared):
+    return json.loads((shared / "reference" / "vectors_a.json").read_text())
+
+
+@pytest.mark.parametrize("n, levels", [(2, 2), (7, 3), (51, 4), (400, 6), (1379, 200)])
+def test_spearman_with_many_ties_agrees_with_scipy(n, levels):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        a, b = rng.integers(levels, size=n) / 3, rng.integers(levels, size=n) * 0.4
+        if np.ptp(a) == 0 or np.ptp(b) == 0:
+            continue
+        assert spearman(a, b) == pytest.approx(100 * scipy.stats.spearmanr(a, b).statistic, abs=1e-10)
+        assert pearson(a, b) == pytest.approx(100 * scipy.stats.pearsonr(a, b).statistic, abs=1e-10)
+        assert mean_ranks(a).tolist() == scipy.stats.rankdata(a).tolist()
+
+
+def test_spearman_of_the_reference_vector(vectors):
+    case = vectors["spearman_ties"]
+    assert spearman(case["x"], case["y"]) == pytest.approx(100 * case["spearman"], abs=1e-9)
+    assert mean_ranks(np.array(case["x"])).tolist() == case["ranks_x"]
+    assert mean_ranks(np.array(case["y"])).tolist() == case["ranks_y"]
+
+
+@pytest.mark.parametrize("name, correlation", [("spearman", spearman), ("pearson", pearson)])
+def test_all_mean_and_wmean_of_the_reference_vector(vectors, name, correlation):
+    case = vectors["sts_aggregation"]
+    cosine, gold, groups = [], [], []
+    for subset, values in case["subsets"].items():
+        cosine += values["cosine"]
+        gold += values["gold"]
+        groups += [subset] * len(values["gold"])
+    found = grouped(cosine, gold, groups, correlation)
+    assert found.all == pytest.approx(100 * case[name]["all"], abs=1e-9)
+    assert found.mean == pytest.approx(100 * case[name]["mean"], abs=1e-9)
+    assert found.wmean == pytest.approx(100 * case[name]["wmean"], abs=1e-9)
+    if name == "spearman":
+        assert found.each == pytest.approx({key: 100 * value for key, value in case["spearman_each"].items()}, abs=1e-9)
+
+
+def test_grouped_by_hand():
+    # a: the ranks agree (+1); b: they are reversed (-1). Together the ranks are 1 2 3 4 5 against 1 2 5 4 3: 1 - 6*8/120 = 0.6
+    found = grouped([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 4, 3, 2], ["a", "a", "b", "b", "b"])
+    assert found.each == pytest.approx({"a": 100, "b": -100})
+    assert found.sizes == {"a": 2, "b": 3}
+    assert found.all == pytest.approx(60)
+    assert found.mean == pytest.approx(0, abs=1e-9)
+    assert found.wmean == pytest.approx((2 * 100 - 3 * 100) / 5)
+
+
+def test_a_constant_group_is_undefined_and_not_zero():
+    found = grouped([0.1, 0.2, 0.3, 0.4], [1, 1, 2, 3], ["a", "a", "b", "b"])
+    assert found.each["a"] is None and found.each["b"] == pytest.approx(100)
+    assert found.mean is None and found.wmean is None
+    assert math.isfinite(found.all)
+
+
+@pytest.mark.parametrize(
+    "a, b",
+    [([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [0.1, 0.1, 0.1]), ([1], [1]), ([], []), ([1, math.nan], [1, 2]), ([1, 2], [1, 2, 3])],
+)
+def test_undefined_is_an_error(a, b):
+    for correlation in (spearman, pearson):
+        with pytest.raises(ValueError):
+            correlation(a, b)
+
+
+@given(st.lists(st.tuples(st.integers(-20, 20), st.integers(-20, 20)), min_size=2, max_size=60), st.randoms())
+def test_laws_of_spearman(rows, random):
+    a, b = np.array(rows, dtype=float).T
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return
+    value = spearman(a, b)
+    assert -100 <= value <= 100
+    assert spearman(b, a) == pytest.approx(value, abs=1e-9)  # symmetric
+    assert spearman(np.exp(a / 5), b) == pytest.approx(value, abs=1e-9)  # only ranks count
+    assert spearman(-a, b) == pytest.approx(-value, abs=1e-9)
+    order = list(range(len(a)))
+    random.shuffle(order)
+    assert spearman(a[order], b[order]) == pytest.approx(value, abs=1e-9)
+
+
+def test_cosine_agrees_with_a_plain_loop():
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(17, 5)).astype(np.float32), rng.normal(size=(17, 5)).astype(np.float32)
+    want = [math.fsum(x * y for x, y in zip(p, q, strict=True)) / math.sqrt(math.fsum(x * x for x in p) * math.fsum(y * y for y in q))
+            for p, q in zip(a.astype(float).tolist(), b.astype(float).tolist(), strict=True)]  # fmt: skip
+    assert paired_cosine(a, b) == pytest.approx(want, abs=1e-14)
+    assert paired_cosine(a, b).dtype == np.float64
+
+
+def test_cosine_of_equal_rows_is_exactly_one():
+    a = np.random.default_rng(1).normal(size=(2000, 37)).astype(np.float32)
+    assert (paired_cosine(a, a.copy()) == 1.0).all()
+    tiny = np.full((1, 3), 1e-30, dtype=np.float32)  # its float32 squares would be zero
+    assert paired_cosine(tiny, tiny * 2)[0] == pytest.approx(1)
+
+
+def test_cosine_of_a_zero_vector_is_zero():
+    a = np.array([[0, 0], [1, 0], [0, 0]], dtype=np.float32)
+    b = np.array([[1, 2], [0, 0], [0, 0]], dtype=np.float32)
+    assert paired_cosine(a, b).tolist() == [0, 0, 0]
+
+
+def test_cosine_refuses_what_has_none():
+    with pytest.raises(ValueError, match="NaN"):
+        paired_cosine(np.array([[1.0, math.nan]]), np.array([[1.0, 2.0]]))
+    with pytest.raises(ValueError, match="shape"):
+        paired_cosine(np.ones((2, 3)), np.ones((3, 3)))
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=3, max_size=3), st.floats(0.125, 8, width=32))
+def test_cosine_stays_within_one(row, scale):
+    a = np.array([row], dtype=np.float32)
+    value = paired_cosine(a, a * np.float32(scale))[0]
+    assert 0 <= value <= 1

@@ -1,0 +1,162 @@
+"""Records: round trip, and the hand-written reader against the JSON Schema that the package ships."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import pytest
+from factories import record
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.errors import RecordDamaged
+from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
+from bench.runs import record as record_module
+
+SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-1.schema.json").read_text())
+jsonschema.Draft202012Validator.check_schema(SCHEMA)
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+NAMES = st.text(min_size=1, max_size=8)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+AMOUNTS = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
+COUNTS = st.integers(0, 2**63 - 1)
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | NUMBERS | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=6,
+)  # fmt: skip
+OBJECTS = st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=3)
+SCORES = st.builds(Score, suite=NAMES, task=NAMES, protocol=NAMES, metric=NAMES, value=NUMBERS, n=COUNTS, std=st.none() | AMOUNTS,
+                   text=st.none() | NAMES, detail=OBJECTS)  # fmt: skip
+MAYBE_COUNT, MAYBE_AMOUNT, MAYBE_TEXT = st.none() | COUNTS, st.none() | AMOUNTS, st.none() | st.text(max_size=5)
+RECORDS = st.builds(
+    RunRecord, run_id=st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+@=-]{0,20}\Z"), fingerprint=NAMES,
+    status=st.sampled_from(record_module.STATUSES), method=NAMES, setting=st.sampled_from(record_module.SETTINGS), backbone=NAMES,
+    seed=MAYBE_COUNT, variant=st.text(max_size=5), error=MAYBE_TEXT,
+    recipe=st.dictionaries(st.text(max_size=5), st.builds(RecipeValue, value=ANY_JSON, source=st.text(), note=MAYBE_TEXT), max_size=3),
+    scores=st.lists(SCORES, max_size=3, unique_by=lambda score: score.key).map(tuple),
+    cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT),
+    training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | NUMBERS),
+    provenance=st.builds(Provenance, created=st.datetimes().map(lambda moment: moment.isoformat()), command=MAYBE_TEXT,
+                         git=st.none() | OBJECTS, packages=OBJECTS, data=OBJECTS, corpus=st.none() | OBJECTS),
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(RECORDS)
+def test_a_record_survives_json(made: RunRecord) -> None:
+    content = json.loads(json.dumps(made.to_json()))
+    assert RunRecord.from_json(content) == made
+    VALIDATOR.validate(content)
+
+
+def accepted(content: Any) -> bool:
+    try:
+        RunRecord.from_json(content)
+    except RecordDamaged as error:
+        assert "\n" not in error.message and error.message
+        return "the same cell as" in error.message  # the one rule that JSON Schema cannot say
+    return True
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, one in inside for place in places(one, (*path, key)))]
+
+
+ODD = st.sampled_from([None, True, -1, 0, 1.0, 1.5, 2**63, 1e308, -0.0, "", "x", "a\n", "../x", [], {}, [1], {"a": 1}, "bench.run/1", "2026-01-01T00:00:00+00:00\n",
+                       "2026-01-01T00:00:00Z", "none", 10**400, "٣"]) | ANY_JSON  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None:
+    content: Any = {"root": json.loads(json.dumps(record().to_json()))}
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from([place for place in places(content) if place]))
+        parent = content
+        for key in path[:-1]:
+            parent = parent[key]
+        action = data.draw(st.sampled_from(["change", "change", "remove", "add"]))
+        if action == "change" or path == ("root",):
+            parent[path[-1]] = data.draw(ODD)
+        elif action == "remove":
+            del parent[path[-1]]
+        elif isinstance(parent, dict):
+            parent[data.draw(st.sampled_from(["extra", "value", "std", "note"]))] = data.draw(ODD)
+        if not isinstance(content["root"], dict):
+            break
+    assert accepted(copy.deepcopy(content["root"])) == VALIDATOR.is_valid(content["root"])
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("scores", 2, "value"), "abc", "scores[2].value: expected a finite number, found text 'abc'"),
+        (("scores", 2, "value"), None, "scores[2].value: expected a finite number, found null"),
+        (("scores", 0, "n"), 1.5, "scores[0].n: expected a whole number from 0 on, found float 1.5"),
+        (("run_id",), "../../etc", "run_id: expected a run id"),
+        (("status",), "done", "status: expected finished or failed or interrupted"),
+        (("recipe", "epochs"), 1, "recipe.epochs: expected an object"),
+        (("provenance", "created"), "yesterday", "provenance.created: expected a moment"),
+        (("cost", "tokens"), 1, "cost.tokens: no such field"),
+        (("schema",), "other/1", "schema: expected 'bench.run/1'"),
+    ],
+)
+def test_the_field_is_named(path: tuple[Any, ...], value: Any, said: str) -> None:
+    content = json.loads(json.dumps(record().to_json()))
+    parent = content
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    with pytest.raises(RecordDamaged) as caught:
+        RunRecord.from_json(content)
+    assert caught.value.message.startswith(said)
+
+
+def test_one_cell_cannot_be_scored_twice() -> None:
+    content = record().to_json()
+    content["scores"].append(content["scores"][1])
+    with pytest.raises(RecordDamaged, match=r"scores\[8\]: the same cell as scores\[1\]"):
+        RunRecord.from_json(content)
+
+
+def test_a_missing_field_is_named_and_optional_ones_may_be_absent() -> None:
+    content = record().to_json()
+    for optional in ("error", "variant", "training"):
+        del content[optional]
+    assert RunRecord.from_json(content).training is None
+    del content["backbone"]
+    with pytest.raises(RecordDamaged, match="backbone: missing"):
+        RunRecord.from_json(content)
+
+
+def test_a_newer_schema_is_refused_with_the_way_out() -> None:
+    with pytest.raises(RecordDamaged) as caught:
+        RunRecord.from_json(record().to_json() | {"schema": "bench.run/2", "whatever": 1})
+    assert "bench.run/2 by a newer bench" in caught.value.message and "pip install" in str(caught.value.hint)
+
+
+def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = record().to_json()
+    old = {key: value for key, value in now.items() if key != "backbone"} | {"schema": "bench.run/0", "model": "builtin"}
+    with pytest.raises(RecordDamaged, match="nobody knows how to read bench.run/0"):
+        RunRecord.from_json(old)
+
+    def rename(content: dict[str, Any]) -> dict[str, Any]:
+        return {"backbone" if key == "model" else key: value for key, value in content.items()}
+
+    monkeypatch.setitem(record_module.UPGRADES, 0, rename)
+    assert RunRecord.from_json(old) == RunRecord.from_json(now)
+    assert old["schema"] == "bench.run/0", "the object that was read stays as it was"
+
+
+def test_reading_needs_no_schema_library_and_no_numpy() -> None:
+    code = "import sys, bench.runs; print([m for m in ('jsonschema', 'numpy', 'scipy', 'torch') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -1,0 +1,256 @@
+"""The runs folder: whole records or none, damaged ones named, one process per run."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from factories import record
+
+from bench.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.runs import RunsFolder, Score
+from bench.runs.store import write_whole
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunsFolder:
+    return RunsFolder(tmp_path / "runs")
+
+
+def test_what_was_written_is_read(store: RunsFolder) -> None:
+    made = [record("simcse", seed) for seed in (1, 2)]
+    for one in made:
+        assert store.write(one) == store.path / one.run_id / "run.json"
+    assert sorted(store.records()[0], key=lambda one: str(one.run_id)) == sorted(made, key=lambda one: str(one.run_id))
+    assert [path.name for path in (store.path / made[0].run_id).iterdir()] == ["run.json"], "nothing is left beside the record"
+
+
+def test_a_run_is_found_by_id_prefix_and_path(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = record("simcse", 1), record("simcse", 2)
+    file = store.write(one)
+    store.write(two)
+    for reference in (one.run_id, one.run_id[:-3], str(file), str(file.parent), f"{file.parent}/"):
+        assert store.find(reference) == one
+    with pytest.raises(BenchError, match="means 2 runs"):
+        store.find("simcse")
+    assert len(store.record_files("simcse")) == 2
+    with pytest.raises(UnknownName, match="nearest: simcse-builtin-s1"):
+        store.find("simsce-builtin-s1-00000000")
+    monkeypatch.chdir(store.path)
+    assert store.find(f"./{two.run_id}") == two
+
+
+@pytest.mark.parametrize("run_id", ["../x", "", ".", "a/b", "a\x00", "a\n", "-rf"])
+def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> None:
+    with pytest.raises(BenchError, match="no run id"):
+        store.folder(run_id)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff\xfe\x00", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"schema": "bench.run/1", "seed": NaN}', "NaN is no JSON number"),
+        (b"[]", "expected a JSON object"),
+        (b'{"schema": "bench.run/9"}', "newer bench"),
+        (b'{"schema": "bench.run/1", "\\u001b[2J": 1}', "\\x1b[2J: no such field"),
+    ],
+)
+def test_a_damaged_record_is_named_and_not_fatal(store: RunsFolder, content: bytes, said: str) -> None:
+    kept = record()
+    store.write(kept)
+    write_whole(store.path / "broken" / "run.json", content)
+    records, damaged = store.records()
+    assert records == [kept]
+    (error,) = damaged
+    assert str(store.path / "broken" / "run.json") in error.message and said in error.message
+    assert error.message.isprintable()
+
+
+def test_a_copied_folder_is_not_one_more_seed(store: RunsFolder) -> None:
+    file = store.write(record())
+    write_whole(store.path / "copy" / "run.json", file.read_bytes())
+    records, damaged = store.records()
+    assert len(records) == 1 and "not the folder's name" in damaged[0].message
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float) -> None:
+    first = record()
+    store.write(first)
+    for detail, number, place in (({}, value, "scores[0].value"), ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail.deep[1].x")):
+        bad = record(scores=(Score(suite="sts", task="STS12", protocol="p/1", metric="m", value=number, n=1, detail=detail),))
+        assert bad.run_id == first.run_id
+        with pytest.raises(RecordDamaged) as caught:
+            store.write(bad)
+        assert place in caught.value.message
+    assert store.read(first.run_id) == first
+
+
+def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:
+    score = Score(suite="sts", task="STS12", protocol="p/1", metric="m", value=np.float32(1.5), n=np.int64(3), detail={"x": np.arange(2)})  # type: ignore[arg-type]
+    store.write(record(scores=(score,)))
+    (read,) = store.read(record().run_id).scores
+    assert (read.value, read.n, read.detail) == (1.5, 3, {"x": [0, 1]})
+
+
+WRITER = """
+import sys; sys.path[:0] = [{tests!r}]
+from factories import record, sts_scores
+from bench.runs import RunsFolder
+store = RunsFolder({runs!r})
+i = 0
+while True:
+    store.write(record(seed=7, error="x" * 200_000 + str(i)))
+    i += 1
+    if i == 2:
+        print("writing", flush=True)
+"""
+
+
+def test_kill_9_at_any_moment_leaves_a_whole_record(store: RunsFolder) -> None:
+    code = WRITER.format(tests=str(Path(__file__).parents[1]), runs=str(store.path))
+    drawn = random.Random(3)
+    run_id = record(seed=7).run_id
+    for _ in range(12):
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        assert child.stdout is not None and child.stdout.readline() == b"writing\n"
+        time.sleep(drawn.uniform(0, 0.05))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        assert (store.read(run_id).error or "").startswith("x" * 200_000), "the record is whole"
+        records, damaged = store.records()
+        assert len(records) == 1 and not damaged, "nothing that was left over is taken for a record"
+
+
+def test_a_failing_write_keeps_the_previous_record(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = record()
+    store.write(first)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BenchError, match="No space left on device"):
+        store.write(record(status="failed"))
+    assert store.read(first.run_id) == first
+    assert [path.name for path in store.folder(first.run_id).iterdir()] == ["run.json"]
+
+
+def test_leftovers_of_killed_processes_are_swept(store: RunsFolder) -> None:
+    folder = store.write(record()).parent
+    old, new = folder / ".run.json.aa.tmp", folder / ".run.json.bb.tmp"
+    for left in (old, new):
+        left.write_text("half")
+    os.utime(old, (1, 1))
+    store.write(record())
+    assert not old.exists() and new.exists(), "a young one may be another process's"
+
+
+def test_an_unwritable_folder_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = RunsFolder(tmp_path / "file")  # also for root, whom no mode stops
+    with pytest.raises(BenchError, match="cannot write .*Not a directory") as caught:
+        store.write(record())
+    assert "--runs" in str(caught.value.hint)
+    with pytest.raises(BenchError, match="cannot write"), store.lock("a"):
+        pass
+    with pytest.raises(BenchError, match="no readable runs folder"):
+        store.records()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir(mode=0o500)
+    with pytest.raises(BenchError, match="Permission denied"):
+        RunsFolder(tmp_path / "runs").write(record())
+
+
+def test_a_folder_that_is_not_there_holds_no_runs(store: RunsFolder) -> None:
+    assert store.records() == ([], [])
+    with pytest.raises(UnknownName):
+        store.find("x")
+
+
+HOLDER = """
+import sys, time
+from bench.runs import RunsFolder
+with RunsFolder({runs!r}).lock("one"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_two_processes_on_one_run(store: RunsFolder) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER.format(runs=str(store.path))], stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout is not None and holder.stdout.readline() == b"held\n"
+        with pytest.raises(RunLocked, match=f"process {holder.pid} on "), store.lock("one"):
+            pass
+        with store.lock("another"):
+            pass
+        began = time.monotonic()
+        with pytest.raises(RunLocked), store.lock("one", wait_seconds=0.3):
+            pass
+        assert time.monotonic() - began >= 0.3
+    finally:
+        holder.kill()
+        holder.wait()
+        assert holder.stdout is not None
+        holder.stdout.close()
+    with store.lock("one", wait_seconds=5):  # the kernel let go of it
+        pass
+    with store.lock("one"):
+        pass
+
+
+def test_predictions_survive_and_objects_are_refused(store: RunsFolder) -> None:
+    arrays = {"prediction": np.linspace(0, 1, 5), "gold": np.arange(5.0), "subset": np.array(["a", "b", "b", "ä", ""])}
+    assert store.write_predictions("one", "STS12", "tokenised", arrays).name == "STS12.npz"
+    assert store.write_predictions("one", "STS12", None, arrays).name == "STS12.npz"
+    path = store.write_predictions("one", "STS12", "raw", arrays)
+    assert path == store.path / "one" / "predictions" / "STS12@raw.npz"
+    first = path.read_bytes()
+    read = store.read_predictions("one", "STS12", "raw")
+    assert read.keys() == arrays.keys()
+    for key, array in arrays.items():
+        np.testing.assert_array_equal(read[key], array)
+    time.sleep(0.01)
+    assert store.write_predictions("one", "STS12", "raw", arrays).read_bytes() == first, "same arrays, same bytes"
+    with pytest.raises(ValueError, match="Python objects"):
+        store.write_predictions("one", "STS12", None, {"x": np.array([{}, None], dtype=object)})
+    with pytest.raises(ValueError, match="rows differ"):
+        store.write_predictions("one", "STS12", None, {"x": np.zeros(2), "y": np.zeros(3)})
+    assert store.write_predictions("one", "../../x", None, arrays).parent == path.parent
+
+
+def test_damaged_predictions_are_named_and_never_unpickled(store: RunsFolder, tmp_path: Path) -> None:
+    with pytest.raises(DataMissing, match="no predictions of STS12"):
+        store.read_predictions("one", "STS12", None)
+    path = store.write_predictions("one", "STS12", None, {"x": np.zeros(3)})
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataDamaged, match="STS12.npz"):
+        store.read_predictions("one", "STS12", None)
+    np.savez(path, x=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(DataDamaged, match="STS12.npz"):
+        store.read_predictions("one", "STS12", None)
+
+
+def test_the_file_is_plain_json_a_person_can_read(store: RunsFolder) -> None:
+    text = store.write(record("simcse", error="modèle")).read_text(encoding="utf-8")
+    assert "modèle" in text and json.loads(text)["schema"] == "bench.run/1"
+    surrogate = record(error="file \udcff")
+    assert json.loads(store.write(surrogate).read_bytes())["error"] == "file \udcff"
