@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -56,6 +57,9 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                 word, *numbers = line.rstrip("\n").split(" ")
                 if number == 1 and len(numbers) == 1:
                     continue  # word2vec's header: how many words, how many dimensions
+                if rows and len(numbers) > len(rows[0]) and not _is_number(numbers[-len(rows[0]) - 1]):
+                    cut = len(numbers) - len(rows[0])  # a word with blanks in it: the public 840B file has a few
+                    word, numbers = " ".join([word, *numbers[:cut]]), numbers[cut:]
                 with contextlib.suppress(ValueError):
                     row = np.array(numbers, dtype=np.float32)
                     if len(row) and (not rows or len(row) == len(rows[0])):
@@ -63,7 +67,7 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                         rows.append(row)
                         continue
                 raise BenchError(f"{path} line {number}: expected a word and {len(rows[0]) if rows else 'its'} numbers")
-    except (OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, UnicodeDecodeError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, UnicodeDecodeError) as error:
         raise BenchError(f"vectors={path}: {error}", "give a file in GloVe's text form: plain, .xz, .gz or .zip") from None
     if not rows:
         raise BenchError(f"vectors={path}: the file is empty")
@@ -73,9 +77,20 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
     if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as file:
-            yield file
+        with zipfile.ZipFile(path) as archive:
+            if not archive.namelist():
+                raise zipfile.BadZipFile("the archive is empty")
+            with archive.open(archive.namelist()[0]) as file:
+                yield file
     else:
         opener = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
         with opener(path, "rb") as file:
             yield file
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +20,27 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no evaluation data: {folder} does not exist (set BENCH_SHARED)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def reference(shared: Path) -> dict[str, Any]:
+    """Values that others computed with the authors' own code: vectors_a.json."""
+    return json.loads((shared / "reference" / "vectors_a.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a random BERT, 2 layers, 32 wide, with the built-in vocabulary."""
+    from bench.conformance import tiny_backbone
+
+    return tiny_backbone(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests neither read nor fill the user's cache, data and runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        for name in ("BENCH_DATA", "BENCH_RUNS", "BENCH_SAVE_SECONDS"):
+            patch.delenv(name, raising=False)
+        yield

@@ -9,16 +9,24 @@ from typing import Any
 from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
 
 STS = {"STS12": 3108, "STS13": 1500, "STS14": 3750, "STS15": 3000, "STS16": 1186, "STS-B": 1379, "SICK-R": 4927}
-SUBSETS = {"STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"), "STS13": ("FNWN", "headlines", "OnWN")}
+SUBSETS = {
+    "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+    "STS13": ("FNWN", "headlines", "OnWN"),
+}
 
 
-def sts_scores(base: float = 70.0, *, text: str = "tokenised", noise: int = 0, tasks: tuple[str, ...] = tuple(STS)) -> tuple[Score, ...]:
+def sts_scores(
+    base: float = 70.0, *, text: str = "tokenised", noise: int = 0, tasks: tuple[str, ...] = tuple(STS)
+) -> tuple[Score, ...]:
     """Seven STS scores around ``base`` and, when all are there, their average as the papers take it."""
     drawn = random.Random(f"{base} {noise}")
     scores = []
     for task in tasks:
         value = round(base + drawn.uniform(-4, 4) + 0.1 * noise, 6)
-        subsets = {name: {"spearman": round(value + drawn.uniform(-3, 3), 4), "pearson": value - 1, "n": 750} for name in SUBSETS.get(task, ())}
+        subsets = {
+            name: {"spearman": round(value + drawn.uniform(-3, 3), 4), "pearson": value - 1, "n": 750}
+            for name in SUBSETS.get(task, ())
+        }
         detail: dict[str, Any] = {"mean": value - 1, "wmean": value - 0.5, "subsets": subsets,
                                   "pearson": {"all": value - 2, "mean": value - 3, "wmean": value - 2.5}}  # fmt: skip
         scores.append(Score(suite="sts", task=task, protocol="senteval-all/1", metric="spearman", value=value, n=STS[task], text=text,
@@ -35,7 +43,9 @@ def record(
     backbone: str = "builtin", scores: tuple[Score, ...] | None = None, recipe: dict[str, Any] | None = None, **changes: Any,
 ) -> RunRecord:  # fmt: skip
     """A finished run; ``changes`` are fields of RunRecord."""
-    name = "".join(c if (c.isascii() and c.isalnum()) or c in "-." else "_" for c in f"{method}{'+' + variant if variant else ''}-{backbone}")
+    name = "".join(
+        c if (c.isascii() and c.isalnum()) or c in "-." else "_" for c in f"{method}{'+' + variant if variant else ''}-{backbone}"
+    )
     values = {"batch_size": 64, "learning_rate": 3e-5, "temperature": 0.05, "epochs": 1} | (recipe or {})
     trained = setting != "none"
     made = RunRecord(
@@ -66,5 +76,9 @@ def family(seeds: range = range(42, 45)) -> list[RunRecord]:
     """Five rows as a researcher would have them: two untrained, three trained, several seeds."""
     made = [record("cls", None, base=31, setting="none"), record("first-last-avg", None, base=56, setting="none")]
     for seed in seeds:
-        made += [record("simcse", seed, base=70), record("promcse", seed, base=72.5), record("dcpcse", seed, base=71.8, variant="mlm")]
+        made += [
+            record("simcse", seed, base=70),
+            record("promcse", seed, base=72.5),
+            record("dcpcse", seed, base=71.8, variant="mlm"),
+        ]
     return made

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli.filters import record_filters
+from bench.errors import BenchError
 
 if TYPE_CHECKING:
     from bench.cli.filters import Kept
@@ -31,6 +32,8 @@ def compare(kept: list[Kept], baseline: str | None, together: bool, form: str, h
     from bench.tables import print_tables, render
 
     tables = summarise((one.record for one in kept), baseline=baseline, together=together)
+    if not tables:
+        raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     if html is not None:
         from bench.pages import write_page
 

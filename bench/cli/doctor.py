@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bench.cli.options import cache_folder, data_option, json_option, runs_option
+from bench.cli.options import data_option, json_option, runs_option
 
 
 @click.command()
@@ -37,6 +37,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     import bench
     from bench import devices
     from bench.backbones import resolve
+    from bench.corpora import default_cache
     from bench.plugins import discover
     from bench.runs import RunsFolder
 
@@ -55,7 +56,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "builtin": resolve("builtin").revision[:12],
         "data": data_state(data),
         "runs": f"{store.path.resolve()} ({len(store.ids())} records)",
-        "cache": str(cache_folder()),
+        "cache": str(default_cache()),
         "disk free": f"{disk.free / 2**30:.1f} GiB",
     }
 

@@ -68,7 +68,9 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
         say(f"left out, not finished: {_list(unfinished)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
-        raise BenchError(f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs")
+        raise BenchError(
+            f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs"
+        )
     return finished
 
 
@@ -109,7 +111,9 @@ def with_scores(kept: Sequence[Kept], suites: Sequence[str], texts: Sequence[str
         have = {getattr(score, kind) or "none" for one in kept for score in one.record.scores}
         for name in names:
             if name not in have:
-                raise UnknownName("text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs")
+                raise UnknownName(
+                    "text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs"
+                )
         if names:
             kept = [
                 replace(one, record=replace(one.record, scores=scores))

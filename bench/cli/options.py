@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +23,3 @@ def comma_list(text: str | None) -> tuple[str, ...]:
     """ "a,b" -> ("a", "b"); blanks and empty parts are dropped."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
-
-def cache_folder() -> Path:
-    """$BENCH_CACHE, or ~/.cache/sentence-bench."""
-    return Path(os.environ.get("BENCH_CACHE") or Path.home() / ".cache" / "sentence-bench")

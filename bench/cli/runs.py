@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @click.option("--method", help="Only these methods.")
 @json_option
 @click.pass_context
-def runs(context: click.Context, name: str | None, runs: Path | None, status: str | None, method: str | None, as_json: bool) -> None:
+def runs(
+    context: click.Context, name: str | None, runs: Path | None, status: str | None, method: str | None, as_json: bool
+) -> None:
     """The runs that are kept, newest first; with a NAME everything about one.
 
     Example: bench runs --status failed,interrupted
@@ -41,7 +43,9 @@ def runs(context: click.Context, name: str | None, runs: Path | None, status: st
             raise UnknownName("status", one, STATUSES)
     store = RunsFolder(runs)
     records, damaged = store.records()
-    chosen = [r for r in records if r.status in (comma_list(status) or STATUSES) and (not method or r.method in comma_list(method))]
+    chosen = [
+        r for r in records if r.status in (comma_list(status) or STATUSES) and (not method or r.method in comma_list(method))
+    ]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
         say(f"left out, damaged: {error.message}")

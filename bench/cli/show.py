@@ -48,7 +48,9 @@ def _print(record: RunRecord, folder: Path, console: Console) -> None:
     def text(words: str, style: str = "") -> Text:
         return Text(visible(words, console.encoding), style)
 
-    console.print(Text.assemble((record.run_id, "bold"), f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}"))
+    console.print(
+        Text.assemble((record.run_id, "bold"), f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}")
+    )
     console.print(text(report.what(record)))
     if record.error:
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))
@@ -57,13 +59,17 @@ def _print(record: RunRecord, folder: Path, console: Console) -> None:
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")
         for i, heading in enumerate(section.heading or section.rows[0]):
             right = i in section.numbers
-            grid.add_column(heading if section.heading else "", justify="right" if right else "left", no_wrap=right, overflow="fold")
+            grid.add_column(
+                heading if section.heading else "", justify="right" if right else "left", no_wrap=right, overflow="fold"
+            )
         for row in section.rows:
             grid.add_row(*(Text(visible_indent(cell, console.encoding)) for cell in row))
         console.print(grid)
     if record.provenance.command:
         console.print(Text("\nthe command", "bold"))
-        console.print(Text(visible(record.provenance.command, console.encoding, limit=None)), soft_wrap=True)  # one line, so that it can be copied
+        console.print(
+            Text(visible(record.provenance.command, console.encoding, limit=None)), soft_wrap=True
+        )  # one line, so that it can be copied
     console.print(Text("\nits files", "bold"))
     console.print(Text(visible(str(folder), console.encoding, limit=None)), soft_wrap=True)
     for line in report.files(folder):

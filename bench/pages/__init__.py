@@ -23,7 +23,8 @@ def write_page(
     """
     from bench.runs.store import write_whole
 
-    write_whole(Path(out_file), render_page(records, title, note, baseline=baseline, together=together, folders=folders).encode())
+    html = render_page(records, title, note, baseline=baseline, together=together, folders=folders)
+    write_whole(Path(out_file), html.encode(), hint="another place for the page")
     return Path(out_file)
 
 

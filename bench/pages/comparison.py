@@ -43,6 +43,7 @@ class PageTable:
     average: int | None = field(metadata=_help("index of the average, which comes first on a phone"))
     show_seeds: bool = field(metadata=_help("rows have different numbers of seeds"))
     spread: bool = field(metadata=_help("some cell has a standard deviation"))
+    gaps: bool = field(metadata=_help("some cell was not scored"))
     baseline: str | None = field(metadata=_help("the row that differences are taken from"))
     rows: tuple[PageRow, ...] = field(metadata=_help("best average first"))
     notes: tuple[str, ...] = field(metadata=_help("what a reader must know to read the numbers"))
@@ -75,7 +76,13 @@ class Page:
 
 
 def comparison(
-    records: Sequence[RunRecord], title: str, note: str | None, *, baseline: str | None, together: bool, folders: Mapping[str, Path]
+    records: Sequence[RunRecord],
+    title: str,
+    note: str | None,
+    *,
+    baseline: str | None,
+    together: bool,
+    folders: Mapping[str, Path],
 ) -> Page:
     """The page for these records; those that are not finished are not on it."""
     tables = summarise(records, baseline=baseline, together=together)
@@ -96,7 +103,7 @@ def answer(tables: Sequence[Table]) -> str:
         return "No method has a score on every task yet."
     where = ", ".join(part for part in (table.suite, table.backbone) if part)
     (best, value), others = rows[0], rows[1:]
-    what = "Avg." if table.columns[-1] == AVERAGE else table.columns[0]
+    what = table.head
     if not others:
         return f"{best} reaches {score(value)} ({what}, {where}, {seeds_words(table)})."
     second, below = others[0]
@@ -108,10 +115,9 @@ def answer(tables: Sequence[Table]) -> str:
 
 def _ranked(table: Table) -> list[tuple[str, float]]:
     """(name, value) of each row with an average, or with the only task; best first. Empty where nothing ranks."""
-    column = len(table.columns) - 1 if table.columns[-1] == AVERAGE else 0 if len(table.columns) == 1 else None
-    if column is None:
+    if table.head is None:
         return []
-    cells = [(" ".join(filter(None, (row.method, variant_words(row, table)))), row.cells[column]) for row in table.rows]
+    cells = [(" ".join(filter(None, (row.method, variant_words(row, table)))), row.cells[-1]) for row in table.rows]
     return sorted([(name, cell.mean) for name, cell in cells if cell is not None], key=lambda pair: -pair[1])
 
 
@@ -134,7 +140,8 @@ def _table(table: Table, number: int) -> PageTable:
     return PageTable(
         anchor=f"table-{number}", headline=headline(table), suite=table.suite, metric=metric_words(table.metric), columns=table.columns,
         average=len(table.columns) - 1 if table.columns[-1] == AVERAGE and len(table.columns) > 2 else None,
-        show_seeds=seeds_differ(table), spread=has_spread(table), baseline=table.baseline, rows=rows, notes=table.notes,
+        show_seeds=seeds_differ(table), spread=has_spread(table),
+        gaps=any(cell is None for row in table.rows for cell in row.cells), baseline=table.baseline, rows=rows, notes=table.notes,
     )  # fmt: skip
 
 

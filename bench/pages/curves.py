@@ -11,7 +11,7 @@ from bench.runs.record import RunRecord
 from bench.tables.words import score
 
 WIDTH, HEIGHT = 320, 150
-LEFT, RIGHT, TOP, BOTTOM = 44, 20, 14, 22  # room for labels
+LEFT, RIGHT, TOP, BOTTOM = 44, 20, 26, 22  # room for labels
 MOST = 240  # points of a line; more cannot be told apart in this width
 
 
@@ -30,7 +30,7 @@ class Curve:
     first: str
     last: str
     mark: tuple[float, float, str] | None  # x, y and label of the kept checkpoint
-    mark_left: bool  # the label stands left of its point
+    mark_anchor: str  # "middle", or "end" where the label would leave the drawing
 
     width: int = WIDTH
     height: int = HEIGHT
@@ -80,7 +80,7 @@ def _draw(
     return Curve(
         title=title, caption=caption, points=" ".join(f"{x},{y}" for x, y in placed), dots=tuple(placed) if len(placed) <= 40 else (),
         low=f"{low:.{digits}f}", high=f"{high:.{digits}f}", low_y=HEIGHT - BOTTOM, high_y=TOP, first=f"step {begin:,.0f}",
-        last=f"{end:,.0f}", mark=mark, mark_left=mark is not None and mark[0] > WIDTH / 2,
+        last=f"{end:,.0f}", mark=mark, mark_anchor="end" if mark and mark[0] > WIDTH - 2 * RIGHT else "middle",
     )  # fmt: skip
 
 

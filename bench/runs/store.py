@@ -219,10 +219,13 @@ def read_record(path: Path) -> RunRecord:
     raise RecordDamaged(line, hint)
 
 
-def write_whole(path: Path, data: bytes) -> None:
+ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
+
+
+def write_whole(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
     """Write ``data`` at ``path`` whole or not at all, whatever happens meanwhile. Raises BenchError where it cannot be."""
     aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
-    with _writing(path):
+    with _writing(path, hint):
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
         try:
@@ -256,11 +259,11 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BenchError(f"cannot write {path}: {error.strerror or error}", "another folder: --runs DIR, or BENCH_RUNS") from None
+        raise BenchError(f"cannot write {path}: {error.strerror or error}", hint) from None
 
 
 def _same_file(handle: int, path: Path) -> bool:

@@ -44,7 +44,7 @@ class Row:
     runs: tuple[str, ...]  # run ids, by seed
     seeds: tuple[int | None, ...]
     cells: tuple[Cell | None, ...]
-    difference: float | None = None  # of the averages, from the baseline's
+    difference: float | None = None  # of the table's head column, from the baseline's
     is_baseline: bool = False
 
     @property
@@ -68,6 +68,11 @@ class Table:
     baseline: str | None = None
 
     @property
+    def head(self) -> str | None:
+        """The column that ranks: the average, or the only task."""
+        return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or len(self.columns) == 1 else None
+
+    @property
     def seeds(self) -> tuple[int, int]:
         """Fewest and most seeds of a row."""
         counts = [len(row.runs) for row in self.rows]
@@ -79,7 +84,7 @@ def summarise(records: Iterable[RunRecord], *, baseline: str | None = None, toge
 
     Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers.
     ``together``: all settings and backbones in one table. ``baseline``: a method or ``method+variant``; each table that has it
-    gets differences of the averages. Raises UnknownName where no table has it.
+    gets differences of the averages (of the only task, where there is one). Raises UnknownName where no table has it.
     """
     finished = [record for record in records if record.status == "finished"]
     scored = [(key, record, scores) for record in finished for key, scores in by_protocol(record).items()]
@@ -122,12 +127,21 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         rows.append(Row(method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone,
                         differs=differs, runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs),
                         cells=cells))  # fmt: skip
-    rows = sorted(_marked(rows, columns, metrics), key=_best_first if has_average else _by_name)
+    rows = sorted(_marked(rows, columns, metrics), key=_best_first if has_average or len(columns) == 1 else _by_name)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"nothing trained: {', '.join(untrained)}")
-    table = Table(setting=setting or None, backbone=backbone or None, suite=suite, protocol=protocol, text=text or None,
-                  metric=", ".join(dict.fromkeys(metrics.values())), columns=columns, rows=tuple(rows), notes=tuple(notes))
+    table = Table(
+        setting=setting or None,
+        backbone=backbone or None,
+        suite=suite,
+        protocol=protocol,
+        text=text or None,
+        metric=", ".join(dict.fromkeys(metrics.values())),
+        columns=columns,
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
     return _against(table, baseline)  # fmt: skip
 
 
@@ -194,8 +208,8 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
 
 
 def _against(table: Table, baseline: str | None) -> Table:
-    """With differences of the averages from the baseline's; of several such rows the one with the highest average counts."""
-    if baseline is None or table.columns[-1:] != (AVERAGE,):
+    """With differences of the head column from the baseline's; of several such rows the one with the best average counts."""
+    if baseline is None or table.head is None:
         return table
     named = [row for row in table.rows if baseline in (row.name, row.method) and row.cells[-1] is not None]
     exact = [row for row in named if row.name == baseline] or named

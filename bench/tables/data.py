@@ -31,7 +31,7 @@ def as_csv(tables: Sequence[Table]) -> str:
                 numbers: list[Any] = ["", "", "", "", ""]
                 if cell is not None:
                     numbers = [repr(cell.mean), "" if cell.sd is None else repr(cell.sd), len(cell.values), cell.n, cell.mark]
-                last = row.difference if task == table.columns[-1] and row.difference is not None else None
+                last = row.difference if task == table.head and row.difference is not None else None
                 writer.writerow([*map(csv_text, (*names, task)), *numbers, "" if last is None else f"{last:.2f}",
                                  csv_text(" ".join(row.runs))])  # fmt: skip
     return out.getvalue()

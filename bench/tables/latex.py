@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bench.statistics.summary import Cell, Row, Table
 from bench.tables.words import has_spread, headline, latex, score, seeds_differ, signed, variant_words
@@ -27,23 +27,19 @@ def _table(table: Table) -> str:
     if has_spread(table):
         caption.append("Mean over seeds with standard deviation.")
     if table.baseline:
-        caption.append(f"diff.: Avg. less that of {table.baseline}.")
+        caption.append(f"diff.: {table.head} less that of {table.baseline}.")
     caption += [note + "." for note in table.notes]
     lines = [
-        r"\begin{table}[ht]", r"\centering\small\setlength{\tabcolsep}{4pt}",
+        r"\begin{table}[ht]", rf"\centering\{'footnotesize' if has_spread(table) else 'small'}\setlength{{\tabcolsep}}{{3pt}}",
         r"\begin{tabular}{l" + "r" * (len(heading) - 1) + "}", r"\toprule",
         _line(latex(text) for text in heading), r"\midrule", *(_line(_cells(row, table)) for row in table.rows),
-        r"\bottomrule", r"\end{tabular}", r"\caption{" + latex_sentences(caption) + "}", r"\end{table}", "",
+        r"\bottomrule", r"\end{tabular}", r"\caption{" + " ".join(map(latex, caption)) + "}", r"\end{table}", "",
     ]  # fmt: skip
     return "\n".join(lines)
 
 
-def latex_sentences(parts: Sequence[str]) -> str:
-    return " ".join(latex(part) for part in parts)
-
-
-def _line(cells: Sequence[str] | object) -> str:
-    return " & ".join(cells) + r" \\"  # type: ignore[arg-type]
+def _line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
 
 
 def _cells(row: Row, table: Table) -> list[str]:

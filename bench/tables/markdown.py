@@ -15,7 +15,7 @@ def draw(tables: Sequence[Table]) -> str:
 def _table(table: Table) -> str:
     heading = ["method", *(["seeds"] if seeds_differ(table) else []), *table.columns]
     if table.baseline:
-        heading.append(f"Avg. - {table.baseline}")
+        heading.append(f"{table.head} - {table.baseline}")
     lines = [f"**{markdown(headline(table))}**", "", _line([markdown(text) for text in heading])]
     lines.append(_line([":--"] + ["--:"] * (len(heading) - 1)))
     lines += [_line(_cells(row, table)) for row in table.rows]

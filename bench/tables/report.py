@@ -83,7 +83,8 @@ def _score_rows(one: Score) -> Iterable[list[str]]:
 
 def recipe(record: RunRecord) -> Section:
     rows = tuple(
-        (key, plain_value(one.value), one.source + (f"; {one.note}" if one.note else "")) for key, one in sorted(record.recipe.items())
+        (key, plain_value(one.value), one.source + (f"; {one.note}" if one.note else ""))
+        for key, one in sorted(record.recipe.items())
     )
     return Section("recipe", ("value of", "is", "from"), rows)
 

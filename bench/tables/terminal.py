@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from bench.statistics.summary import AVERAGE, Row, Table
+from bench.statistics.summary import Row, Table
 from bench.tables.words import has_spread, headline, score, seeds_differ, signed, variant_words, visible
 
 STYLES = {"best": "bold", "second": "underline", "": ""}
@@ -140,7 +140,7 @@ def _legend(table: Table, look: Look) -> list[RenderableType]:
     if look.styled and any(cell is not None and cell.mark for row in table.rows for cell in row.cells):
         words.append("best in bold, second underlined" if _has_second(table) else "best in bold")
     if table.baseline:
-        words.append(f"diff.: {AVERAGE} less that of the baseline, not tested")
+        words.append(f"diff.: {table.head} less the baseline's, not tested")
     if words:
         lines.append("; ".join(words))
     return [Text(line, "dim") for line in lines]

@@ -54,7 +54,11 @@ def has_spread(table: Table) -> bool:
     return any(cell is not None and cell.sd is not None for row in table.rows for cell in row.cells)
 
 
-_METRICS = {"spearman": "Spearman's rank correlation × 100", "pearson": "Pearson's correlation × 100", "accuracy": "accuracy in %"}
+_METRICS = {
+    "spearman": "Spearman's rank correlation × 100",
+    "pearson": "Pearson's correlation × 100",
+    "accuracy": "accuracy in %",
+}
 
 
 def metric_words(metric: str) -> str:
@@ -74,15 +78,15 @@ def signed(value: float) -> str:
 
 # --- Markdown ---
 
-_MARKDOWN = {c: "\\" + c for c in "\\`*_{}[]()#+!|~$"} | {
-    "<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", ":": "&#58;", "^": "&#94;",
+_MARKDOWN = {c: "\\" + c for c in "\\`*_{}[]#+|~$"} | {
+    "<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;",
 }  # fmt: skip
 
 
 def markdown(text: str) -> str:
     """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
     escaped = "".join(_MARKDOWN.get(c, c) for c in visible(text))
-    return escaped.replace("www.", "www&#46;")
+    return escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
 # --- LaTeX ---

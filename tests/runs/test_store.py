@@ -89,7 +89,10 @@ def test_a_copied_folder_is_not_one_more_seed(store: RunsFolder) -> None:
 def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float) -> None:
     first = record()
     store.write(first)
-    for detail, number, place in (({}, value, "scores[0].value"), ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail.deep[1].x")):
+    for detail, number, place in (
+        ({}, value, "scores[0].value"),
+        ({"deep": [1, {"x": value}]}, 1.0, "scores[0].detail.deep[1].x"),
+    ):
         bad = record(scores=(Score(suite="sts", task="STS12", protocol="p/1", metric="m", value=number, n=1, detail=detail),))
         assert bad.run_id == first.run_id
         with pytest.raises(RecordDamaged) as caught:
@@ -99,7 +102,9 @@ def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float
 
 
 def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:
-    score = Score(suite="sts", task="STS12", protocol="p/1", metric="m", value=np.float32(1.5), n=np.int64(3), detail={"x": np.arange(2)})  # type: ignore[arg-type]
+    score = Score(
+        suite="sts", task="STS12", protocol="p/1", metric="m", value=np.float32(1.5), n=np.int64(3), detail={"x": np.arange(2)}
+    )  # type: ignore[arg-type]
     store.write(record(scores=(score,)))
     (read,) = store.read(record().run_id).scores
     assert (read.value, read.n, read.detail) == (1.5, 3, {"x": [0, 1]})
@@ -232,7 +237,7 @@ def test_predictions_survive_and_objects_are_refused(store: RunsFolder) -> None:
     with pytest.raises(ValueError, match="Python objects"):
         store.write_predictions("one", "STS12", None, {"x": np.array([{}, None], dtype=object)})
     with pytest.raises(ValueError, match="rows differ"):
-        store.write_predictions("one", "STS12", None, {"x": np.zeros(2), "y": np.zeros(3)})
+        store.write_predictions("one", "STS12", None, {"prediction": np.zeros(2), "gold": np.zeros(3), "other": np.zeros(9)})
     assert store.write_predictions("one", "../../x", None, arrays).parent == path.parent
 
 

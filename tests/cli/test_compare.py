@@ -1,0 +1,190 @@
+"""``bench compare``, ``bench show`` and ``bench runs`` through click's runner, and once as real processes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from factories import family, record, sts_scores
+
+from bench.cli import main
+from bench.runs import RunsFolder
+from bench.runs.store import write_whole
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    store = RunsFolder(tmp_path / "runs")
+    for one in family():
+        store.write(one)
+    return store.path
+
+
+def bench(*arguments: str | Path, columns: int = 100) -> Result:
+    return CliRunner(env={"COLUMNS": str(columns), "BENCH_RUNS": None}).invoke(main, [str(one) for one in arguments])
+
+
+def test_compare_prints_the_table(runs: Path) -> None:
+    done = bench("compare", "--runs", runs, "--baseline", "simcse", columns=80)
+    assert done.exit_code == 0 and done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("unsupervised, builtin, 1 to 3 seeds, senteval-all/1 (tokenised)")
+    assert max(map(len, lines)) <= 80
+    assert [line.split()[0] for line in lines if line[:1].isalpha()][1:] == [
+        "baseline:", "method", "promcse", "dcpcse", "simcse", "first-last-avg", "cls", "nothing"]  # fmt: skip
+
+
+def test_compare_filters(runs: Path) -> None:
+    RunsFolder(runs).write(record("simcse", 42, backbone="other", scores=(*sts_scores(), *sts_scores(60, text="raw"))))
+
+    def methods(*arguments: str) -> list[tuple[str, str, str]]:
+        done = bench("compare", "--runs", runs, "--format", "csv", *arguments)
+        assert done.exit_code == 0, done.stderr
+        return list(
+            dict.fromkeys((row["method"], row["backbone"], row["text"]) for row in csv.DictReader(io.StringIO(done.stdout)))
+        )
+
+    assert methods("--method", "simcse,cls", "--backbone", "builtin") == [
+        ("simcse", "builtin", "tokenised"),
+        ("cls", "builtin", "tokenised"),
+    ]
+    assert methods("--variant", "mlm") == [("dcpcse", "builtin", "tokenised")]
+    assert ("dcpcse", "builtin", "tokenised") not in methods("--variant", "none")
+    assert methods("--text", "raw") == [("simcse", "other", "raw")]
+    assert methods("--setting", "none") == [("first-last-avg", "builtin", "tokenised"), ("cls", "builtin", "tokenised")]
+    assert methods("promcse") == [("promcse", "builtin", "tokenised")], "the beginning of ids means all of them"
+    assert len(methods("--suite", "sts", "--together")) == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "simsce"], "unknown method 'simsce' among these runs; nearest: simcse"),
+        (["--suite", "stt"], "unknown suite 'stt'"),
+        (["--text", "raw"], "unknown text form 'raw'"),
+        (["--baseline", "promsce"], "unknown baseline 'promsce'"),
+        (["nosuchrun"], "unknown run 'nosuchrun'"),
+    ],
+)
+def test_compare_says_what_is_wrong(runs: Path, arguments: list[str], said: str) -> None:
+    done = bench("compare", "--runs", runs, *arguments)
+    assert done.exit_code == 2 and done.stdout == ""
+    assert done.stderr.startswith(f"error: {said}") and len(done.stderr.splitlines()) <= 2
+
+
+def test_compare_without_runs(tmp_path: Path) -> None:
+    done = bench("compare", "--runs", tmp_path / "none")
+    assert done.exit_code == 2 and "no finished run in" in done.stderr and "--runs" in done.stderr
+
+
+def test_damaged_and_unfinished_runs_are_named_and_left_out(runs: Path) -> None:
+    write_whole(runs / "broken" / "run.json", b'{"schema": "bench.run/1", "\\u001b[2J": 0}')
+    failed = record("simcse", 99, status="failed", error="out of memory", scores=())
+    RunsFolder(runs).write(failed)
+    done = bench("compare", "--runs", runs, "--format", "json")
+    assert done.exit_code == 0
+    assert str(runs / "broken" / "run.json") in done.stderr and f"not finished: {failed.run_id}" in done.stderr
+    assert "\x1b" not in done.stderr
+    named = {run for table in json.loads(done.stdout)["tables"] for row in table["rows"] for run in row["runs"]}
+    assert len(named) == 11 and failed.run_id not in named
+    assert bench("compare", runs / "broken" / "run.json", "--runs", runs).exit_code == 2
+
+
+def test_a_run_named_twice_counts_once(runs: Path) -> None:
+    run_id = record("simcse", 42).run_id
+    done = bench("compare", run_id, run_id, runs / run_id, "--runs", runs, "--format", "json")
+    (row,) = json.loads(done.stdout)["tables"][0]["rows"]
+    assert row["runs"] == [run_id]
+
+
+@pytest.mark.parametrize("form", ["md", "latex", "json", "csv"])
+def test_a_page_beside_any_format(runs: Path, tmp_path: Path, form: str) -> None:
+    page = tmp_path / "page.html"
+    done = bench("compare", "--runs", runs, "--format", form, "--html", page)
+    assert done.exit_code == 0 and f"page: {page}" in done.stderr and "page:" not in done.stdout
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_page_that_cannot_be_written(runs: Path) -> None:
+    done = bench("compare", "--runs", runs, "--html", runs / record("simcse", 42).run_id / "run.json" / "page.html")
+    assert done.exit_code == 2 and done.stdout == "" and "cannot write" in done.stderr and "--runs" not in done.stderr
+
+
+def test_show(runs: Path) -> None:
+    one = record("promcse", 43, base=72.5)
+    folder = runs / one.run_id
+    (folder / "curve.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo')
+    done = bench("show", one.run_id[:-2], "--runs", runs, columns=80)
+    assert done.exit_code == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for part in (one.run_id, "promcse, unsupervised, builtin, seed 43", "MSRvid", "SimCSE README", "learning_rate", "13 min 32 s",
+                 "step 875: STS-B dev 74.50", "2.0000 █▁ 1.0000", one.provenance.command, "torch 2.13.0", "curve.jsonl"):  # fmt: skip
+        assert str(part) in done.stdout, part
+    assert bench("show", folder).stdout.splitlines()[:5] == done.stdout.splitlines()[:5]
+    assert json.loads(bench("show", one.run_id, "--json", "--runs", runs).stdout) == json.loads((folder / "run.json").read_text())
+
+
+def test_show_a_failed_run_and_a_hostile_one(runs: Path) -> None:
+    bad = record("simcse", 5, status="failed", error="boom \x1b[2J [bold]x", scores=(), training=None)
+    RunsFolder(runs).write(bad)
+    done = bench("show", bad.run_id, "--runs", runs)
+    assert done.exit_code == 0 and r"error: boom \x1b[2J [bold]x" in done.stdout and "\x1b" not in done.stdout
+
+
+def test_show_what_is_not_there(runs: Path) -> None:
+    done = bench("show", "simsce", "--runs", runs)
+    assert done.exit_code == 2 and "unknown run 'simsce'" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_runs_are_listed_newest_first(runs: Path) -> None:
+    RunsFolder(runs).write(record("simcse", 45, status="failed", error="out of memory", scores=()))
+    done = bench("runs", "--runs", runs, columns=80)
+    assert done.exit_code == 0
+    ids = [line.split()[0] for line in done.stdout.splitlines() if "-builtin-s" in line]
+    made, _ = RunsFolder(runs).records()
+    newest = sorted(made, key=lambda one: (one.provenance.created, one.run_id), reverse=True)
+    assert ids == [one.run_id for one in newest], "whole ids, to be copied"
+    assert "sts 7" in done.stdout and "out of memory" in done.stdout
+    listed = [json.loads(line) for line in bench("runs", "--runs", runs, "--json", "--status", "failed").stdout.splitlines()]
+    assert [one["error"] for one in listed] == ["out of memory"]
+    assert bench("runs", "--runs", runs, "--status", "done").exit_code == 2
+    assert "promcse, unsupervised" in bench("runs", newest[1].run_id, "--runs", runs).stdout or newest[1].method != "promcse"
+
+
+def test_runs_of_an_empty_folder(tmp_path: Path) -> None:
+    done = bench("runs", "--runs", tmp_path / "none")
+    assert done.exit_code == 0 and "no run in" in done.stdout
+
+
+HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "numpy", "scipy", "jsonschema")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["compare"], ["compare", "--html", "page.html"], ["runs"], ["show", "promcse-builtin-s43"]]
+)
+def test_real_processes_import_nothing_heavy(runs: Path, tmp_path: Path, arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom bench.cli import main\n"
+        f"try:\n    main({arguments!r})\nfinally:\n    print([m for m in {HEAVY!r} if m in sys.modules], file=sys.stderr)"
+    )
+    here = str(Path(__file__).parents[2])
+    environment = os.environ | {"BENCH_RUNS": str(runs), "PYTHONPATH": here, "PYTHONWARNINGS": "error"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr.splitlines() == ["[]"], done.stderr
+    assert "promcse" in done.stdout
+
+
+def test_a_broken_pipe_is_no_traceback(runs: Path) -> None:
+    code = "from bench.cli import main; main(['compare', '--format', 'csv'])"
+    environment = os.environ | {"BENCH_RUNS": str(runs), "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        f'{sys.executable} -c "{code}" | head -n 1', shell=True, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert "Traceback" not in done.stderr and done.stdout.startswith("suite,")

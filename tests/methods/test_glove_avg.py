@@ -1,0 +1,115 @@
+"""GloVe avg.: the reader of vector files, and the mean."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.errors import BenchError
+from bench.method import Recipe, Value
+from methods.glove_avg import GloveAvg, read_vectors
+
+TEXT = "the 1 2 3\ncat 0.5 -1 1e-2\nThe 9 9 9\nnaïve 4 5 6\n"
+TABLE = np.array([[1, 2, 3], [0.5, -1, 0.01], [9, 9, 9], [4, 5, 6]], np.float32)
+
+
+def write(path: Path, text: str = TEXT) -> Path:
+    data = text.encode()
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("vectors.txt", data)
+    else:
+        path.write_bytes({".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix, bytes)(data))
+    return path
+
+
+def method_with(path: Path) -> GloveAvg:
+    method = GloveAvg()
+    method.build(None, Recipe({"vectors": Value(str(path), "test")}))
+    return method
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.txt.xz", "v.zip", "v"])
+def test_every_form_of_the_file_is_read(tmp_path: Path, name: str) -> None:
+    words, table = read_vectors(write(tmp_path / name))
+    assert words == {"the": 0, "cat": 1, "The": 2, "naïve": 3}
+    assert table.dtype == np.float32
+    np.testing.assert_array_equal(table, TABLE)
+
+
+def test_the_header_of_word2vec_is_no_word(tmp_path: Path) -> None:
+    words, table = read_vectors(write(tmp_path / "v.txt", "4 3\n" + TEXT))
+    assert words["the"] == 0
+    np.testing.assert_array_equal(table, TABLE)
+
+
+def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_word(tmp_path: Path) -> None:
+    """The public 840B file has words with blanks in them, such as ". . ."."""
+    words, table = read_vectors(write(tmp_path / "v.txt", "a 1 2\n. . . 3 4\na 5 6\nat name@domain.com 7 8\n"))
+    assert words["a"] == 0
+    np.testing.assert_array_equal(table[words[". . ."]], [3, 4])
+    np.testing.assert_array_equal(table[words["at name@domain.com"]], [7, 8])
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("a 1 2\nb 1 2\nc 1\nd 1 2\n", 3), ("a 1 2\nb 1 2 3\n", 2), ("a 1 2\nb 1 x\n", 2), ("a 1 2\n\nb 1 2\n", 2), ("a\n", 1), ("a 1 2\n1 2\n", 2)],
+)
+def test_a_ragged_line_is_named_with_its_number(tmp_path: Path, text: str, line: int) -> None:
+    path = write(tmp_path / "v.txt", text)
+    with pytest.raises(BenchError, match=re.escape(f"{path} line {line}: expected a word and ")):
+        read_vectors(path)
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.txt.gz", "v.txt.xz", "v.zip"])
+def test_an_empty_a_damaged_and_a_missing_file_are_one_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    for prepare in ("missing", "empty", "no member", "cut", "latin-1"):
+        if prepare == "empty":
+            write(path, "")
+        elif prepare == "no member" and path.suffix == ".zip":
+            zipfile.ZipFile(path, "w").close()
+        elif prepare == "cut" and path.suffix != ".txt":
+            write(path, TEXT * 500)
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        elif prepare == "latin-1":
+            path = tmp_path / "latin.txt"
+            path.write_bytes("na\xefve 1 2\n".encode("latin-1"))
+        elif prepare in ("cut", "no member"):
+            continue
+        with pytest.raises(BenchError, match=re.escape(str(path))) as caught:
+            read_vectors(path)
+        assert "\n" not in caught.value.message
+
+
+def test_a_vector_is_the_mean_of_the_known_words(tmp_path: Path) -> None:
+    method = method_with(write(tmp_path / "v.txt"))
+    texts = ["the cat", "The cat", "THE unknown", "nothing here", "", "the the naïve\tcat"]
+    found = method.encode(texts)
+    assert found.dtype == np.float32
+    assert found.shape == (6, 3)
+    wanted = [(TABLE[0] + TABLE[1]) / 2, (TABLE[2] + TABLE[1]) / 2, TABLE[0], np.zeros(3), np.zeros(3), (2 * TABLE[0] + TABLE[3] + TABLE[1]) / 4]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert method.encode([]).shape == (0, 3)
+
+
+def test_without_a_file_it_says_which_setting_names_one() -> None:
+    with pytest.raises(BenchError) as caught:
+        GloveAvg().build(None, Recipe({"vectors": Value(None, "test")}))
+    assert "--set vectors=FILE" in str(caught.value.hint)
+
+
+def test_the_vectors_at_hand_are_read(shared: Path) -> None:
+    path = shared / "models" / "glove" / "glove.6B.50d.top20k.txt.xz"
+    if not path.exists():
+        pytest.skip(f"no vectors at {path}")
+    method = method_with(path)
+    assert method.table.shape == (20_000, 50)
+    first = lzma.open(path, "rt", encoding="utf-8").readline().split()
+    np.testing.assert_array_equal(method.encode([first[0]])[0], np.array(first[1:], np.float32))

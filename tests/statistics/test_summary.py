@@ -1,0 +1,185 @@
+"""Tables of means over seeds: against numpy, and what may stand side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from factories import STS, family, record, sts_scores
+
+from bench.errors import UnknownName
+from bench.runs import Provenance, Score
+from bench.statistics.summary import Table, summarise
+
+
+def only(tables: tuple[Table, ...]) -> Table:
+    (table,) = tables
+    return table
+
+
+def row(table: Table, name: str) -> int:
+    (found,) = [i for i, row in enumerate(table.rows) if row.name == name]
+    return found
+
+
+def test_cells_are_means_and_deviations_over_seeds() -> None:
+    records = family(range(1, 6))
+    table = only(summarise(records))
+    assert table.columns == (*STS, "Avg.") and (table.setting, table.backbone) == ("unsupervised", "builtin")
+    for column, task in enumerate(table.columns):
+        values = [score.value for one in records if one.method == "promcse" for score in one.scores if score.task == task]
+        cell = table.rows[row(table, "promcse")].cells[column]
+        assert cell is not None and len(values) == 5
+        assert cell.mean == pytest.approx(np.mean(values), abs=1e-12)
+        assert cell.sd == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+    single = table.rows[row(table, "cls")].cells[0]
+    assert single is not None and single.sd is None
+    assert table.seeds == (1, 5)
+
+
+def test_best_and_second_are_those_of_the_printed_numbers() -> None:
+    table = only(summarise(family()))
+    for column in range(len(table.columns)):
+        printed = [round(cell.mean, 2) for one in table.rows if (cell := one.cells[column])]
+        ordered = sorted(set(printed), reverse=True)
+        for one in table.rows:
+            cell = one.cells[column]
+            assert cell is not None
+            want = {ordered[0]: "best", ordered[1]: "second"}.get(round(cell.mean, 2), "")
+            assert cell.mark == want
+    averages = [one.cells[-1].mean for one in table.rows if one.cells[-1]]
+    assert averages == sorted(averages, reverse=True)
+
+
+def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
+    def scored(method: str, value: float) -> Score:
+        return Score(suite="x", task="T", protocol="x/1", metric="accuracy", value=value, n=1)
+
+    made = [
+        record(name, 1, scores=(scored(name, value),)) for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))
+    ]
+    marks = {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])}
+    assert marks == {"a": "best", "b": "best", "c": "second", "d": ""}
+    (alone,) = only(summarise(made[:1])).rows
+    assert alone.cells[0] is not None and alone.cells[0].mark == ""
+
+
+def test_lower_is_better_where_the_metric_says_so() -> None:
+    made = [
+        record(name, 1, scores=(Score(suite="geometry", task="alignment", protocol="g/1", metric="alignment", value=value, n=1),))
+        for name, value in (("a", 0.3), ("b", 0.2))
+    ]
+    assert {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])} == {"a": "", "b": "best"}
+
+
+def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:
+    partial = record("simcse", 1, scores=sts_scores(tasks=("STS12", "STS-B")))
+    table = only(summarise([partial, record("promcse", 1)]))
+    cells = dict(zip(table.columns, table.rows[row(table, "simcse")].cells, strict=True))
+    assert {task for task, cell in cells.items() if cell} == {"STS12", "STS-B"}
+    claimed = replace(partial, scores=(*partial.scores, replace(partial.scores[0], task="Avg.")))
+    assert only(summarise([claimed])).rows[0].cells[-1] is None, "whatever the record claims"
+
+
+def test_the_average_is_the_papers_and_the_recorded_one() -> None:
+    values = dict(zip(STS, (68.40, 82.41, 74.38, 80.91, 78.56, 76.85, 72.23), strict=True))  # SimCSE, table 5
+    scores = tuple(replace(one, value=values[one.task] + 0.004) for one in sts_scores() if one.task != "Avg.")
+    (made,) = only(summarise([record(scores=scores)])).rows
+    assert made.cells[-1] is not None and made.cells[-1].mean == 76.25
+    stored = (*scores, replace(scores[0], task="Avg.", value=12.0))
+    (made,) = only(summarise([record(scores=stored)])).rows
+    assert made.cells[-1] is not None and made.cells[-1].mean == 12.0
+
+
+def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
+    made = [
+        record("simcse", 1), record("simcse", 1, scores=sts_scores(text="raw"), run_id="raw"),
+        record("simcse", 1, scores=tuple(replace(s, protocol="senteval-all/2") for s in sts_scores()), run_id="two"),
+        record("simcse", 1, setting="supervised"), record("simcse", 1, backbone="bert-base-uncased"),
+    ]  # fmt: skip
+    tables = summarise(made)
+    assert len(tables) == 5 and all(len(table.rows) == 1 for table in tables)
+    assert tables[0].text == "tokenised" and tables[0].setting == "unsupervised"
+
+
+def test_both_text_forms_in_one_record_make_two_tables() -> None:
+    tables = summarise([record(scores=(*sts_scores(70), *sts_scores(60, text="raw")))])
+    assert [table.text for table in tables] == ["tokenised", "raw"]
+
+
+def test_a_third_tokenisation_is_one_table_under_its_averages_name() -> None:
+    forms = {task: f"other-{i:08x}" for i, task in enumerate(STS)} | {"SICK-R": "tokenised"}
+    scores = [replace(s, text=forms[s.task]) for s in sts_scores() if s.task != "Avg."]
+    average = replace(scores[0], task="Avg.", text="other-deadbeef")
+    table = only(summarise([record(scores=(*scores, average))]))
+    assert table.text == "other-deadbeef" and None not in table.rows[0].cells
+    other = [replace(s, text=f"other-1{forms[s.task][7:]}" if s.task == "STS12" else s.text) for s in scores]
+    tables = summarise([record("a", 1, scores=tuple(scores)), record("b", 1, scores=tuple(other))])
+    assert len(tables) == 2, "another text of one set is another column"
+
+
+def test_untrained_rows_stand_in_the_unsupervised_table_of_their_backbone() -> None:
+    untrained = record("cls", None, setting="none")
+    assert only(summarise([untrained])).setting == "none"
+    table = only(summarise([untrained, record("simcse", 1)]))
+    assert table.setting == "unsupervised" and table.notes == ("nothing trained: cls",)
+    assert len(summarise([untrained, record("simcse", 1, setting="supervised")])) == 2
+    assert len(summarise([untrained, record("simcse", 1, backbone="other")])) == 2
+    together = only(summarise([untrained, record("simcse", 1, backbone="other")], together=True))
+    assert together.backbone is None and together.setting == "unsupervised" and len(together.rows) == 2
+
+
+def test_another_recipe_is_another_row_and_says_what_differs() -> None:
+    made = [record("simcse", seed) for seed in (1, 2)] + [record("simcse", 1, recipe={"temperature": 0.1, "mlm": True})]
+    table = only(summarise(made))
+    assert sorted((one.differs, len(one.runs)) for one in table.rows) == [
+        ((("mlm", "true"), ("temperature", "0.1")), 1), ((("temperature", "0.05"),), 2),
+    ]  # fmt: skip
+    elsewhere = record("simcse", 3)
+    elsewhere = replace(elsewhere, provenance=replace(elsewhere.provenance, corpus={"name": "news.txt", "sha256": "9" * 64}))
+    table = only(summarise([*made[:2], elsewhere]))
+    assert {one.differs for one in table.rows} == {(("corpus", "news.txt@999999"),), (("corpus", "wiki.txt@cccccc"),)}
+
+
+def test_a_newer_run_of_the_same_seed_stands_and_the_older_is_named() -> None:
+    old = record("simcse", 1, base=60, run_id="old", provenance=Provenance(created="2025-01-01T00:00:00Z"))
+    new = record("simcse", 1, base=70, run_id="new", provenance=Provenance(created="2026-01-01T00:00:00Z"))
+    table = only(summarise([new, old]))
+    assert table.rows[0].runs == ("new",) and table.notes == ("simcse: a newer run of the same seed stands for old",)
+
+
+def test_seeds_of_different_code_are_told() -> None:
+    one, two = record("simcse", 1), record("simcse", 2)
+    two = replace(two, provenance=replace(two.provenance, plugin={"sha256": "b" * 64}))
+    assert any("different versions" in note for note in only(summarise([one, two])).notes)
+
+
+def test_unfinished_runs_have_no_row() -> None:
+    assert summarise([record(status="failed"), record(seed=2, status="interrupted")]) == ()
+
+
+def test_some_seeds_lack_a_task() -> None:
+    table = only(summarise([record("simcse", 1), record("simcse", 2, scores=sts_scores(tasks=("STS12",)))]))
+    assert "simcse: STS13 from 1 of 2 seeds" in table.notes
+
+
+def test_baseline_differences() -> None:
+    table = only(summarise(family(), baseline="simcse"))
+    mean = {one.name: round(one.cells[-1].mean, 2) for one in table.rows if one.cells[-1]}
+    for one in table.rows:
+        assert one.difference == pytest.approx(mean[one.name] - mean["simcse"], abs=1e-9)
+    assert table.baseline == "simcse" and [one.name for one in table.rows if one.is_baseline] == ["simcse"]
+    assert only(summarise(family(), baseline="dcpcse+mlm")).baseline == "dcpcse+mlm"
+    with pytest.raises(UnknownName, match="nearest: simcse"):
+        summarise(family(), baseline="simsce")
+
+
+def test_the_only_task_of_a_suite_ranks_and_is_compared() -> None:
+    made = [
+        record(name, 1, scores=(Score(suite="check", task="CHECK", protocol="check/1", metric="spearman", value=value, n=1000),))
+        for name, value in (("cls", 41.0), ("simcse", 60.5), ("avg", 50.0))
+    ]
+    table = only(summarise(made, baseline="cls"))
+    assert [(one.name, one.difference) for one in table.rows] == [("simcse", 19.5), ("avg", 9.0), ("cls", 0.0)]
+    assert table.head == "CHECK"
