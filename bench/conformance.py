@@ -101,12 +101,14 @@ class Case:
 
     def build(self, seed: int = 1) -> Method:
         cls = self.plugin.cls
+        reference = None if cls.own_backbone else resolve(self.backbone)
         entry, _ = choose(entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, "")
         recipe: Recipe = merge(cls, entry, "", self.overrides, trained=self.setting != "none")
+        cls.check(recipe, reference.path if reference else None)
         method = cls()
         method.context = Context(seed=seed, folder=self.folder)
         torch.manual_seed(seed_for(seed, "init"))
-        method.build(None if cls.own_backbone else load(resolve(self.backbone)), recipe)
+        method.build(load(reference) if reference else None, recipe)
         if isinstance(method, TorchMethod):
             method.requires_grad_(self.setting != "none").eval()
         return method

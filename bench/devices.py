@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -72,12 +73,25 @@ def device_name(device: str) -> str:
     return f"{device}: {model or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
 
 
+def reset_peak_memory(device: str) -> None:
+    """From here on :func:`peak_memory_bytes` counts anew, where the system can do that."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
 def peak_memory_bytes(device: str) -> int:
     """The most memory that was in use: on the GPU where there is one, else resident memory of this process."""
     if device.startswith("cuda"):
         import torch
 
         return int(torch.cuda.max_memory_allocated(device))
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return int(peak) * (1 if sys.platform == "darwin" else 1024)
 

@@ -157,6 +157,15 @@ class Method:
     recipe: Recipe
     context: Context
 
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        """Raise BenchError for a recipe that cannot work, before anything is started. ``backbone`` is its folder, if here."""
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        """What names the vectors of a method with an ``own_backbone``: the sha256 of its file."""
+        return "unknown"
+
     def build(self, backbone: Any, recipe: Recipe) -> None:
         """Create what is needed to encode and train. Called once, after ``context`` is set; touches nothing global."""
         self.backbone, self.recipe = backbone, recipe

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.backbones import Reference, resolve
 from bench.errors import BenchError, DataMissing, UnknownName
-from bench.method import Recipe
+from bench.method import Recipe, Value
 from bench.plugins import Plugin, Registry
 from bench.recipes import Entry, check_overrides, choose, entries, merge, settings_with_recipe
 
@@ -68,10 +68,12 @@ class PlannedRun:
         return f"{self.method}{variant}-{self.backbone.short}-s{self.seed}-{self.fingerprint[:8]}"
 
 
-def make(request: Request, registry: Registry, data: DataFolder) -> list[PlannedRun]:
+def make(
+    request: Request, registry: Registry, data: DataFolder, ready: Callable[[Reference], Reference] = lambda reference: reference
+) -> list[PlannedRun]:
     """Every run that the request means, in order. Raises a BenchError for the first thing that cannot be.
 
-    All evaluation data is read and checked here: a run that could not be scored is refused before it is trained.
+    ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is read and checked here: a run that could not be scored is refused before it is trained.
     """
     plugins = [registry[name] for name in request.methods]
     tasks = tuple(task for name in request.suites for task in _suite_tasks(name))
@@ -81,7 +83,9 @@ def make(request: Request, registry: Registry, data: DataFolder) -> list[Planned
     runs: list[PlannedRun] = []
     corpora: dict[str, Corpus] = {}
     for plugin in plugins:
-        for backbone in _backbones(plugin, request):
+        own = plugin.cls.own_backbone
+        backbones = [Reference(own, "unknown", None)] if own else [ready(resolve(name)) for name in request.backbones]
+        for backbone in backbones:
             runs += _runs_of(plugin, backbone, request, tasks, data, corpora)
     unique = {run.run_id: run for run in runs}
     return list(unique.values())
@@ -91,13 +95,6 @@ def _suite_tasks(name: str) -> tuple[Task, ...]:
     from bench.suites import suite
 
     return suite(name).tasks
-
-
-def _backbones(plugin: Plugin, request: Request) -> list[Reference]:
-    own = plugin.cls.own_backbone
-    if own is None:
-        return [resolve(name) for name in request.backbones]
-    return [Reference(own, _file_hash(request.overrides.get("vectors")), None)]
 
 
 def _runs_of(
@@ -111,8 +108,11 @@ def _runs_of(
     variant = request.variant
     if variant and variant not in cls.variants:
         raise UnknownName("variant", variant, cls.variants, f"of {plugin.name}")
-    recipe = merge(cls, entry, variant, request.overrides, trained=trained)
+    own_dev = {"select_on": Value("CHECK dev", "only the suite check is scored")} if trained and request.suites == ("check",) else {}
+    recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=own_dev)
+    cls.check(recipe, backbone.path)
     if cls.own_backbone:
+        backbone = replace(backbone, revision=cls.own_revision(recipe))
         notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
     corpus = _corpus(plugin, setting, request, entry, data, corpora) if trained else None
     dev = dev_task(str(recipe["select_on"]), data) if trained else None
@@ -196,12 +196,3 @@ def dev_task(select_on: str, data: DataFolder) -> LoadedTask | None:
 
         return sts_dev_task(data)
     raise UnknownName("selection set", select_on, ["STS-B dev", "CHECK dev", "last"], "of recipe key select_on")
-
-
-def _file_hash(name: str | None) -> str:
-    if not name:
-        return "unknown"
-    try:
-        return hashlib.sha256(Path(name).read_bytes()).hexdigest()
-    except OSError as error:
-        raise BenchError(f"--set vectors={name}: {error.strerror}") from None

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bench.errors import BenchError, UnknownName
@@ -120,9 +121,10 @@ def settings_with_recipe(found: Sequence[Entry], backbone: str) -> list[str]:
 
 
 def merge(
-    method: type[Method], entry: Entry | None, variant: str, overrides: Mapping[str, str], *, trained: bool
-) -> Recipe:
-    """The whole recipe of one run. ``overrides`` are the strings of ``--set``; a key that nobody declared is an error."""
+    method: type[Method], entry: Entry | None, variant: str, overrides: Mapping[str, str], *, trained: bool,
+    plan: Mapping[str, Value] = MappingProxyType({}),
+) -> Recipe:  # fmt: skip
+    """The whole recipe of one run. ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``; a key that nobody declared is an error."""
     values: dict[str, Value] = dict(TRAINING) if trained else {"dropout": TRAINING["dropout"]} if method.own_backbone is None else {}
     values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
     known = set(values)
@@ -131,7 +133,7 @@ def merge(
         if variant not in method.variants:
             raise UnknownName("variant", variant, method.variants, f"of {method.name}", "without --variant: the method as its paper has it")
         layers.append({k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()})
-    for layer in layers:
+    for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
                 raise UnknownName("recipe key", key, known, f"in a recipe of {method.name}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import io
 import lzma
 import zipfile
@@ -31,10 +32,19 @@ class GloveAvg(Method):
     own_backbone = "glove"
     defaults = {"vectors": Value(None, "your file: --set vectors=FILE (word and numbers a line; plain, .xz, .gz or .zip)")}
 
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        if not recipe.vectors:
+            raise BenchError("glove-avg needs a file of word vectors", "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read")
+        if not Path(recipe.vectors).is_file():
+            raise BenchError(f"vectors={recipe.vectors}: no such file", "--set vectors=FILE")
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        return hashlib.sha256(Path(recipe.vectors).read_bytes()).hexdigest()
+
     def build(self, backbone: object, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        if not recipe.vectors:
-            raise BenchError("glove-avg needs a file of word vectors", "--set vectors=FILE, in GloVe's text form, .xz, .gz and .zip are read")
         self.words, self.table = read_vectors(Path(recipe.vectors))
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:

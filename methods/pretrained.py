@@ -8,11 +8,12 @@ length. Any other checkpoint is pooled as ``--set pooling=`` says: a pooler's na
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, BenchError, Features, Recipe, TorchMethod, Value, pad
+from bench.method import Backbone, BenchError, Features, Recipe, TorchMethod, Value
 from methods.pooling import POOLERS
 
 POOLINGS = {"cls", "mlp", "mean", *POOLERS}
@@ -28,16 +29,20 @@ class Pretrained(TorchMethod):
         "max_length": Value(None, "the model's own limit"),
     }
 
-    def build(self, backbone: Backbone, recipe: Recipe) -> None:
-        super().build(backbone, recipe)
-        own = (backbone.path / "modules.json").exists()
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if recipe.pooling not in {None, *POOLINGS}:
             raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLINGS))}")
-        if recipe.pooling is None and not own:
+        if recipe.pooling is None and backbone is not None and not (backbone / "modules.json").exists():
             raise BenchError(
-                f"{backbone.name} is a plain transformers checkpoint: it does not say how to pool",
+                f"{backbone} is a plain transformers checkpoint: it does not say how to pool",
                 "--set pooling=cls (unsupervised SimCSE), mlp (supervised SimCSE), mean, ...",
             )
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.check(recipe, backbone.path)
+        self.prompt = ""
         self.pooling = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
@@ -45,11 +50,19 @@ class Pretrained(TorchMethod):
             self.encoder = _with_pooling_layer(backbone)
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
+        import torch
         from sentence_transformers import SentenceTransformer
 
-        self.whole = SentenceTransformer(str(backbone.path), device="cpu", local_files_only=True)
+        # float32 also where the weights are stored in half precision: what is published is computed in it
+        self.whole = SentenceTransformer(str(backbone.path), device="cpu", local_files_only=True, model_kwargs={"dtype": torch.float32})
         self.encoder = self.whole[0].model
         self.limit = self.recipe.max_length or self.whole.max_seq_length or backbone.max_tokens
+        self.prompt = self.whole.prompts.get(self.whole.default_prompt_name or "", "")
+        self.prompt_length = len(self.before) + len(super().token_ids([self.prompt])[0]) if self.prompt else 0
+
+    def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """With the prompt that a sentence-transformers folder puts before every text, if it has one."""
+        return super().token_ids([self.prompt + s for s in sentences] if self.prompt else sentences)
 
     def assemble(self, ids: Sequence[Sequence[int]], max_length: int | None = None) -> Features:
         if self.pooling is None:
@@ -58,7 +71,8 @@ class Pretrained(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         if self.pooling is None:
-            embedded: Tensor = self.whole(dict(features))["sentence_embedding"]
+            prompt = {"prompt_length": self.prompt_length} if self.prompt else {}
+            embedded: Tensor = self.whole({**features, **prompt})["sentence_embedding"]
             return embedded
         if self.pooling == "mlp":
             head: Tensor = self.encoder(**features).pooler_output
@@ -72,7 +86,8 @@ def _with_pooling_layer(backbone: Backbone) -> Any:
     import torch
     from transformers import AutoModel
 
-    encoder, info = AutoModel.from_pretrained(backbone.path, dtype=torch.float32, output_loading_info=True)
-    if any("pooler" in name for name in info["missing_keys"]):
+    folder = backbone.encoder.name_or_path  # in a sentence-transformers folder the transformer may lie deeper
+    encoder, info = AutoModel.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    if getattr(encoder, "pooler", None) is None or any("pooler" in name for name in info["missing_keys"]):
         raise BenchError(f"{backbone.name} has no pooling layer, which pooling=mlp needs", "--set pooling=cls")
     return encoder.eval()

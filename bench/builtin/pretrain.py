@@ -1,6 +1,6 @@
 """Pretrain the built-in backbone: a small BERT with masked language modelling, from nothing but a text file.
 
-    python -m bench.builtin.pretrain --corpus wiki_sentences.txt.xz --out backbone/ --steps 8000
+    python -m bench.builtin.pretrain --corpus wiki_sentences.txt.xz --out backbone/ --steps 5500
 
 What is done, in the order of the code below:
 
@@ -9,7 +9,10 @@ What is done, in the order of the code below:
 3. batches of ``--batch-size`` lines of similar length; of the inner tokens a fraction ``MASKED`` is chosen, and of those
    80 % become [MASK], 10 % a random piece, 10 % stay (Devlin et al. 2019, section 3.1); the loss is the mean
    cross-entropy in nats over the chosen tokens, and only these pass through the vocabulary head;
-4. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay`` steps. With that shape a longer
+4. from step ``--cls-from`` on, the state of [CLS] goes through the same head and has to predict every piece of its sentence
+   (mean cross-entropy, weight ``--cls-weight``). BERT's [CLS] has next-sentence prediction to learn from; without any task
+   ours is hardly a sentence vector, and methods that start from it start from nothing;
+5. AdamW, linear warm-up, constant rate, then linear decay to 0 over the last ``--decay`` steps. With that shape a longer
    run continues a shorter one: ``--resume`` goes on from the last state, also with another ``--steps``.
 
 Dropout is 0 while pretraining (the model sees each line once or twice: it underfits) and 0.1 in the saved config, which is
@@ -131,11 +134,17 @@ def new_model(layers: int, hidden: int) -> BertForMaskedLM:
     return BertForMaskedLM(config)
 
 
-def chosen_logits(model: BertForMaskedLM, masked_BT: Tensor, chosen_BT: Tensor, attention_BT: Tensor, first: int) -> Tensor:
-    """(chosen, vocabulary) logits; positions count from ``first``."""
+def states(model: BertForMaskedLM, masked_BT: Tensor, attention_BT: Tensor, first: int = 0) -> Tensor:
+    """(B, T, H) last hidden states; positions count from ``first``."""
     positions = torch.arange(first, first + masked_BT.shape[1], device=masked_BT.device)[None]
-    hidden = model.bert(input_ids=masked_BT, attention_mask=attention_BT, position_ids=positions).last_hidden_state
-    return model.cls(hidden[chosen_BT])
+    return model.bert(input_ids=masked_BT, attention_mask=attention_BT, position_ids=positions).last_hidden_state
+
+
+def cls_loss(model: BertForMaskedLM, cls_BH: Tensor, ids_BT: Tensor) -> Tensor:
+    """How surprised [CLS] is by the pieces of its own sentence, special tokens aside: mean over pieces, in nats."""
+    surprise_BV = -model.cls(cls_BH).float().log_softmax(-1)
+    inner_BT = (ids_BT != PAD) & (ids_BT != CLS) & (ids_BT != SEP)
+    return surprise_BV.gather(1, ids_BT)[inner_BT].mean()
 
 
 def learning_rate(step: int, *, peak: float, warmup: int, steps: int, decay: int) -> float:
@@ -148,18 +157,21 @@ def held_out_score(model: BertForMaskedLM, ids: np.ndarray, offsets: np.ndarray,
     model.eval()
     generator = torch.Generator().manual_seed(0)
     n = len(offsets) - 1
-    loss = right = count = 0.0
-    for start in range(n - min(HELD_OUT, n // 10), n, 250):
+    loss = right = count = bag = 0.0
+    held_out = min(HELD_OUT, n // 10)
+    for start in range(n - held_out, n, 250):
         batch = pad(ids, offsets, np.arange(start, min(start + 250, n)))
         masked, chosen = mask_tokens(batch, generator)
         with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
-            logits = chosen_logits(model, masked.to(device), chosen.to(device), (batch != PAD).to(device), 0)
+            hidden = states(model, masked.to(device), (batch != PAD).to(device))
+            logits = model.cls(hidden[chosen.to(device)])
+            bag += float(cls_loss(model, hidden[:, 0], batch.to(device))) * len(batch)
         targets = batch[chosen].to(device)
         loss += float(torch.nn.functional.cross_entropy(logits.float(), targets, reduction="sum"))
         right += float((logits.argmax(-1) == targets).sum())
         count += len(targets)
     model.train()
-    return {"loss": loss / count, "accuracy": right / count}
+    return {"loss": loss / count, "accuracy": right / count, "cls_loss": bag / held_out}
 
 
 def save_weights(model: BertForMaskedLM, folder: Path) -> str:
@@ -179,12 +191,14 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.builtin.pretrain", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--corpus", type=Path, required=True, help="one sentence a line, plain or .xz")
     parser.add_argument("--out", type=Path, required=True, help="folder for tokenizer, weights, log and state")
-    parser.add_argument("--steps", type=int, default=8000)
-    parser.add_argument("--decay", type=int, default=2500, help="last steps, in which the rate falls to 0")
+    parser.add_argument("--steps", type=int, default=5500)
+    parser.add_argument("--decay", type=int, default=1800, help="last steps, in which the rate falls to 0")
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--cls-from", type=int, default=3250, help="step from which [CLS] predicts its sentence's pieces")
+    parser.add_argument("--cls-weight", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save-every", type=int, default=250)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -224,15 +238,17 @@ def main(argv: list[str] | None = None) -> None:
         lucky = torch.rand((), generator=generator).item() < 0.1
         first = int(torch.randint(0, POSITIONS - batch.shape[1] + 1, (), generator=generator)) if lucky else 0
         with torch.autocast(a.device, torch.bfloat16, enabled=a.precision == "bf16"):
-            logits = chosen_logits(model, masked.to(a.device), chosen.to(a.device), (batch != PAD).to(a.device), first)
-            loss = torch.nn.functional.cross_entropy(logits.float(), batch[chosen].to(a.device))
+            hidden = states(model, masked.to(a.device), (batch != PAD).to(a.device), first)
+            logits = model.cls(hidden[chosen.to(a.device)])
+            mlm = torch.nn.functional.cross_entropy(logits.float(), batch[chosen].to(a.device))
+            loss = mlm + a.cls_weight * cls_loss(model, hidden[:, 0], batch.to(a.device)) if step >= a.cls_from else mlm
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, peak=a.learning_rate, warmup=500, steps=a.steps, decay=a.decay)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        running += loss.item()
+        running += mlm.item()
         tokens += int((batch != PAD).sum())
         if (step + 1) % 50 == 0:
             speed = 50 * a.batch_size / (time.perf_counter() - began)
@@ -254,7 +270,7 @@ def main(argv: list[str] | None = None) -> None:
                 "steps": step + 1, "planned_steps": a.steps, "sentences_seen": (step + 1) * a.batch_size, "tokens_seen": tokens,
                 "held_out": {"sentences": len(offsets) - 1 - n_train, "masked_fraction": MASKED, **score},
                 "corpus": {"file": a.corpus.name, "sha256": corpus_sha, "sentences": len(offsets) - 1},
-                "settings": {k: getattr(a, k) for k in ("batch_size", "learning_rate", "decay", "layers", "hidden", "seed", "precision")},
+                "settings": {k: getattr(a, k) for k in ("batch_size", "learning_rate", "decay", "cls_from", "cls_weight", "layers", "hidden", "seed", "precision")},
                 "weights_sha256": sha, "parameters": sum(p.numel() for p in model.parameters()), "seconds": round(seconds),
                 "hardware": f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, device {a.device}",
                 "torch": torch.__version__, "date": time.strftime("%Y-%m-%d"),

@@ -19,18 +19,21 @@ def backbones(name: str | None, as_json: bool) -> None:
     Example:  bench backbones builtin
     """
     from bench.backbones import KNOWN, resolve
+    from bench.cli.columns import print_columns
 
     if name is None:
         rows = [(known, "here" if resolve(known).path else "fetched when needed", about) for known, about in KNOWN.items()]
         if as_json:
             click.echo(json.dumps([{"name": n, "state": s, "about": a} for n, s, a in rows]))
             return
-        for known, state, about in rows:
-            click.echo(f"{known:<20} {state:<20} {about}")
-        click.echo("Any folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too.")
+        print_columns(rows, headings=("backbone", "files", "what it is"))
+        click.echo("\nA folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too.")
         return
     facts = describe(name)
-    click.echo(json.dumps(facts) if as_json else "\n".join(f"{key:<18} {value}" for key, value in facts.items()))
+    if as_json:
+        click.echo(json.dumps(facts))
+    else:
+        print_columns([(key, str(value)) for key, value in facts.items()])
 
 
 def describe(name: str) -> dict[str, object]:

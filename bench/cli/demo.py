@@ -9,7 +9,7 @@ import click
 from bench.cli.options import plain_option
 
 METHODS = "cls,last-avg,simcse"
-RECIPE = {"select_on": "CHECK dev", "eval_steps": "25", "epochs": "4"}
+RECIPE = {"eval_steps": "25", "epochs": "4"}
 NOTE = "A check of the machinery on generated sentences: not evidence about any method."
 
 
@@ -43,14 +43,14 @@ def demo(out: Path, methods: str, seeds: str, plain: bool) -> None:
     data, store = DataFolder(None), RunsFolder(out / "runs")
     planned = plan.make(request, discover(), data)
     with make_reporter(plain) as reporter:
-        records, failed = run_all(planned, store, data, Options(device=device, offline=True), reporter, False)
+        records, code = run_all(planned, store, data, Options(device=device, offline=True), reporter, False)
     if not records:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(code)
     render_terminal(records, together=True)
     folders = {record.run_id: store.folder(record.run_id) for record in records}
     page = write_page(records, out / "index.html", "bench demo", NOTE, together=True, folders=folders)
     click.echo(NOTE)
     click.echo(f"page: {page}")
     click.echo("next: bench run --method simcse --backbone builtin --suite sts --data DIR --corpus FILE   (bench data list: what DIR holds)")
-    if failed:
-        raise click.exceptions.Exit(1)
+    if code:
+        raise click.exceptions.Exit(code)

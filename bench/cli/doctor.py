@@ -27,10 +27,15 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts))
         return
-    for key, value in facts.items():
-        if isinstance(value, dict):
-            value = ", ".join(f"{k} {v}" for k, v in value.items())
-        click.echo(f"{key:<12} {value if value not in (None, '') else '-'}")
+    from bench.cli.columns import print_columns
+
+    print_columns([(key, _in_words(value)) for key, value in facts.items()])
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {v}" for k, v in value.items())
+    return str(value) if value else "-"
 
 
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:

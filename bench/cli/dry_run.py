@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from bench.cli.columns import print_columns
+from bench.errors import BenchError
 from bench.plan import PlannedRun
 from bench.runs import RunsFolder
 
@@ -39,13 +41,21 @@ def show_plan(planned: Sequence[PlannedRun], store: RunsFolder, device: str, as_
         click.echo(f"{run.run_id}  ({i + 1} of {len(planned)})")
         for note in run.notes:
             click.echo(f"  {note}")
-        click.echo(f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, seed {run.seed}")
+        state = "finished already" if _finished(run, store) else "to do"
+        click.echo(f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, seed {run.seed}: {state}")
         click.echo(f"  corpus {f'{run.corpus.name}, {len(run.corpus):,} rows' if run.corpus else 'none'}; precision {run.precision}")
         click.echo(f"  tasks {', '.join(task.name for task in run.tasks)} ({run.text} text)")
-        for key, value in run.recipe.values_with_source().items():
-            note = f" ({value.note})" if value.note else ""
-            click.echo(f"    {key:<22} {json.dumps(value.value):<12} {value.source}{note}")
+        values = run.recipe.values_with_source().items()
+        print_columns([(k, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else "")) for k, v in values], indent=4)
         click.echo("  " + in_words(guess))
+
+
+def _finished(run: PlannedRun, store: RunsFolder) -> bool:
+    try:
+        record = store.read(run.run_id)
+    except BenchError:
+        return False
+    return record.fingerprint == run.fingerprint and record.status == "finished"
 
 
 def in_words(guess: Estimate) -> str:

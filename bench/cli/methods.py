@@ -40,7 +40,10 @@ def methods(name: str | None, check_name: str | None, pairs: tuple[str, ...], pl
         _list(registry, as_json)
     else:
         facts = describe(registry[name])
-        click.echo(json.dumps(facts) if as_json else in_words(facts))
+        if as_json:
+            click.echo(json.dumps(facts))
+        else:
+            show(facts)
 
 
 def _list(registry: Registry, as_json: bool) -> None:
@@ -49,9 +52,10 @@ def _list(registry: Registry, as_json: bool) -> None:
         rows = [{"name": p.name, "settings": p.cls.settings, "variants": list(p.cls.variants), "summary": p.cls.summary, "package": p.package} for p in found]
         click.echo(json.dumps(rows))
         return
-    width = max(len(p.name) for p in found)
-    for p in found:
-        click.echo(f"{p.name:<{width}}  {', '.join(p.cls.settings):<26} {p.cls.summary}")
+    from bench.cli.columns import print_columns
+
+    print_columns([(p.name, ", ".join(p.cls.settings), p.cls.summary) for p in found], headings=("method", "settings", "what it is"))
+    click.echo("\neverything about one: bench methods NAME")
 
 
 def describe(plugin: Plugin) -> dict[str, Any]:
@@ -75,25 +79,32 @@ def describe(plugin: Plugin) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def in_words(facts: dict[str, Any]) -> str:
-    lines = [f"{facts['name']}  ({facts['from']})", facts["summary"]]
-    lines += [f"paper      {facts['paper']}"] if facts["paper"] else []
-    lines += [f"settings   {', '.join(facts['settings'])}", f"variants   {', '.join(facts['variants']) or 'none'}", "", facts["about"], ""]
-    lines.append("recipe keys (--set KEY=VALUE) with their defaults")
-    for key, v in facts["keys"].items():
-        told = "; ".join(part for part in (v["help"], v["source"], v["note"]) if part)
-        lines.append(f"  {key:<22} {json.dumps(v['default']):<12} {told}")
+def show(facts: dict[str, Any]) -> None:
+    from bench.cli.columns import print_columns
+    from bench.tables.words import visible
+
+    head = [("settings", ", ".join(facts["settings"])), ("variants", ", ".join(facts["variants"]) or "none")]
+    head += [("paper", facts["paper"])] if facts["paper"] else []
+    click.echo(f"{facts['name']}  ({facts['from']})")
+    print_columns([("", facts["summary"]), *head])
+    click.echo("\n" + "\n".join(visible(line, limit=None) for line in facts["about"].splitlines()) + "\n")
+    click.echo("recipe keys (--set KEY=VALUE), their defaults, and where these come from")
+    print_columns([(k, json.dumps(v["default"]), _told(v["help"], v["source"], v["note"])) for k, v in facts["keys"].items()], indent=2)
     for recipe in facts["recipes"]:
         expect = f"; the paper's {recipe['expect']['task']} {recipe['expect']['value']}" if recipe["expect"] else ""
-        lines += ["", f"recipe: {recipe['setting']}, {recipe['backbone']}{' +' + recipe['variant'] if recipe['variant'] else ''}{expect}"]
-        for key, v in recipe["values"].items():
-            lines.append(f"  {key:<22} {json.dumps(v['value']):<12} {v['source']}{'; ' + v['note'] if v['note'] else ''}")
-    return "\n".join(lines)
+        variant = f" +{recipe['variant']}" if recipe["variant"] else ""
+        click.echo(f"\nrecipe for {recipe['backbone']}{variant}, {recipe['setting']}, corpus {recipe['corpus']}{expect}")
+        print_columns([(k, json.dumps(v["value"]), _told(v["source"], v["note"])) for k, v in recipe["values"].items()], indent=2)
+
+
+def _told(*parts: str | None) -> str:
+    return "; ".join(part for part in parts if part)
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
     from dataclasses import asdict
 
+    from bench.cli.columns import print_columns
     from bench.cli.run import parse_overrides
     from bench.conformance import check
     from bench.plugins import discover, from_file
@@ -107,8 +118,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
             click.echo(json.dumps({"method": plugin.name, "findings": [asdict(f) for f in findings]}))
             continue
         click.echo(plugin.name)
-        for f in findings:
-            click.echo(f"  {'ok    ' if f.passed else 'FAILED'}  {f.setting:<13} {f.check:<40} {f.seen}")
+        print_columns([("ok" if f.passed else "FAILED", f.setting, f.check, f.seen) for f in findings], indent=2)
     if not as_json:
         click.echo(f"{failed} failed" if failed else "the contract is kept")
     if failed:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option
-from bench.errors import BenchError, Interrupted, RunFailed
+from bench.errors import BenchError, RunFailed, RunLocked
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
@@ -57,7 +58,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 @click.option("--corpus", help="Training text: a file, or builtin.  [default: the recipe's own]")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
-@click.option("--text", type=click.Choice(["tokenised", "raw"]), default="tokenised", show_default=True, help="Text form of the STS sets.")
+@click.option("--text", default="tokenised", show_default=True, help="Text form of the STS sets: tokenised, raw, any, or other-<hash>.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "bf16", "fp16"]), default="auto", show_default=True, help="Of training; scores are always float32.")
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
@@ -82,6 +83,7 @@ def run(
     Example:  bench run --method simcse --backbone builtin --suite sts --data DIR --corpus wiki.txt.xz
     """
     from bench import devices, plan
+    from bench.backbones import fetch
     from bench.cli.progress import reporter as make_reporter
     from bench.datasets import DataFolder
     from bench.executors.local import Options
@@ -98,7 +100,7 @@ def run(
         suites=comma_list(suites), text=text, corpus=corpus, overrides=overrides, precision=devices.choose_precision(precision, device),
     )  # fmt: skip
     folder = DataFolder(data)
-    planned = plan.make(request, registry, folder)
+    planned = plan.make(request, registry, folder, (lambda r: r) if dry_run else partial(fetch, offline=offline))
     store = RunsFolder(runs)
     if dry_run:
         from bench.cli.dry_run import show_plan
@@ -107,22 +109,22 @@ def run(
         return
     options = Options(device=device, offline=offline, fresh=fresh, wait_seconds=1e9 if wait else 0.0)
     with make_reporter(plain or as_json) as reporter:
-        records, failed = run_all(planned, store, folder, options, reporter, as_json)
+        records, code = run_all(planned, store, folder, options, reporter, as_json)
     if not as_json and records:
         show_result(records, store)
-    if failed:
-        raise click.exceptions.Exit(1)
+    if code:
+        raise click.exceptions.Exit(code)
 
 
 def run_all(
     planned: Sequence[PlannedRun], store: RunsFolder, data: Any, options: Options, reporter: RunReporter, as_json: bool
 ) -> tuple[list[RunRecord], int]:
-    """Every planned run in turn; a run that fails is told and the others go on. Returns the records and how many failed."""
+    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
     from bench.cli import show_error
     from bench.executors.local import execute
 
     records: list[RunRecord] = []
-    failed = 0
+    worst = 0
     told: set[str] = set()
     for i, one in enumerate(planned, 1):
         reporter.start(f"{one.run_id} ({i} of {len(planned)})" if len(planned) > 1 else one.run_id)
@@ -132,17 +134,15 @@ def run_all(
         told |= set(one.notes)
         try:
             record, worked = execute(one, store, data, options, reporter)
-        except Interrupted:
-            raise
-        except RunFailed as error:
-            failed += 1
+        except (RunFailed, RunLocked) as error:
+            worst = max(worst, error.exit_code)
             show_error(error)
             continue
         records.append(record)
         reporter.done(outcome(record, worked))
         if as_json:
             click.echo(json.dumps(record.to_json(), ensure_ascii=False))
-    return records, failed
+    return records, worst
 
 
 def outcome(record: RunRecord, worked: bool) -> str:

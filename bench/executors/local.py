@@ -146,6 +146,7 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
     import torch
 
     devices.keep_freed_memory()
+    devices.reset_peak_memory(options.device)
     method = run.plugin.cls()
     method.context = Context(
         device=options.device, precision=run.precision, seed=run.seed, folder=folder, reporter=reporter, save_seconds=options.save_seconds
@@ -208,6 +209,10 @@ def dev_scorer(dev: LoadedTask) -> Callable[[Method], float]:
 
 
 def _score(method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter) -> tuple[list[TaskResult], Cost]:
+    import torch
+
+    from bench.training.memory import explain_out_of_memory
+
     vectors = VectorStore()
     began = time.perf_counter()
     sentences = list(dict.fromkeys(s for task in tasks for s in task.sentences))
@@ -216,6 +221,9 @@ def _score(method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Report
         vectors.add(sentences, method.encode)
     except ValueError as error:
         raise RunFailed(f"encoding failed: {error}") from None
+    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+        explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
+        raise
     encoded = time.perf_counter()
     reporter.phase("score", len(tasks))
     results = [task.score(vectors) for task in tasks]

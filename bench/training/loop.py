@@ -94,7 +94,9 @@ def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Train
             if time.monotonic() - run.saved > context.save_seconds:
                 run.save()
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-        explain_out_of_memory(error, recipe.batch_size, run.progress.step)
+        size = recipe.batch_size
+        hint = f"--set batch_size={max(1, size // 2)} (fewer negatives: another recipe), or a shorter max_seq_length"
+        explain_out_of_memory(error, f"step {run.progress.step + 1} with batch_size {size}", hint)
         raise
     return run.finish()
 

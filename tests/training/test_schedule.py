@@ -1,0 +1,160 @@
+"""Steps, learning rate, order of rows and the optimiser: each against another computation."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
+
+from bench.method import Batch
+from bench.torch_method import pad
+from bench.training import fit, learning_rate_at, total_steps
+from bench.training.loop import make_optimizer, row_order
+
+
+def test_the_rate_falls_as_in_the_authors_code(reference) -> None:
+    given = reference["linear_lr"]
+    for step, rate in given["lr_at_update_t"].items():
+        assert learning_rate_at(int(step), peak=given["lr0"], steps=given["T"]) == pytest.approx(rate, abs=1e-12)
+
+
+def test_a_warm_up_rises_from_zero_to_the_peak_and_then_falls_to_zero() -> None:
+    rates = [learning_rate_at(t, peak=2.0, steps=10, warmup=4) for t in range(11)]
+    assert rates == pytest.approx([0, 0.5, 1, 1.5, 2, 2 * 5 / 6, 2 * 4 / 6, 1, 2 * 2 / 6, 2 / 6, 0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "epochs", "max_steps", "steps"),
+    [(1_000_000, 64, 1, None, 15_625), (1_000_000, 512, 1, None, 1_954), (275_601, 512, 3, None, 1_617), (10, 3, 1, None, 4),
+     (10, 3, 2.5, None, 10), (10, 3, 5, 7, 7), (10, 3, 1, 7, 4), (2, 64, 1, None, 1)],
+)  # fmt: skip
+def test_the_steps_are_those_of_the_papers(rows: int, batch_size: int, epochs: float, max_steps: int | None, steps: int) -> None:
+    assert total_steps(toy_recipe(batch_size=batch_size, epochs=epochs, max_steps=max_steps), rows) == steps
+
+
+@pytest.mark.parametrize(("rows", "batch_size"), [(10, 3), (12, 4), (5, 64), (1, 1)])
+def test_every_epoch_shows_every_row_once_in_an_order_of_its_own(rows: int, batch_size: int) -> None:
+    per_epoch = math.ceil(rows / batch_size)
+    batches = list(islice(row_order(42, rows, batch_size), 3 * per_epoch))
+    epochs = [np.concatenate(batches[i * per_epoch : (i + 1) * per_epoch]).tolist() for i in range(3)]
+    assert all(sorted(epoch) == list(range(rows)) for epoch in epochs)
+    assert [len(b) for b in batches[:per_epoch]] == [min(batch_size, rows - start) for start in range(0, rows, batch_size)]
+    if rows > 4:
+        assert epochs[0] != epochs[1] != epochs[2]
+        other = np.concatenate(list(islice(row_order(43, rows, batch_size), per_epoch))).tolist()
+        assert other != epochs[0]
+
+
+class Larger(Toy):
+    """Draws random numbers and has more modules: the order of the rows must not notice."""
+
+    def build(self, backbone=None, recipe=None) -> None:
+        super().build(backbone, recipe)
+        self.more = torch.nn.Linear(3, 3)
+
+    def forward(self, batch: Batch):
+        torch.rand(7), np.random.rand(3)
+        loss = super().forward(batch)
+        loss.total = loss.total + self.more.weight.sum() * torch.rand(())
+        return loss
+
+
+def test_the_order_of_rows_is_the_same_for_every_method(tmp_path: Path) -> None:
+    one = toy(tmp_path / "one", epochs=2)
+    other = Larger()
+    other.build(recipe=toy_recipe(epochs=2))
+    other.context = one.context.__class__(folder=tmp_path / "other")
+    for method in (one, other):
+        fit(method, Columns(TOY_ROWS), method.context)
+    assert one.seen == other.seen
+    assert sorted(sum(one.seen[:3], [])) == sorted(row[0] for row in TOY_ROWS)
+
+
+class Adam:
+    """AdamW by hand (Loshchilov and Hutter 2019, algorithm 2), betas 0.9 and 0.999, eps 1e-8 on the corrected root."""
+
+    def __init__(self, values: list[np.ndarray], decays: list[float]) -> None:
+        self.values, self.decays, self.t = values, decays, 0
+        self.m, self.v = ([np.zeros_like(value) for value in values] for _ in range(2))
+
+    def step(self, gradients: list[np.ndarray], rate: float) -> None:
+        self.t += 1
+        for i, g in enumerate(gradients):
+            self.m[i] = 0.9 * self.m[i] + 0.1 * g
+            self.v[i] = 0.999 * self.v[i] + 0.001 * g * g
+            corrected, root = self.m[i] / (1 - 0.9**self.t), np.sqrt(self.v[i] / (1 - 0.999**self.t))
+            self.values[i] = self.values[i] - rate * self.decays[i] * self.values[i] - rate * corrected / (root + 1e-8)
+
+
+def test_the_optimiser_is_adamw_written_by_hand(tmp_path: Path) -> None:
+    method = toy(tmp_path, weight_decay=0.1, learning_rate=0.02)
+    optimizer = make_optimizer(method, method.recipe)
+    by_hand = Adam([method.dense.weight.detach().numpy().copy(), method.dense.bias.detach().numpy().copy()], [0.1, 0.0])
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        gradients = [rng.normal(size=(2, 5)) * 10.0 ** rng.integers(-9, 3), rng.normal(size=2)]
+        method.dense.weight.grad, method.dense.bias.grad = (torch.tensor(g) for g in gradients)
+        optimizer.step()
+        by_hand.step(gradients, 0.02)
+        np.testing.assert_allclose(method.dense.weight.detach(), by_hand.values[0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("clip", [1.0, 0.0])
+def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float) -> None:
+    """Order, loss, clipping at the global norm, decay of the rate, warm-up and AdamW together, in numpy."""
+    values = {"epochs": 2, "weight_decay": 0.05, "max_grad_norm": clip, "warmup_steps": 2, "learning_rate": 0.1}
+    method = toy(tmp_path, **values)
+    weight, bias = method.dense.weight.detach().numpy().copy(), method.dense.bias.detach().numpy().copy()
+    method.context.seed = 7
+    report = fit(method, Columns(TOY_ROWS), method.context)
+
+    by_hand, steps, losses, done = Adam([weight, bias], [0.05, 0.0]), 2 * math.ceil(len(TOY_ROWS) / 3), [], 0
+    clipped = 0
+    for rows in islice(row_order(7, len(TOY_ROWS), 3), steps):
+        total, grad_weight, grad_bias = 0.0, np.zeros_like(weight), np.zeros_like(bias)
+        for row in rows:
+            counts = np.zeros(5)
+            for token in TOY_ROWS[row]:
+                counts[token] += 1
+            error = by_hand.values[0] @ counts + by_hand.values[1] - sum(TOY_ROWS[row]) / 10
+            total += float(error @ error) / (2 * len(rows))
+            grad_weight += np.outer(error, counts) / len(rows)
+            grad_bias += error / len(rows)
+        norm = math.sqrt((grad_weight**2).sum() + (grad_bias**2).sum())
+        if clip and norm > clip:
+            clipped += 1
+            grad_weight, grad_bias = grad_weight * clip / norm, grad_bias * clip / norm
+        rate = 0.1 * done / 2 if done < 2 else 0.1 * (steps - done) / (steps - 2)
+        by_hand.step([grad_weight, grad_bias], rate)
+        losses.append(total)
+        done += 1
+    np.testing.assert_allclose(method.dense.weight.detach(), by_hand.values[0], rtol=0, atol=2e-6 if clip else 1e-10)
+    np.testing.assert_allclose(method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=2e-6 if clip else 1e-10)
+    assert bool(clipped) == bool(clip)
+    assert (report.steps, report.best_step, report.sentences, report.dev_score) == (steps, steps, 2 * len(TOY_ROWS), None)
+    from bench.training.loop import curve_of
+
+    (entry,) = curve_of(tmp_path)
+    assert entry["step"] == steps
+    assert entry["loss"] == pytest.approx(np.mean(losses), abs=1e-5)
+    assert entry["half"] == pytest.approx(np.mean(losses) / 2, abs=1e-5)
+    assert entry["learning_rate"] == pytest.approx(0.1 * 1 / (steps - 2))
+    assert entry["sentences_per_second"] > 0
+
+
+def test_rows_of_a_batch_are_cut_and_padded(tmp_path: Path) -> None:
+    from bench.training.loop import batch_of
+
+    method = toy(tmp_path, max_seq_length=3)
+    method.before, method.after = [4], []
+    features = batch_of(method, Columns([[1], [2, 3, 1, 2], [3, 3]]), np.array([1, 0]), 9)
+    assert features.step == 9 and features.size == 2
+    assert features.columns[0]["input_ids"].tolist() == [[4, 2, 3], [4, 1, 0]]
+    assert features.columns[0]["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0]]
+    assert pad([], 0)["input_ids"].shape == (0, 0)
