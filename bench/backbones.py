@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -28,6 +29,9 @@ KNOWN = {
     "roberta-base": "RoBERTa base, 125 M parameters (Liu et al. 2019)",
     "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
 }
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+DETERMINES = {".json", ".txt", ".model", ".safetensors"}  # files of a model folder that decide what it computes ...
+ABOUT = {"card.json", "trainer_state.json", "all_results.json", "train_results.json", "eval_results.json", "README.txt"}  # ... and not
 FILES = ["*.json", "*.txt", "*.safetensors", "*.model", "merges.txt", "vocab.*"]  # what is fetched: never pickles
 
 
@@ -62,9 +66,9 @@ def resolve(name: str) -> Reference:
     if name == "builtin":
         return Reference("builtin", weights_hash(builtin_folder()), builtin_folder())
     path = Path(name).expanduser()
-    if path.is_dir():
+    if name and path.is_dir():
         check_folder(path)
-        return Reference(name, weights_hash(transformer_folder(path)), path)
+        return Reference(name, weights_hash(path), path)
     if path.is_file() or name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise NotAModel(f"--backbone {name}: no such folder", "give a folder with config.json and model.safetensors, a hub name, or builtin")
     if not name or not all(c.isalnum() or c in "._-/" for c in name):
@@ -90,22 +94,37 @@ def transformer_folder(path: Path) -> Path:
     if modules.exists():
         try:
             first = json.loads(modules.read_text(encoding="utf-8"))[0]["path"]
-        except (ValueError, KeyError, IndexError) as error:
+        except (ValueError, KeyError, IndexError, TypeError) as error:
             raise NotAModel(f"{modules} is damaged: {error}") from None
         return path / first
     return path
 
 
 @cache
-def weights_hash(folder: Path) -> str:
-    """sha256 over config and weight files: what names the revision of a local folder."""
+def weights_hash(path: Path) -> str:
+    """sha256 over weights, configs and tokenizer: what names the revision of a local folder.
+
+    Of a sentence-transformers folder also what its modules say about pooling, normalisation and length.
+    """
     digest = hashlib.sha256()
-    for file in sorted([folder / "config.json", *folder.glob("*.safetensors")]):
-        digest.update(file.name.encode())
+    for file in sorted(file for folder in _parts(path) for file in folder.iterdir() if file.suffix in DETERMINES):
+        if file.name in ABOUT or not file.is_file():
+            continue
+        digest.update(f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode())
         with file.open("rb") as stream:
             while chunk := stream.read(1 << 22):
                 digest.update(chunk)
     return digest.hexdigest()
+
+
+def _parts(path: Path) -> set[Path]:
+    """The folder, and those of its modules if it is a sentence-transformers folder."""
+    file = path / "modules.json"
+    try:
+        modules = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+        return {folder for folder in (path, *(path / module["path"] for module in modules)) if folder.is_dir()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotAModel(f"{file} is damaged: {error}") from None
 
 
 def _in_hub_cache(name: str) -> Path | None:
@@ -130,7 +149,7 @@ def fetch(reference: Reference, *, offline: bool) -> Reference:
         return reference
     if offline or os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
         raise NotAModel(f"backbone '{reference.name}' is not on this machine and --offline forbids fetching it",
-                        "run once with a network, give a folder, or --backbone builtin")  # fmt: skip
+                        _nearest(reference.name) + "run once with a network, give a folder, or --backbone builtin")  # fmt: skip
     from huggingface_hub import snapshot_download
 
     repo = _hub_names(reference.name)[0]
@@ -139,9 +158,14 @@ def fetch(reference: Reference, *, offline: bool) -> Reference:
     except Exception as error:  # the hub client raises many kinds
         reason = " ".join(str(error).split())[:160]
         raise NotAModel(f"backbone '{reference.name}' could not be fetched from the hub: {reason}",
-                        "check the name and the network, give a folder, or --backbone builtin") from None  # fmt: skip
+                        _nearest(reference.name) + "check the name and the network, give a folder, or --backbone builtin") from None  # fmt: skip
     check_folder(path)
     return Reference(reference.name, path.name, path, hub=True)
+
+
+def _nearest(name: str) -> str:
+    near = [] if name in KNOWN else difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.8)
+    return f"did you mean {near[0]}? else " if near else ""
 
 
 def load(reference: Reference, *, dropout: float | None = None, offline: bool = False) -> Backbone:
@@ -163,6 +187,8 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
             for key in ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout"):
                 if hasattr(config, key):
                     setattr(config, key, dropout)
+        if not any((folder / name).exists() for name in VOCABULARIES):  # transformers would make up an empty one
+            raise NotAModel(f"{reference.name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there", "save the tokenizer into the folder")
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         encoder, missing = _encoder(folder, config)
     except BenchError:
@@ -170,6 +196,9 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
     except Exception as error:  # transformers raises many kinds for a damaged folder
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise NotAModel(f"{reference.name} cannot be loaded as an encoder: {reason}") from None
+    if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
+        raise NotAModel(f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",
+                        "the tokenizer belongs to another model")  # fmt: skip
     missing = [name for name in missing if "pooler" not in name and "position_ids" not in name]
     if missing:
         raise NotAModel(f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",

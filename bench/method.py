@@ -23,10 +23,10 @@ from bench.errors import BenchError
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.torch_method import Backbone, Batch, Features, Loss, TorchMethod, join, pad
+    from bench.torch_method import Backbone, Batch, Features, Ids, Loss, TorchMethod, join, pad
 
 __all__ = [
-    "Backbone", "Batch", "BenchError", "Context", "Features", "Loss", "Method", "Recipe", "Reporter", "TorchMethod",
+    "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Loss", "Method", "Recipe", "Reporter", "TorchMethod",
     "TrainReport", "Value", "join", "pad", "read_json", "seed_for", "write_json",
 ]  # fmt: skip
 
@@ -34,7 +34,7 @@ SETTINGS = ("unsupervised", "supervised", "none")
 
 
 def __getattr__(name: str) -> Any:
-    if name in {"Backbone", "Batch", "Features", "Loss", "TorchMethod", "join", "pad"}:
+    if name in {"Backbone", "Batch", "Features", "Ids", "Loss", "TorchMethod", "join", "pad"}:
         import bench.torch_method
 
         return getattr(bench.torch_method, name)
@@ -141,7 +141,8 @@ class Method:
     Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
     ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
     ``deterministic`` (no seed changes the result: one run stands for all seeds) and ``own_backbone`` (it brings its own
-    vectors and ignores ``--backbone``; the name stands in the record).
+    vectors and ignores ``--backbone``; the name stands in the record) and ``places`` (recipe keys that say only where a file
+    lies: its content, not its path, makes a run another run, see :meth:`own_revision`).
     """
 
     name: ClassVar[str]
@@ -152,6 +153,7 @@ class Method:
     paper: ClassVar[str] = ""
     deterministic: ClassVar[bool] = False
     own_backbone: ClassVar[str | None] = None
+    places: ClassVar[tuple[str, ...]] = ()
 
     backbone: Any
     recipe: Recipe
@@ -185,7 +187,7 @@ class Method:
 
     def load(self, folder: Path) -> None:
         """Read back what :meth:`save` wrote. Called after :meth:`build` with the same backbone and recipe."""
-        stored = read_json(folder / "method.json")["method"]
+        stored = read_json(folder / "method.json").get("method")
         if stored != self.name:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
 

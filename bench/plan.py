@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -48,7 +49,7 @@ class PlannedRun:
     variant: str
     setting: str
     backbone: Reference
-    seed: int
+    seed: int | None  # None: no seed changes the result
     recipe: Recipe
     corpus: Corpus | None
     tasks: tuple[Task, ...]
@@ -65,7 +66,8 @@ class PlannedRun:
     @property
     def run_id(self) -> str:
         variant = f"+{self.variant}" if self.variant else ""
-        return f"{self.method}{variant}-{self.backbone.short}-s{self.seed}-{self.fingerprint[:8]}"
+        seed = "any" if self.seed is None else f"s{self.seed}"
+        return f"{self.method}{variant}-{self.backbone.short}-{seed}-{self.fingerprint[:8]}"
 
 
 def make(
@@ -75,8 +77,13 @@ def make(
 
     ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is read and checked here: a run that could not be scored is refused before it is trained.
     """
+    for kind, names in (("method", request.methods), ("backbone", request.backbones), ("suite", request.suites), ("seed", request.seeds)):
+        if not names:
+            raise BenchError(f"no {kind} was named", f"--{kind}{'s' if kind == 'seed' else ''}; --help says which there are")
+    if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", request.text):
+        raise UnknownName("text form", request.text, ["tokenised", "raw", "any", "other-<hash>"])
     plugins = [registry[name] for name in request.methods]
-    tasks = tuple(task for name in request.suites for task in _suite_tasks(name))
+    tasks = tuple(task for name in dict.fromkeys(request.suites) for task in _suite_tasks(name))
     for task in tasks:
         task.load(data, request.text)
     check_overrides(request.overrides, [p.cls for p in plugins], any(p.cls.settings != (NOT_TRAINED,) for p in plugins))
@@ -116,14 +123,14 @@ def _runs_of(
         notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
     corpus = _corpus(plugin, setting, request, entry, data, corpora) if trained else None
     dev = dev_task(str(recipe["select_on"]), data) if trained else None
-    seeds = request.seeds[:1] if cls.deterministic else request.seeds
+    seeds: tuple[int | None, ...] = (None,) if cls.deterministic else request.seeds
     if len(request.seeds) > len(seeds):
         notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
     runs = []
     for seed in seeds:
         determines = {
             "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
-            "backbone": backbone.revision, "recipe": dict(recipe), "precision": request.precision if trained else "fp32",
+            "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places}, "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
         }  # fmt: skip
         fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()

@@ -13,7 +13,6 @@ import inspect
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,10 +66,12 @@ def discover(files: Sequence[Path] = ()) -> Registry:
         distribution = point.dist.name if point.dist else "?"
         try:
             found = _methods_of(point.load())
+            if not found:
+                raise TypeError("it defines no method")
             version = point.dist.version if point.dist else ""
             for cls in found:
                 plugins.setdefault(cls.name, Plugin(cls.name, cls, distribution, version, source_hash(cls)))
-        except Exception as error:  # a third party's code may raise anything
+        except (Exception, SystemExit) as error:  # a third party's code may raise anything
             warnings.append(f"plugin '{point.name}' of {distribution} was left out: {_one_line(error)}")
     for file in files:
         plugins |= {plugin.name: plugin for plugin in from_file(file)}
@@ -90,8 +91,8 @@ def from_file(file: Path) -> list[Plugin]:
     try:
         spec.loader.exec_module(module)
         found = _methods_of(module)
-    except Exception as error:
-        del sys.modules[name]
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
         raise BenchError(f"--plugin {file} does not import: {_one_line(error)}") from None
     if not found:
         raise BenchError(f"--plugin {file} defines no method", "a method is a class with a `name` that derives from Method or TorchMethod")
@@ -120,7 +121,6 @@ def _check(cls: type[Method]) -> None:
         raise ValueError(f"{cls.__name__}.settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}")
 
 
-@cache
 def source_hash(cls: type[Method]) -> str:
     """sha256 over the method's module and the modules of the same package that it names: what changes when the code does."""
     module = sys.modules[cls.__module__]

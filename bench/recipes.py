@@ -14,6 +14,7 @@ A method's recipes lie in ``recipes/<name>.toml`` beside its module::
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -155,13 +156,14 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
 
 
 NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "max_seq_length": 3, "eval_steps": 1,
-           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0}  # smallest sensible value  # fmt: skip
-WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps"}
+           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3}  # smallest sensible value  # fmt: skip
+WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length"}
+MAY_BE_NONE = {"max_steps", "max_grad_norm", "dropout", "max_length"}  # of the numbers
 
 
 def parse(key: str, text: str, like: Any) -> Any:
     """The value that ``text`` means, of the kind of the value that it replaces. Raises BenchError where it is none."""
-    if text.lower() in {"none", "null", ""}:
+    if text.lower() in {"none", "null", ""} and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
         return None
     try:
         if isinstance(like, bool):
@@ -170,6 +172,8 @@ def parse(key: str, text: str, like: Any) -> Any:
             value: Any = int(text)
         elif key in NUMBERS or isinstance(like, float):
             value = float(text)
+            if not math.isfinite(value):
+                raise ValueError
         else:
             return text
     except (ValueError, KeyError):
@@ -177,4 +181,6 @@ def parse(key: str, text: str, like: Any) -> Any:
         raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
     if key in NUMBERS and value < NUMBERS[key]:
         raise BenchError(f"--set {key}={text}: at least {NUMBERS[key]}")
+    if key == "dropout" and value >= 1:
+        raise BenchError(f"--set {key}={text}: below 1")
     return value

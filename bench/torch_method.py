@@ -5,7 +5,8 @@ Shapes: n rows of a batch, T tokens (padded), H hidden size, L layers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from bench.method import Context, Method, Recipe, TrainReport, read_json, write_
 if TYPE_CHECKING:
     from bench.corpora import TokenisedCorpus
 
+Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
 Features = dict[str, Tensor]  # input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds
 
 
@@ -74,7 +76,7 @@ class Loss:
     parts: Mapping[str, Tensor] = field(default_factory=dict)
 
 
-def pad(rows: Sequence[Sequence[int]], pad_id: int) -> Features:
+def pad(rows: Sequence[Ids], pad_id: int) -> Features:
     """Ids of different lengths as (n, longest) input_ids and attention_mask, padded on the right."""
     lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
     mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
@@ -93,10 +95,43 @@ def join(parts: Sequence[Features], pad_id: int) -> Features:
     return {key: widened(key, pad_id if key == "input_ids" else 0) for key in parts[0]}
 
 
+PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
+CPU_TOKENS, GPU_TOKENS = 1024, 16384  # of a batch of `encode`: states that stay in a core's cache; enough work for a kernel
+
+
+def by_length(mask: Tensor) -> list[Tensor]:
+    """Row numbers of a (n, T) mask in groups of similar length, longest first: padding that costs more than a pass is cut.
+
+    A row's length counts up to its last 1. Every row stands in exactly one group.
+    """
+    positions = torch.arange(1, mask.shape[1] + 1)
+    lengths, order = (mask * positions).amax(1).sort(descending=True, stable=True)
+    sizes = lengths.tolist()
+    starts = [0]
+    for i, length in enumerate(sizes):
+        if (sizes[starts[-1]] - length) * (len(sizes) - i) >= PASS_TOKENS:
+            starts.append(i)
+    return [order[start:end] for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True)]
+
+
+@contextmanager
+def attention(encoder: Any, name: str) -> Iterator[None]:
+    """While open, a transformers encoder that uses the fused attention computes it the way ``name`` says: the same numbers to rounding."""
+    before = getattr(encoder.config, "_attn_implementation", None)
+    if before != "sdpa":  # somebody's own choice
+        yield
+        return
+    encoder.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        encoder.set_attn_implementation(before)
+
+
 class TorchMethod(Method, nn.Module):
     """A method that is a module. Define ``forward`` (the loss of a batch) and ``embed`` (what is scored)."""
 
-    encode_tokens: int = 4096  # padded tokens in one batch of `encode`: small enough to stay in a CPU's cache
+    encode_tokens: int | None = None  # padded tokens in one batch of `encode`; None: what suits the device
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -113,7 +148,7 @@ class TorchMethod(Method, nn.Module):
         """Each sentence's ids, without special tokens and not cut."""
         return self.backbone.tokenizer(list(sentences), add_special_tokens=False, verbose=False)["input_ids"] if sentences else []
 
-    def assemble(self, ids: Sequence[Sequence[int]], max_length: int | None = None) -> Features:
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         """Ids of sentences -> features of the model's input, at most ``max_length`` tokens with the special ones."""
         room = (max_length or self.backbone.max_tokens) - len(self.before) - len(self.after)
         return pad([[*self.before, *row[:room], *self.after] for row in ids], self.pad_id)
@@ -128,8 +163,26 @@ class TorchMethod(Method, nn.Module):
     # from features to numbers
 
     def hidden(self, features: Features) -> Tensor:
-        """(n, T, H) states of the last layer."""
-        return self.encoder(input_ids=features["input_ids"], attention_mask=features["attention_mask"]).last_hidden_state
+        """(n, T, H) states of the last layer; what stands at padding means nothing.
+
+        In float32 on a CPU, rows of similar length go through the encoder together, which saves 5 to 20 % of a training
+        step. In bf16 and on a GPU a pass itself costs more than the padding that it saves.
+        """
+        ids, mask = features["input_ids"], features["attention_mask"]
+        worth_it = ids.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+        groups = by_length(mask) if worth_it and len(ids) > 1 else []
+        if len(groups) < 2:
+            return self._states(ids, mask)
+        parts = []
+        for rows in groups:
+            used = int(mask[rows].any(0).nonzero().max()) + 1
+            states = self._states(ids[rows, :used], mask[rows, :used])
+            parts.append(nn.functional.pad(states, (0, 0, 0, ids.shape[1] - used)))
+        return torch.cat(parts)[torch.cat(groups).argsort()]
+
+    def _states(self, ids: Tensor, mask: Tensor) -> Tensor:
+        states: Tensor = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        return states
 
     def embed(self, features: Features) -> Tensor:
         """(n, dim): what is scored."""
@@ -147,13 +200,17 @@ class TorchMethod(Method, nn.Module):
         from bench.training import fit
 
         assert context is not None
-        report: TrainReport = fit(self, corpus, context)
+        bf16_on_cpu = context.device == "cpu" and context.precision == "bf16"
+        # eager saves 10 to 20 % of a bf16 step; in float32 the two are equally fast
+        with attention(self.encoder, "eager") if bf16_on_cpu else nullcontext():
+            report: TrainReport = fit(self, corpus, context)
         return report
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         from bench.encoding import encode_unique
 
         device = torch.device(self.context.device)
+        budget = self.encode_tokens or (CPU_TOKENS if device.type == "cpu" else GPU_TOKENS)
         was_training = self.training
         self.eval()
 
@@ -168,14 +225,14 @@ class TorchMethod(Method, nn.Module):
             self.context.reporter.advance(done, total=total)
 
         try:
-            return encode_unique(sentences, tokens=self.token_ids, embed=embed, budget=self.encode_tokens, progress=progress)
+            return encode_unique(sentences, tokens=self.token_ids, embed=embed, budget=budget, progress=progress)
         finally:
             nn.Module.train(self, was_training)
 
     def trained_state(self) -> dict[str, Tensor]:
         """What training changes: parameters with a gradient, and the buffers outside a frozen encoder."""
         frozen = not any(p.requires_grad for p in self.encoder.parameters())
-        state = {name: p for name, p in self.named_parameters() if p.requires_grad}
+        state: dict[str, Tensor] = {name: p for name, p in self.named_parameters() if p.requires_grad}
         persistent = self.state_dict()
         state |= {n: b for n, b in self.named_buffers() if n in persistent and not (frozen and n.startswith("encoder."))}
         return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
@@ -191,16 +248,21 @@ class TorchMethod(Method, nn.Module):
         write_json(folder / "method.json", {**about, "recipe": dict(self.recipe), "tensors": len(state)})
 
     def load(self, folder: Path) -> None:
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         super().load(folder)
         about = read_json(folder / "method.json")
-        if about["revision"] != self.backbone.revision:
+        if about.get("revision") != self.backbone.revision:
             raise BenchError(
-                f"{folder} was trained on {about['backbone']} revision {about['revision'][:12]}, "
+                f"{folder} was trained on {about.get('backbone')} revision {str(about.get('revision'))[:12]}, "
                 f"this is {self.backbone.name} revision {self.backbone.revision[:12]}"
             )
-        state = load_file(folder / "trained.safetensors") if about["tensors"] else {}
+        file = folder / "trained.safetensors"
+        try:
+            state = load_file(file) if about.get("tensors") else {}
+        except (OSError, SafetensorError) as error:
+            raise BenchError(f"{file} cannot be read: {' '.join(str(error).split())}", "--fresh trains it again") from None
         expected = self.trained_state()
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())

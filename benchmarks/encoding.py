@@ -94,7 +94,9 @@ def main() -> None:
     parser.add_argument("--sets", default="STS12,STS13,STS14,STS15,STS16,STS-B,SICK-R")
     parser.add_argument("--repeat", type=int, default=3, help="how often each side runs")
     parser.add_argument("--threads", type=int, default=2, help="torch's threads, for both")
-    parser.add_argument("--batch-size", type=int, action="append", help="the peer's; repeat it to try several  [default: 32, which is encode's]")
+    parser.add_argument(
+        "--batch-size", type=int, action="append", help="the peer's; repeat it to try several  [default: 32, which is encode's]"
+    )
     parser.add_argument("--model", help="a sentence-transformers folder  [default: all-MiniLM-L6-v2 from its PyPI package]")
     parser.add_argument("--json", help="also write what was measured to this file")
     args = parser.parse_args()
@@ -109,7 +111,9 @@ def main() -> None:
     tasks = load_tasks(args.data, args.sets.split(","))
     sentences = [s for task in tasks for s in task.sentences]
     print(describe_machine())
-    print(f"{sum(task.n for task in tasks):,} pairs, {len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; {args.threads} threads")
+    print(
+        f"{sum(task.n for task in tasks):,} pairs, {len(sentences):,} sentences, {len(set(sentences)):,} of them distinct; {args.threads} threads"
+    )
 
     sides = {f"sentence-transformers, batch {size}": peer(folder, tasks, size) for size in args.batch_size or [32]}
     sides["bench"] = ours(folder, tasks)
@@ -140,7 +144,10 @@ def report(seconds: dict[str, list[float]], scores: dict[str, Scores]) -> dict[s
         by_round = [theirs / our for theirs, our in zip(taken, seconds["bench"], strict=True)]
         ratios[name] = statistics.median(by_round)
         spread = f"{min(by_round):.2f} to {max(by_round):.2f}"
-        print(f"{name:36} {statistics.median(taken):7.2f} s" + (f"   bench is {ratios[name]:.2f} x as fast ({spread})" if name != "bench" else ""))
+        print(
+            f"{name:36} {statistics.median(taken):7.2f} s"
+            + (f"   bench is {ratios[name]:.2f} x as fast ({spread})" if name != "bench" else "")
+        )
     return ratios
 
 

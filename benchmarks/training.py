@@ -4,7 +4,7 @@
 
 Same backbone, batch (64), sentences (each side sees the same rows once), 32 tokens at most, float32, AdamW, linear decay,
 clipping, CLS pooling. Peer: `SentenceTransformerTrainer` with `MultipleNegativesRankingLoss(scale=20)` on pairs (s, s), the
-recipe of its own SimCSE example. Ours: `bench.training.fit` without dev scores; method `simcse`, which also has SimCSE's head
+recipe of its own SimCSE example. Ours: `train` of the harness without dev scores; method `simcse`, which also has SimCSE's head
 to train. Ours in bf16 stands beside it, marked. Clocked from the start of one step to the start of a later one, so that
 reading, collating, forward, backward and update count on both sides; ours tokenises beforehand, and that time is added.
 """
@@ -32,7 +32,9 @@ def read_sentences(corpus: str, rows: int) -> list[str]:
 
     sentences = list(islice(dict.fromkeys(row[0] for row in islice(open_corpus(corpus).rows(), 2 * rows)), rows))
     if len(sentences) < rows:
-        raise SystemExit(f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus")
+        raise SystemExit(
+            f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus"
+        )
     return sentences
 
 
@@ -78,7 +80,6 @@ def ours(folder: str, sentences: list[str], steps: int, scratch: str, precision:
     from bench.corpora import open_corpus, tokenised
     from bench.method import Context, seed_for
     from bench.recipes import merge
-    from bench.training import fit
     from methods.simcse import SimCSE
 
     starts: list[float] = []
@@ -95,9 +96,11 @@ def ours(folder: str, sentences: list[str], steps: int, scratch: str, precision:
     text = Path(scratch) / "corpus.txt"
     text.write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
     began = time.perf_counter()
-    corpus = tokenised(open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch))
+    corpus = tokenised(
+        open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch)
+    )
     tokenising = (time.perf_counter() - began) / steps
-    fit(method, corpus, method.context)
+    method.train(corpus, method.context)
     return seconds_per_step(starts) + tokenising
 
 
@@ -105,7 +108,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="builtin", help="sentences: a file, or builtin")
     parser.add_argument("--backbone", default="builtin")
-    parser.add_argument("--steps", type=int, default=25, help=f"steps of each side in each round, the first {WARM_UP} not clocked")
+    parser.add_argument(
+        "--steps", type=int, default=25, help=f"steps of each side in each round, the first {WARM_UP} not clocked"
+    )
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--no-bf16", action="store_true", help="leave out ours in bf16")

@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class GloveAvg(Method):
     paper = "Pennington, Socher, Manning: GloVe, EMNLP 2014"
     deterministic = True
     own_backbone = "glove"
+    places = ("vectors",)
     defaults = {"vectors": Value(None, "your file: --set vectors=FILE (word and numbers a line; plain, .xz, .gz or .zip)")}
 
     @classmethod
@@ -93,7 +94,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
             with archive.open(archive.namelist()[0]) as file:
                 yield file
     else:
-        opener = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+        opener: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
         with opener(path, "rb") as file:
             yield file
 

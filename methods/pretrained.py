@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, BenchError, Features, Recipe, TorchMethod, Value
+from bench.method import Backbone, BenchError, Features, Ids, Recipe, TorchMethod, Value
 from methods.pooling import POOLERS
 
 POOLINGS = {"cls", "mlp", "mean", *POOLERS}
@@ -43,7 +43,7 @@ class Pretrained(TorchMethod):
         super().build(backbone, recipe)
         self.check(recipe, backbone.path)
         self.prompt = ""
-        self.pooling = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
+        self.pooling: str | None = {"mean": "avg"}.get(recipe.pooling, recipe.pooling)
         if self.pooling is None:
             self._load_sentence_transformer(backbone)
         elif self.pooling == "mlp":
@@ -57,14 +57,14 @@ class Pretrained(TorchMethod):
         self.whole = SentenceTransformer(str(backbone.path), device="cpu", local_files_only=True, model_kwargs={"dtype": torch.float32})
         self.encoder = self.whole[0].model
         self.limit = self.recipe.max_length or self.whole.max_seq_length or backbone.max_tokens
-        self.prompt = self.whole.prompts.get(self.whole.default_prompt_name or "", "")
+        self.prompt = self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""
         self.prompt_length = len(self.before) + len(super().token_ids([self.prompt])[0]) if self.prompt else 0
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """With the prompt that a sentence-transformers folder puts before every text, if it has one."""
         return super().token_ids([self.prompt + s for s in sentences] if self.prompt else sentences)
 
-    def assemble(self, ids: Sequence[Sequence[int]], max_length: int | None = None) -> Features:
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         if self.pooling is None:
             return super().assemble(ids, self.limit)
         return super().assemble(ids, max_length or self.recipe.max_length)

@@ -55,6 +55,9 @@ class Verbs(click.Group):
         except BenchError as error:
             show_error(error)
             ctx.exit(error.exit_code)
+        except click.UsageError as error:  # click's own: an unknown option, a missing argument
+            show_error(BenchError(error.format_message(), f"{error.ctx.command_path if error.ctx else 'bench'} --help"))
+            ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(130)

@@ -41,8 +41,9 @@ def show_plan(planned: Sequence[PlannedRun], store: RunsFolder, device: str, as_
         click.echo(f"{run.run_id}  ({i + 1} of {len(planned)})")
         for note in run.notes:
             click.echo(f"  {note}")
+        seed = "any seed" if run.seed is None else f"seed {run.seed}"
         state = "finished already" if _finished(run, store) else "to do"
-        click.echo(f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, seed {run.seed}: {state}")
+        click.echo(f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}")
         click.echo(f"  corpus {f'{run.corpus.name}, {len(run.corpus):,} rows' if run.corpus else 'none'}; precision {run.precision}")
         click.echo(f"  tasks {', '.join(task.name for task in run.tasks)} ({run.text} text)")
         values = run.recipe.values_with_source().items()

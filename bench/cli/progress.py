@@ -23,7 +23,8 @@ class PlainReporter:
     """One line per phase, and one every ten seconds within it. No control characters."""
 
     def __init__(self) -> None:
-        self.label, self.name, self.total = "", "", None
+        self.label, self.name = "", ""
+        self.total: int | None = None
         self.began = self.last = time.monotonic()
 
     def start(self, label: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option
+from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
 from bench.errors import BenchError, RunFailed, RunLocked
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def run(
 
         show_plan(planned, store, device, as_json)
         return
-    options = Options(device=device, offline=offline, fresh=fresh, wait_seconds=1e9 if wait else 0.0)
+    options = Options(device=device, offline=offline, fresh=fresh, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     with make_reporter(plain or as_json) as reporter:
         records, code = run_all(planned, store, folder, options, reporter, as_json)
     if not as_json and records:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -26,6 +28,9 @@ from bench.runs import Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Sco
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
     from bench.suites import LoadedTask, TaskResult
+
+
+TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ def execute(run: PlannedRun, store: RunsFolder, data: DataFolder, options: Optio
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, options.wait_seconds):
         if options.fresh and folder.exists():
-            for name in ("run.json", "curve.jsonl"):
+            for name in ("run.json", "curve.jsonl", TRACEBACK):
                 (folder / name).unlink(missing_ok=True)
             for name in ("checkpoint", "state", "predictions"):
                 shutil.rmtree(folder / name, ignore_errors=True)
@@ -64,13 +69,25 @@ def execute(run: PlannedRun, store: RunsFolder, data: DataFolder, options: Optio
             with stop_signals() as should_stop:
                 record = _train_and_score(run, record, store, data, options, reporter, missing, should_stop)
         except Interrupted as error:
-            store.write(replace(record, status="interrupted", error=error.message))
+            _keep(run, record, store, "interrupted", error)
             raise
         except BenchError as error:
             failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
-            store.write(replace(record, status="failed", error=failed.message))
+            _keep(run, record, store, "failed", failed)
             raise failed from None
+        except Exception as error:  # a method's own code
+            failed = RunFailed(f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}")
+            with contextlib.suppress(OSError):
+                (folder / TRACEBACK).write_text(traceback.format_exc(), encoding="utf-8")
+            _keep(run, record, store, "failed", failed)
+            raise failed from None
+        (folder / TRACEBACK).unlink(missing_ok=True)
         return record, True
+
+
+def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, error: BenchError) -> None:
+    """Record how a run ended; what it had already recorded (a training that is done) stays."""
+    store.write(replace(_stored(run, store) or record, status=status, error=error.message))
 
 
 def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
@@ -149,10 +166,10 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
     devices.reset_peak_memory(options.device)
     method = run.plugin.cls()
     method.context = Context(
-        device=options.device, precision=run.precision, seed=run.seed, folder=folder, reporter=reporter, save_seconds=options.save_seconds
+        device=options.device, precision=run.precision, seed=run.seed or 0, folder=folder, reporter=reporter, save_seconds=options.save_seconds
     )
     backbone = None if run.plugin.cls.own_backbone else load_backbone(run.backbone, dropout=run.recipe.get("dropout"), offline=options.offline)
-    torch.manual_seed(seed_for(run.seed, "init"))
+    torch.manual_seed(seed_for(run.seed or 0, "init"))
     method.build(backbone if backbone is not None else run.backbone, run.recipe)
     if isinstance(method, torch.nn.Module):
         if run.setting == NOT_TRAINED:
@@ -169,7 +186,9 @@ def _train(
     folder = store.folder(run.run_id)
     cost = Cost(**provenance.parameter_counts(method), device=devices.device_name(options.device))
     if run.corpus is None:
-        method.save(folder / "checkpoint")
+        from bench.training.state import replace_folder
+
+        replace_folder(folder / "checkpoint", method.save)
         return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"))}
     from bench.corpora import tokenised
     from bench.torch_method import TorchMethod
@@ -177,9 +196,13 @@ def _train(
     assert isinstance(method, TorchMethod)
     tokenizer = method.backbone.tokenizer
     reporter.phase("tokenise")
+
+    def progress(done: int, total: int | None = None) -> None:
+        reporter.advance(done, total=total)
+
     corpus = tokenised(
         run.corpus, method.token_ids, provenance.tokenizer_key(tokenizer), len(tokenizer), options.cache,
-        lambda done, total=None: reporter.advance(done, total=total),
+        progress,
     )  # fmt: skip
     dev = dev_task(str(run.recipe["select_on"]), data)
     if dev is not None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from bench.runs.record import RunRecord, Score
+if TYPE_CHECKING:
+    from bench.runs.record import RunRecord, Score
 
 AVERAGE = "Avg."
 Differs = tuple[tuple[str, str], ...]

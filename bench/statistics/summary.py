@@ -11,10 +11,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import stdev
+from typing import TYPE_CHECKING
 
 from bench.errors import UnknownName
-from bench.runs.record import RunRecord, Score
 from bench.statistics.grouping import AVERAGE, Differs, by_protocol, rows_of, title
+
+if TYPE_CHECKING:
+    from bench.runs.record import RunRecord, Score
 
 # as the papers print them; tasks of other suites keep the order of their record
 COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")}

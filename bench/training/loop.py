@@ -21,7 +21,7 @@ from bench.errors import Interrupted, RunFailed
 from bench.method import Context, Recipe, TrainReport, seed_for
 from bench.torch_method import Batch, TorchMethod
 from bench.training.memory import explain_out_of_memory
-from bench.training.state import Progress, load_state, replace_folder, save_state
+from bench.training.state import Progress, load_state, replace_folder, save_state, settle_folder
 
 if TYPE_CHECKING:
     from bench.corpora import TokenisedCorpus
@@ -128,14 +128,14 @@ class _Run:
         self.curve = context.folder / "curve.jsonl"
 
     def resume(self) -> None:
+        settle_folder(self.checkpoint)
         restored = load_state(self.context.folder / "state", self.method, self.optimizer, self.scaler, self.device)
         lines: list[str] = []
         if restored is not None:
             self.progress, self.window = restored
             self.context.reporter.note(f"goes on from step {self.progress.step} of {self.steps}")
             lines = [json.dumps(entry) for entry in curve_of(self.context.folder) if entry["step"] <= self.progress.step]
-        self.curve.parent.mkdir(parents=True, exist_ok=True)
-        self.curve.write_text("".join(line + "\n" for line in lines))
+        self._write_curve("w", "".join(line + "\n" for line in lines))
 
     def save(self) -> None:
         save_state(self.context.folder / "state", self.method, self.optimizer, self.scaler, self.progress, self.window, self.device)
@@ -164,18 +164,29 @@ class _Run:
         p.train_seconds += time.perf_counter() - began
 
     def _mean_of_window(self) -> dict[str, float]:
+        self._check_finite()
         means = {name: torch.stack([w[name] for w in self.window]).mean().item() for name in self.window[0]}
-        if not math.isfinite(means["loss"]):
-            raise RunFailed(
-                f"the loss became {means['loss']} between steps {self.progress.step - len(self.window) + 1} and {self.progress.step}",
-                "lower learning_rate, or --precision fp32",
-            )
         self.window.clear()
         return means
+
+    def _check_finite(self) -> None:
+        losses = torch.stack([w["loss"] for w in self.window]).tolist() if self.window else []
+        for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
+            if not math.isfinite(loss):
+                raise RunFailed(f"the loss became {loss} at step {step}", "lower learning_rate, or --precision fp32")
+
+    def _write_curve(self, mode: str, text: str) -> None:
+        try:
+            self.curve.parent.mkdir(parents=True, exist_ok=True)
+            with self.curve.open(mode) as file:
+                file.write(text)
+        except OSError as error:
+            raise RunFailed(f"{self.curve} cannot be written: {error.strerror or error}", "free disk space, or another --runs") from None
 
     def evaluate(self) -> None:
         began = time.perf_counter()
         assert self.context.dev_score is not None
+        self._check_finite()  # else the scored vectors would be blamed
         p = self.progress
         self.context.reporter.phase("dev")
         score = self.context.dev_score(self.method)
@@ -192,8 +203,7 @@ class _Run:
         p = self.progress
         speed = p.rows / p.train_seconds if p.train_seconds else 0.0
         self.entry["sentences_per_second"] = round(speed, 1)
-        with self.curve.open("a") as file:
-            file.write(json.dumps(self.entry) + "\n")
+        self._write_curve("a", json.dumps(self.entry) + "\n")
         fields = {"loss": self.entry.get("loss"), "dev_score": self.entry.get("dev_score"), "best": p.best_score, "best_step": p.best_step}
         self.context.reporter.advance(p.step, sentences_per_second=speed, **fields)
         self.entry = {}

@@ -90,3 +90,12 @@ def replace_folder(folder: Path, write: Callable[[Path], None]) -> None:
         folder.rename(old)
     new.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def settle_folder(folder: Path) -> None:
+    """After a crash inside :func:`replace_folder`: the old folder goes back where no new one is, half-written ones go."""
+    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
+    if old.exists() and not folder.exists():
+        old.rename(folder)
+    for left in (new, old):
+        shutil.rmtree(left, ignore_errors=True)

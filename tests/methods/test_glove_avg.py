@@ -99,9 +99,10 @@ def test_a_vector_is_the_mean_of_the_known_words(tmp_path: Path) -> None:
     assert method.encode([]).shape == (0, 3)
 
 
-def test_without_a_file_it_says_which_setting_names_one() -> None:
+@pytest.mark.parametrize("vectors", [None, "", "/nothing.txt", "/"])
+def test_without_a_file_it_says_which_setting_names_one(vectors: str | None) -> None:
     with pytest.raises(BenchError) as caught:
-        GloveAvg().build(None, Recipe({"vectors": Value(None, "test")}))
+        GloveAvg.check(Recipe({"vectors": Value(vectors, "test")}), None)
     assert "--set vectors=FILE" in str(caught.value.hint)
 
 
@@ -111,5 +112,6 @@ def test_the_vectors_at_hand_are_read(shared: Path) -> None:
         pytest.skip(f"no vectors at {path}")
     method = method_with(path)
     assert method.table.shape == (20_002, 50)
-    first = lzma.open(path, "rt", encoding="utf-8").readline().split()
+    with lzma.open(path, "rt", encoding="utf-8") as file:
+        first = file.readline().split()
     np.testing.assert_array_equal(method.encode([first[0]])[0], np.array(first[1:], np.float32))

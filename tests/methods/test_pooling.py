@@ -54,15 +54,14 @@ def test_an_untrained_method_is_a_loop_over_the_tokens_of_one_sentence(tiny: str
     found = method.encode(texts)
     assert found.dtype == np.float32
     encoder, tokenizer = method.encoder, method.backbone.tokenizer
+    caught: list[torch.Tensor] = []
+    for module in (encoder.embeddings, *encoder.encoder.layer):
+        module.register_forward_hook(lambda _m, _i, out: caught.append(out[0] if isinstance(out, tuple) else out))
     for row, text in enumerate(texts):
-        caught: list[torch.Tensor] = []
-        handles = [m.register_forward_hook(lambda _m, _i, out: caught.append(out[0] if isinstance(out, tuple) else out))
-                   for m in (encoder.embeddings, *encoder.encoder.layer)]  # fmt: skip
+        caught.clear()
         ids = [tokenizer.cls_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"][: 256 - 2], tokenizer.sep_token_id]
         with torch.no_grad():
             encoder(input_ids=torch.tensor([ids]))
-        for handle in handles:
-            handle.remove()
         states = [layer.reshape(len(ids), -1).double().numpy() for layer in caught]
         if layers is None:
             wanted = states[-1][0]

@@ -26,7 +26,8 @@ STEPS = 37
 class Training:
     """One training of SimCSE on the tiny backbone; the optimiser that it made is kept for looking at."""
 
-    def __init__(self, tiny: str, folder: Path, seed: int = 1, stop: Callable[[], bool] = lambda: False, save_seconds: float = 1e9) -> None:
+    def __init__(self, tiny: str, folder: Path, seed: int = 1, stop: Callable[[], bool] = lambda: False,
+                 save_seconds: float = 1e9) -> None:  # fmt: skip
         probe = sentences(8, seed=99)
         self.folder = folder
         context = Context(folder=folder, seed=seed, should_stop=lambda: False, save_seconds=save_seconds,
@@ -36,7 +37,7 @@ class Training:
         self.corpus = Columns(ids)
         self.stop = stop
 
-    def run(self) -> Any:
+    def run(self) -> Training:
         made = bench.training.loop.make_optimizer
 
         def keep(*given: Any) -> Any:
@@ -146,6 +147,34 @@ def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny: s
     assert not (tmp_path / "checkpoint.new").exists()
 
 
+def test_a_stop_during_a_dev_score_changes_nothing(tiny: str, tmp_path: Path, whole: Training) -> None:
+    """Encoding gives up too; the step before the score is repeated from the last state, so that no score is left out."""
+    first = Training(tiny, tmp_path, save_seconds=0.0)
+    first.stop = lambda: (tmp_path / "curve.jsonl").exists() and first.scoring
+    first.scoring, score = False, first.method.context.dev_score
+
+    def scored(method: Any) -> float:
+        first.scoring = bool(curve_of(tmp_path))  # the second dev score
+        return score(method)
+
+    first.method.context.dev_score = scored
+    first.method.context.should_stop = first.stop
+    with pytest.raises(Interrupted, match="encoding"):
+        fit(first.method, first.corpus, first.method.context)
+    assert [entry["step"] for entry in curve_of(tmp_path)] == [10]
+    assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
+
+
+def test_a_crash_between_two_renames_loses_no_checkpoint(tiny: str, tmp_path: Path, whole: Training) -> None:
+    with pytest.raises(Interrupted):
+        Training(tiny, tmp_path, stop=after(35)).run()
+    (tmp_path / "checkpoint").rename(tmp_path / "checkpoint.old")
+    (tmp_path / "checkpoint.new").mkdir()
+    assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint", "curve.jsonl", "state"]
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "other tensors"])
 def test_a_damaged_state_starts_anew(tiny: str, tmp_path: Path, whole: Training, damage: str) -> None:
     with pytest.raises(Interrupted):

@@ -114,9 +114,9 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
     method.context.seed = 7
     report = fit(method, Columns(TOY_ROWS), method.context)
 
-    by_hand, steps, losses, done = Adam([weight, bias], [0.05, 0.0]), 2 * math.ceil(len(TOY_ROWS) / 3), [], 0
+    by_hand, steps, losses = Adam([weight, bias], [0.05, 0.0]), 2 * math.ceil(len(TOY_ROWS) / 3), []
     clipped = 0
-    for rows in islice(row_order(7, len(TOY_ROWS), 3), steps):
+    for done, rows in enumerate(islice(row_order(7, len(TOY_ROWS), 3), steps)):
         total, grad_weight, grad_bias = 0.0, np.zeros_like(weight), np.zeros_like(bias)
         for row in rows:
             counts = np.zeros(5)
@@ -133,7 +133,6 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
         rate = 0.1 * done / 2 if done < 2 else 0.1 * (steps - done) / (steps - 2)
         by_hand.step([grad_weight, grad_bias], rate)
         losses.append(total)
-        done += 1
     np.testing.assert_allclose(method.dense.weight.detach(), by_hand.values[0], rtol=0, atol=2e-6 if clip else 1e-10)
     np.testing.assert_allclose(method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=2e-6 if clip else 1e-10)
     assert bool(clipped) == bool(clip)

@@ -1,0 +1,154 @@
+"""``bench methods``, ``backbones``, ``doctor``, the list of verbs and ``--seeds``: what they print, and what they say when they cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bench.cli import VERBS, main
+from bench.cli.run import parse_overrides, parse_seeds
+from bench.errors import BenchError
+from bench.plugins import discover
+
+PLUGIN = """
+from bench.method import TorchMethod
+
+class Mine(TorchMethod):
+    \"\"\"What mine is about.\"\"\"
+    name = "mine"
+    summary = "one line about mine"
+    variants = {"loud": {}}
+
+    def embed(self, features):
+        return self.hidden(features)[:, 0]
+"""
+
+
+def bench(*arguments: str | Path) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+
+
+def error_line(done: Result) -> str:
+    assert done.exit_code == 2 and done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert [line.partition(":")[0] for line in lines] in (["error"], ["error", "try"]), done.stderr
+    return lines[0]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_that_ends_with_an_example(verb: str) -> None:
+    done = bench(verb, "--help")
+    assert done.exit_code == 0 and "Example:" in done.stdout and f"bench {verb}" in done.stdout
+    assert verb in bench("--help").stdout
+
+
+def test_an_unknown_verb_comes_with_the_nearest() -> None:
+    assert error_line(bench("runn")) == "error: unknown command 'runn'; nearest: run, runs"
+    assert "--no-such" in error_line(bench("methods", "--no-such"))
+
+
+def test_the_methods_are_listed() -> None:
+    done = bench("methods")
+    assert done.exit_code == 0 and done.stderr == ""
+    for plugin in discover().plugins.values():
+        assert re.search(rf"^{plugin.name} +{', '.join(plugin.cls.settings)} +", done.stdout, re.M), plugin.name
+    rows = json.loads(bench("methods", "--json").stdout)
+    assert [row["name"] for row in rows] == list(discover())
+    assert rows[-1] == {"name": "simcse", "settings": ["unsupervised", "supervised"], "variants": [], "package": "sentence-bench",
+                        "summary": discover()["simcse"].cls.summary}  # fmt: skip
+
+
+def test_everything_about_one_method() -> None:
+    done = bench("methods", "simcse")
+    assert done.exit_code == 0
+    for text in ("arXiv 2104.08821", "temperature", "SimCSE README", "recipe for bert-base-uncased, unsupervised", "76.25", "alpha is exp"):
+        assert text in done.stdout
+    facts = json.loads(bench("methods", "simcse", "--json").stdout)
+    assert facts["keys"]["temperature"]["default"] == 0.05 and all(v["source"] for v in facts["keys"].values())
+    assert {(r["setting"], r["backbone"]) for r in facts["recipes"]} >= {("unsupervised", "builtin"), ("supervised", "roberta-large")}
+
+
+def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN)
+    assert "one line about mine" in bench("methods", "--plugin", file).stdout
+    shown = bench("methods", "mine", "--plugin", file).stdout
+    assert "What mine is about." in shown and "loud" in shown and str(file) in shown
+    done = bench("methods", "--check", file)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0] == "mine" and done.stdout.splitlines()[-1] == "the contract is kept"
+    assert sum(line.startswith("  ok ") for line in done.stdout.splitlines()) == 6
+    report = json.loads(bench("methods", "--check", file, "--json").stdout)
+    assert report["method"] == "mine" and all(finding["passed"] for finding in report["findings"])
+
+
+def test_a_plugin_that_breaks_the_contract_fails_its_check(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN.replace("[:, 0]", ".mean(1)"))
+    done = bench("methods", "--check", file)
+    assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "1 failed"
+    assert re.search(r"FAILED +none +encode ignores batch size and padding +one sentence at a time differs by", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("methods", "simsce"), "unknown method 'simsce'; nearest: simcse"), (("methods", "--check", "simsce"), "unknown method 'simsce'"),
+        (("methods", "--check", "/nothing.py"), "/nothing.py: no such file"), (("methods", "--plugin", "/nothing.py"), "/nothing.py: no such file"),
+        (("methods", "--check", "cls", "--set", "pooling=cls"), "unknown recipe key 'pooling' of cls"), (("methods", "--check", "cls", "--set", "x"), "KEY=VALUE"),
+        (("methods", "--check", "pretrained"), "does not say how to pool"), (("backbones", "/nothing"), "no such folder"),
+        (("backbones", "a b"), "unknown backbone 'a b'"), (("doctor", "--runs", "/etc/passwd"), "/etc/passwd"), (("methods", "a", "b"), "b"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there(arguments: tuple[str, ...], said: str) -> None:
+    assert said in error_line(bench(*arguments))
+
+
+def test_the_backbones_are_listed_and_shown(tiny: str) -> None:
+    done = bench("backbones")
+    assert done.exit_code == 0 and re.search(r"^builtin +here +", done.stdout, re.M) and "roberta-large" in done.stdout
+    assert {row["name"]: row["state"] for row in json.loads(bench("backbones", "--json").stdout)}["builtin"] == "here"
+    shown = bench("backbones", "builtin").stdout
+    assert re.search(r"^hidden size +256 *$", shown, re.M) and "held-out MLM" in shown
+    facts = json.loads(bench("backbones", tiny, "--json").stdout)
+    assert (facts["family"], facts["layers"], facts["hidden size"], facts["files"]) == ("bert", 2, 32, tiny)
+    assert "not on this machine" in bench("backbones", "someone/some-model").stdout
+
+
+def test_the_doctor_says_what_is_here(tmp_path: Path) -> None:
+    done = bench("doctor", "--runs", tmp_path / "runs")
+    assert done.exit_code == 0, done.stderr
+    facts = json.loads(bench("doctor", "--runs", tmp_path / "runs", "--json").stdout)
+    import torch
+
+    assert facts["packages"]["torch"] == torch.__version__.partition("+")[0] or facts["packages"]["torch"] == torch.__version__
+    assert "simcse" in facts["methods"] and "0 records" in facts["runs"] and "check: found" in facts["data"]
+    assert "sts tokenised: " in facts["data"] and "found" not in facts["data"].partition("sts tokenised: ")[2].partition(";")[0].replace("not found", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_doctor_finds_the_data(shared: Path) -> None:
+    facts = json.loads(bench("doctor", "--data", shared / "data", "--json").stdout)
+    assert "sts tokenised: found; sts raw: found" in facts["data"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("42", (42,)), ("1-3", (1, 2, 3)), ("1,7-8", (1, 7, 8)), (" 3 , 3,2-3", (3, 2)), ("0", (0,))]
+)
+def test_seeds(text: str, seeds: tuple[int, ...]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "1.5", "1-2-3", "1-2000", ","])
+def test_seeds_that_are_none(text: str) -> None:
+    with pytest.raises(BenchError, match="expected numbers or ranges"):
+        parse_seeds(text)
+
+
+def test_overrides() -> None:
+    assert parse_overrides(["a=1", "b = x=y ", "c="], None) == {"a": "1", "b": "x=y", "c": ""}
+    assert parse_overrides(["max_steps=3"], 7) == {"max_steps": "7"}

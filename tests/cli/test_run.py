@@ -1,0 +1,356 @@
+"""``bench run`` through click's runner: what it writes, what it does not repeat, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner, Result
+from models import sentences
+
+from bench.cli import main
+from bench.runs import RunsFolder
+from methods.simcse import SimCSE
+
+SMALL = ("--set", "batch_size=8", "--set", "eval_steps=3")
+
+
+def bench(*arguments: str | Path, **env: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200", **env}).invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+
+
+def tree(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file with its time of change and content; lock files, which are never removed, are left out."""
+    return {str(p.relative_to(folder)): (p.stat().st_mtime_ns, hashlib.sha256(p.read_bytes()).hexdigest())
+            for p in sorted(folder.rglob("*")) if p.is_file() and p.name != ".lock"}  # fmt: skip
+
+
+def error_line(done: Result, code: int = 2) -> str:
+    """The one line that says what is wrong; at most one more says what to try."""
+    assert done.exit_code == code, done.stderr
+    lines = done.stderr.splitlines()
+    errors = [line for line in lines if line.startswith("error: ")]
+    assert len(errors) == 1, done.stderr
+    after = lines[lines.index(errors[0]) + 1 :]
+    assert [line for line in after if not line.startswith("try: ")] == [] and len(after) <= 1, done.stderr
+    assert "Traceback" not in done.output
+    return errors[0]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    path.write_text("\n".join(sentences(60, seed=8)) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def command(tiny: str, corpus: Path) -> tuple[Any, ...]:
+    return ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", corpus, "--device", "cpu", *SMALL)
+
+
+@pytest.fixture(scope="module")
+def finished(command: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """A runs folder with one finished run, and what the command said."""
+    runs = tmp_path_factory.mktemp("finished")
+    return runs, bench(*command, "--runs", runs)
+
+
+def the_run(runs: Path) -> Path:
+    (folder,) = [path for path in runs.iterdir() if path.is_dir()]
+    return folder
+
+
+def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(finished: tuple[Path, Result], tiny: str, corpus: Path) -> None:
+    runs, done = finished
+    assert done.exit_code == 0, done.stderr
+    folder = the_run(runs)
+    assert sorted(p.name for p in folder.iterdir() if p.name != ".lock") == ["checkpoint", "curve.jsonl", "predictions", "run.json"]
+    assert sorted(p.name for p in (folder / "checkpoint").iterdir()) == ["method.json", "trained.safetensors"]
+    record = RunsFolder(runs).read(folder.name)
+    assert (record.status, record.error, record.method, record.setting, record.backbone, record.seed) == (
+        "finished", None, "simcse", "unsupervised", tiny, 42)  # fmt: skip
+    assert record.recipe["batch_size"].value == 8 and record.recipe["batch_size"].source == "--set"
+    assert record.training is not None and (record.training.steps, record.training.dev_task, record.training.sentences) == (8, "CHECK dev", 60)
+    (score,) = record.scores
+    assert (score.suite, score.task, score.protocol, score.metric, score.n, score.text) == ("check", "CHECK", "check/1", "spearman", 1000, None)
+    predictions = RunsFolder(runs).read_predictions(folder.name, "CHECK", None)
+    from scipy.stats import spearmanr
+
+    assert score.value == pytest.approx(100 * spearmanr(predictions["prediction"], predictions["gold"]).statistic, abs=1e-9)
+    curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
+    assert [e["step"] for e in curve] == [3, 6, 8]
+    assert record.training.dev_score == max(e["dev_score"] for e in curve if "dev_score" in e)
+    assert record.cost.checkpoint_bytes == sum(p.stat().st_size for p in (folder / "checkpoint").iterdir())
+    assert record.provenance.corpus["sha256"] == hashlib.sha256(corpus.read_bytes()).hexdigest()
+    assert record.provenance.command.startswith("bench ")
+    assert folder.name in done.stdout and f"{score.value:.2f}" in done.stdout
+
+
+def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path, Result], tiny: str, tmp_path: Path) -> None:
+    """Loaded by hand into a fresh model, encoded one by one, cosines in numpy."""
+    from models import built
+
+    from bench.suites.check import CheckTask
+
+    runs, _ = finished
+    method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
+    method.load(the_run(runs) / "checkpoint")
+    loaded = CheckTask().load()
+    wanted = RunsFolder(runs).read_predictions(the_run(runs).name, "CHECK", None)["prediction"]
+    for row in (0, 17, 999):
+        with torch.no_grad():
+            a, b = (method.encoder(**method.tokenize([side[row]])).last_hidden_state[0, 0].double().numpy()
+                    for side in (loaded.sentences1, loaded.sentences2))  # fmt: skip
+        assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(wanted[row], abs=1e-5)
+
+
+def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(finished: tuple[Path, Result], command: tuple[Any, ...]) -> None:
+    runs, first = finished
+    before = tree(runs)
+    again = bench(*command, "--runs", runs)
+    assert again.exit_code == 0
+    assert "was done already, nothing repeated" in again.stderr
+    assert tree(runs) == before
+    assert again.stdout == first.stdout
+
+
+def test_fresh_does_it_again_with_the_same_result(finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path) -> None:
+    runs, _ = finished
+    copy = Path(shutil.copytree(runs, tmp_path / "runs"))
+    done = bench(*command, "--runs", copy, "--fresh")
+    assert done.exit_code == 0 and "nothing repeated" not in done.stderr
+    old, new = tree(runs), tree(copy)
+    assert old.keys() == new.keys()
+    checkpoint = next(name for name in old if name.endswith("trained.safetensors"))
+    assert old[checkpoint][1] == new[checkpoint][1] and old[checkpoint][0] != new[checkpoint][0]
+
+
+def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_training(
+    finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
+) -> None:
+    """As after an interruption during encoding: the checkpoint is there, the scores are not."""
+    runs, _ = finished
+    copy = Path(shutil.copytree(runs, tmp_path / "runs"))
+    file = the_run(copy) / "run.json"
+    wanted = json.loads(file.read_text())
+    file.write_text(json.dumps({**wanted, "scores": [], "status": "interrupted", "error": "stopped"}))
+    shutil.rmtree(the_run(copy) / "predictions")
+    before = tree(the_run(copy) / "checkpoint")
+    assert bench(*command, "--runs", copy).exit_code == 0
+    found = json.loads(file.read_text())
+    assert (found["status"], found["error"], found["scores"]) == ("finished", None, wanted["scores"])
+    assert found["training"] == wanted["training"]
+    assert tree(the_run(copy) / "checkpoint") == before
+
+
+def test_a_stop_while_scoring_keeps_the_training(command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.errors import Interrupted, RunFailed
+    from bench.executors import local
+
+    for error, code, status in ((Interrupted("stopped while encoding"), 130, "interrupted"), (RunFailed("no memory"), 1, "failed"),
+                                (ZeroDivisionError("by a\nplugin"), 1, "failed")):  # fmt: skip
+        def stopped(*_: Any, error: Exception = error) -> None:
+            raise error
+
+        with monkeypatch.context() as patch:
+            patch.setattr(local, "_score", stopped)
+            done = bench(*command, "--runs", tmp_path)
+        line = error_line(done, code)
+        record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
+        assert record.status == status and record.error and record.error in line
+        assert record.training is not None and record.training.steps == 8
+    assert "by a plugin" in line and (the_run(tmp_path) / "traceback.txt").read_text().startswith("Traceback")
+    before = tree(the_run(tmp_path) / "checkpoint")
+    assert bench(*command, "--runs", tmp_path).exit_code == 0
+    assert tree(the_run(tmp_path) / "checkpoint") == before
+    assert not (the_run(tmp_path) / "traceback.txt").exists()
+
+
+def test_json_is_one_object_a_run_and_nothing_else(tiny: str, tmp_path: Path) -> None:
+    done = bench("run", "--method", "cls,last-avg", "--backbone", tiny, "--suite", "check", "--runs", tmp_path, "--json")
+    assert done.exit_code == 0, done.stderr
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [record["method"] for record in records] == ["cls", "last-avg"]
+    for record in records:
+        assert json.loads((tmp_path / record["run_id"] / "run.json").read_text()) == record
+    assert len({record["scores"][0]["value"] for record in records}) == 2
+
+
+def test_a_dry_run_prints_the_plan_and_writes_nothing(command: tuple[Any, ...], tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    done = bench(*command, "--runs", runs, "--dry-run", "--seeds", "1-2")
+    assert done.exit_code == 0, done.stderr
+    assert not runs.exists()
+    assert re.search(r"^simcse-tiny-s1-[0-9a-f]{8}  \(1 of 2\)$", done.stdout, re.M) and "(2 of 2)" in done.stdout
+    for key, value, source in (("batch_size", "8", "--set"), ("temperature", "0.05", "SimCSE"), ("warmup_steps", "0", "the papers' common loop"),
+                               ("select_on", '"CHECK dev"', "only the suite check")):  # fmt: skip
+        assert re.search(rf"{key} +{re.escape(value)} +{re.escape(source)}", done.stdout), key
+    assert re.search(r"estimate: 8 steps, about .* of training, about [0-9.]+ GiB", done.stdout)
+    done = bench(*command, "--runs", runs, "--dry-run", "--json", "--seeds", "1-2")
+    plans = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [plan["seed"] for plan in plans] == [1, 2] and not runs.exists()
+    assert plans[0]["recipe"]["batch_size"] == {"value": 8, "source": "--set", "note": None}
+    assert plans[0]["estimate"]["steps"] == 8 and plans[0]["tasks"] == ["CHECK"]
+
+
+def test_a_dry_run_names_the_run_that_is_then_made(finished: tuple[Path, Result], command: tuple[Any, ...]) -> None:
+    runs, _ = finished
+    before = tree(runs)
+    (plan,) = [json.loads(line) for line in bench(*command, "--runs", runs, "--dry-run", "--json").stdout.splitlines()]
+    assert plan["run_id"] == the_run(runs).name
+    assert tree(runs) == before
+
+
+@pytest.mark.slow
+def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(tiny: str, shared: Path, tmp_path: Path) -> None:
+    """Real STS sets with an untrained model; each further command scores only what is new."""
+    from bench.datasets import STS_TASKS
+
+    command = ("run", "--method", "cls", "--backbone", tiny, "--data", shared / "data", "--runs", tmp_path)
+    assert json.loads(bench(*command, "--suite", "sts", "--dry-run", "--json").stdout)["tasks"] == list(STS_TASKS)
+    seen: dict[str, tuple[int, str]] = {}
+    for arguments, forms in ((("--suite", "sts"), {"tokenised"}), (("--suite", "sts", "--text", "raw"), {"tokenised", "raw"}),
+                             (("--suite", "check,sts"), {"tokenised", "raw", None})):  # fmt: skip
+        done = bench(*command, *arguments)
+        assert done.exit_code == 0, done.stderr
+        record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
+        for form in forms - {None}:
+            by_task = {score.task: score for score in record.scores if score.text == form}
+            assert set(by_task) == {*STS_TASKS, "Avg."}
+            assert by_task["Avg."].value == round(np.mean([round(by_task[task].value, 2) for task in STS_TASKS]), 2)
+        assert {score.text for score in record.scores} == forms
+        predictions = {name: entry for name, entry in tree(the_run(tmp_path)).items() if name.startswith("predictions/")}
+        assert len(predictions) == 7 * len(forms - {None}) + (None in forms)
+        assert seen.items() <= predictions.items(), "an older prediction was written again"
+        seen = predictions
+
+
+# --- what cannot be ---
+
+
+def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(tiny: str, tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "from bench.method import TorchMethod\n\nclass Mine(TorchMethod):\n    name = 'mine'\n\n"
+        "    def embed(self, features):\n        raise IndexError('row 7\\nof 3')\n"
+    )
+    runs = tmp_path / "runs"
+    done = bench("run", "--method", "mine,cls", "--plugin", plugin, "--backbone", tiny, "--suite", "check", "--runs", runs)
+    assert done.exit_code == 1 and "Traceback" not in done.output
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == ["error: mine raised IndexError: row 7 of 3"]
+    by_method = {record.method: record for record in RunsFolder(runs).records()[0]}
+    assert (by_method["mine"].status, by_method["cls"].status) == ("failed", "finished")
+    assert by_method["mine"].error == "mine raised IndexError: row 7 of 3"
+    assert "in embed" in (runs / by_method["mine"].run_id / "traceback.txt").read_text()
+
+
+def test_a_loss_that_is_no_number_is_a_failed_run(command: tuple[Any, ...], tmp_path: Path) -> None:
+    done = bench(*command, "--set", "temperature=1e-45", "--set", "learning_rate=1e30", "--runs", tmp_path)
+    assert re.search(r"error: the loss became (nan|inf) at step [0-9]+$", error_line(done, 1))
+    assert "learning_rate" in done.stderr.splitlines()[-1]
+    (record,), _ = RunsFolder(tmp_path).records()
+    assert record.status == "failed" and record.scores == () and record.error in done.stderr
+
+
+def test_two_processes_on_one_run(command: tuple[Any, ...], tmp_path: Path) -> None:
+    (plan,) = [json.loads(line) for line in bench(*command, "--runs", tmp_path, "--dry-run", "--json").stdout.splitlines()]
+    with RunsFolder(tmp_path).lock(plan["run_id"]):
+        line = error_line(bench(*command, "--runs", tmp_path))
+    assert f"{plan['run_id']} is being worked on by process {os.getpid()}" in line
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--method", "simsce"), "unknown method 'simsce'; nearest: simcse"), (("--method", ","), "no method was named"),
+        (("--backbone", "/nothing"), "--backbone /nothing: no such folder"), (("--backbone", "a b"), "unknown backbone 'a b'"),
+        (("--backbone", "nobody/nothing-of-that-name", "--offline"), "'nobody/nothing-of-that-name' is not on this machine"),
+        (("--suite", "chek"), "unknown suite 'chek'; nearest: check"), (("--suite", "sts"), "STS12"), (("--variant", "eh"), "unknown variant 'eh' of simcse"),
+        (("--set", "temprature=1"), "unknown recipe key 'temprature' of simcse; nearest: temperature"),
+        (("--set", "batch_size"), "--set batch_size: expected KEY=VALUE"), (("--set", "batch_size=many"), "--set batch_size=many: expected a whole number"),
+        (("--set", "=3"), "expected KEY=VALUE"), (("--set", "dropout=7"), "dropout"), (("--seeds", "a"), "--seeds a: expected numbers or ranges"),
+        (("--seeds", "5-1"), "--seeds 5-1"), (("--seeds", ""), "--seeds"), (("--seeds", "1-99999999"), "--seeds 1-99999999"),
+        (("--corpus", "/nothing.txt"), "no corpus at /nothing.txt"), (("--corpus", "/"), "/ is a folder"),
+        (("--setting", "supervised"), "needs columns sent0, sent1"), (("--device", "tpu"), "--device tpu is not available"),
+        (("--precision", "fp16"), "fp16 needs a GPU"), (("--plugin", "/nothing.py"), "--plugin /nothing.py: no such file"),
+        (("--runs", "/proc/nothing/runs"), "cannot write"), (("--max-steps", "0"), "--max-steps"), (("--text", "shouted"), "shouted"),
+        (("--no-such-option",), "--no-such-option"), (("--setting", "zero-shot"), "zero-shot"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_one_line_and_changes_nothing(command: tuple[Any, ...], tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    runs = tmp_path / "runs"
+    done = bench(*command, "--runs", runs, *arguments)
+    assert said in error_line(done)
+    assert not runs.exists() and done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.txt", b"", "empty"), ("latin.txt", "café\n".encode("latin-1"), "UTF-8"), ("later.txt", b"good\n" * 9 + b"\xff\n", "line 10"),
+        ("columns.csv", b"a,b,c\n1,2,3\n", "columns"), ("ragged.csv", b"sent0,sent1\na,b\nc\n", "line 3"), ("pairs.csv", b"sent0,sent1\na,b\n", "one column"),
+        ("text.xz", b"not xz", "text.xz"), ("cut.txt.gz", b"\x1f\x8b\x08\x00", "cut.txt.gz"), ("file.docx", b"x", "unknown format"),
+    ],
+)  # fmt: skip
+def test_a_corpus_that_cannot_be_read(command: tuple[Any, ...], tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    setting = "supervised" if name == "ragged.csv" else "unsupervised"
+    done = bench(*command, "--runs", tmp_path / "runs", "--corpus", tmp_path / name, "--setting", setting)
+    line = error_line(done)
+    assert said in line and name in line
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "folder below a file"])
+def test_runs_that_cannot_be_written(command: tuple[Any, ...], tmp_path: Path, kind: str) -> None:
+    (tmp_path / "taken").write_text("a file")
+    runs = tmp_path / "taken" if kind == "file" else tmp_path / "taken" / "runs"
+    assert str(tmp_path / "taken") in error_line(bench(*command, "--runs", runs))
+    assert (tmp_path / "taken").read_text() == "a file"
+
+
+def test_a_folder_that_is_no_model(command: tuple[Any, ...], tiny: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "it has no config.json" in error_line(bench(*command, "--backbone", tmp_path / "empty", "--runs", tmp_path / "runs"))
+    broken = Path(shutil.copytree(tiny, tmp_path / "broken"))
+    (broken / "model.safetensors").write_bytes((broken / "model.safetensors").read_bytes()[:5000])
+    done = bench(*command, "--backbone", broken, "--runs", tmp_path / "runs")
+    assert f"{broken} cannot be loaded as an encoder" in error_line(done, done.exit_code) and done.exit_code in (1, 2)
+
+
+@pytest.mark.parametrize("content", ["{", '{"schema": "bench.run/99"}'])
+def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path, content: str) -> None:
+    command = ("run", "--method", "cls", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
+    assert bench(*command).exit_code == 0
+    file = the_run(tmp_path) / "run.json"
+    whole = json.loads(file.read_text())
+    file.write_text(content)
+    assert "run.json" in bench("runs", "--runs", tmp_path).stderr
+    done = bench(*command)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(file.read_text())["scores"] == whole["scores"]
+
+
+def test_a_checkpoint_that_was_cut_is_a_failed_run_that_says_so(finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(finished[0], tmp_path / "runs"))
+    file = the_run(copy) / "run.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "scores": [], "status": "interrupted"}))
+    weights = the_run(copy) / "checkpoint" / "trained.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    done = bench(*command, "--runs", copy)
+    assert str(weights) in error_line(done, 1) and "--fresh" in done.stderr.splitlines()[-1]
+    assert bench(*command, "--runs", copy, "--fresh").exit_code == 0
+
+
+def test_a_bad_number_of_seconds_in_the_environment(command: tuple[Any, ...], tmp_path: Path) -> None:
+    assert "BENCH_SAVE_SECONDS=often" in error_line(bench(*command, "--runs", tmp_path / "runs", BENCH_SAVE_SECONDS="often"))

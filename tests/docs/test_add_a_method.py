@@ -1,0 +1,156 @@
+"""docs/add-a-method.md does what it says: its code and its commands, as a reader would use them, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "add-a-method.md"
+Bench = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+def bench_in(folder: Path) -> Bench:
+    """``bench`` as a process in that folder, with runs and caches of its own and no data."""
+
+    def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        settings: Mapping[str, str] = {
+            **{key: value for key, value in os.environ.items() if key != "BENCH_DATA"},
+            "BENCH_RUNS": str(folder / "runs"), "BENCH_CACHE": str(folder / "cache"), "COLUMNS": "160", "OMP_NUM_THREADS": "1",
+            **environment,
+        }  # fmt: skip
+        command = [sys.executable, "-c", "from bench.cli import main; main()", *arguments]
+        return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300)
+
+    return bench
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Bench:
+    """The folder of somebody who followed the page: method and recipe copied out of it."""
+    (code,) = blocks("python")
+    (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "cut-off.toml").write_text(blocks("toml")[0], encoding="utf-8")
+    return bench_in(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
+    from bench.conformance import tiny_backbone
+
+    return tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny")
+
+
+def test_the_example_is_short_and_imports_the_contract_only() -> None:
+    (code,) = blocks("python")
+    lines = [line for line in code.splitlines() if line.strip()]
+    assert len(lines) < 60
+    assert set(re.findall(r"^(?:from|import) (bench[\w.]*|methods[\w.]*)", code, flags=re.M)) == {"bench.method"}
+
+
+def test_the_example_keeps_the_contract(written: Bench) -> None:
+    done = written("methods", "--check", "my_method.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the contract is kept" in done.stdout and "FAILED" not in done.stdout
+    assert done.stdout.count("ok  ") >= 9
+
+
+def test_the_check_finds_a_vector_that_depends_on_its_neighbours(written: Bench, tmp_path: Path) -> None:
+    code = (tmp_path / "my_method.py").read_text()
+    wrong = code.replace("return self.hidden(features)[:, 0]", "return self.hidden(features).mean(1)")  # padding counts
+    assert wrong != code
+    (tmp_path / "wrong.py").write_text(wrong)
+    done = written("methods", "--check", "wrong.py")
+    assert done.returncode == 1
+    assert re.search(r"FAILED +unsupervised +encode ignores batch size and padding", done.stdout)
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_the_example_trains_and_is_scored_from_the_command_line(written: Bench, tmp_path: Path, tiny: str) -> None:
+    command = ["run", "--plugin", "my_method.py", "--method", "cut-off", "--variant", "symmetric", "--backbone", tiny, "--suite", "check",
+               "--corpus", "builtin", "--set", "select_on=CHECK dev", "--set", "eval_steps=3", "--max-steps", "6", "--plain"]  # fmt: skip
+    done = written(*command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = (tmp_path / "runs").glob("*/run.json")
+    record = json.loads(file.read_text())
+    assert (record["method"], record["variant"], record["status"]) == ("cut-off", "symmetric", "finished")
+    assert record["training"]["steps"] == 6 and record["training"]["best_step"] in (3, 6)
+    assert [score["task"] for score in record["scores"]][:1] == ["CHECK"]
+    assert record["recipe"]["lost"]["value"] == 0.2 and record["recipe"]["lost"]["source"] == "our search, dev score"
+    assert record["recipe"]["temperature"] == {"value": 0.05, "source": "SimCSE, run_unsup_example.sh", "note": None}
+    assert record["recipe"]["symmetric"]["source"] == "variant symmetric"
+    curve = [json.loads(line) for line in (file.parent / "curve.jsonl").read_text().splitlines()]
+    assert {"loss", "forth", "back"} <= set().union(*curve)
+    again = written(*command)
+    assert again.returncode == 0 and "nothing repeated" in again.stdout + again.stderr
+
+
+def test_an_edited_method_has_runs_of_its_own(written: Bench, tmp_path: Path, tiny: str) -> None:
+    command = ["run", "--plugin", "my_method.py", "--method", "cut-off", "--backbone", tiny, "--suite", "check", "--corpus", "builtin",
+               "--set", "select_on=last", "--max-steps", "1", "--plain", "--dry-run", "--json"]  # fmt: skip
+    before = written(*command)
+    code = (tmp_path / "my_method.py").read_text()
+    (tmp_path / "my_method.py").write_text(code.replace(">= self.recipe.lost", "> self.recipe.lost"))
+    after = written(*command)
+    assert before.returncode == after.returncode == 0, before.stderr + after.stderr
+    ids = [re.findall(r"cut-off-tiny-s42-[0-9a-f]{8}", out.stdout) for out in (before, after)]
+    assert ids[0] and ids[1] and set(ids[0]).isdisjoint(ids[1])
+
+
+def test_the_page_shows_what_the_harness_shows(written: Bench) -> None:
+    done = written("methods", "--plugin", "my_method.py", "cut-off")
+    assert done.returncode == 0, done.stderr
+    assert "SimCSE, run_unsup_example.sh" in done.stdout and "symmetric" in done.stdout and "our search, dev score" in done.stdout
+
+
+def install(site: Path, package: str, code: str, entry_points: str, recipes: Mapping[str, str] = {}) -> None:
+    """What pip would have put into site-packages."""
+    folder = site / package
+    (folder / "recipes").mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "method.py").write_text(code, encoding="utf-8")
+    for name, text in recipes.items():
+        (folder / "recipes" / name).write_text(text, encoding="utf-8")
+    about = site / f"{package}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(entry_points)
+
+
+def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(tmp_path: Path) -> None:
+    site, bench = tmp_path / "site", bench_in(tmp_path)
+    code, toml = blocks("python")[0], blocks("toml")
+    table = re.search(r'^cut-off = "(.*?)"', toml[1], flags=re.M)
+    assert table and '[project.entry-points."bench.methods"]' in toml[1]
+    install(site, "cut_off_embeddings", code, f"[bench.methods]\ncut-off = {table[1]}\n", {"cut-off.toml": toml[0]})
+    install(
+        site,
+        "broken_methods",
+        "raise RuntimeError('built for another version')",
+        "[bench.methods]\nbroken = broken_methods.method\n",
+    )
+
+    listed = bench("methods", PYTHONPATH=str(site))
+    assert listed.returncode == 0, listed.stderr
+    names = [line.split()[0] for line in listed.stdout.splitlines() if line.strip()]
+    assert {"cut-off", "simcse", "glove-avg"} <= set(names) and "broken" not in names
+    warnings = [line for line in listed.stderr.splitlines() if line.startswith("warning")]
+    assert len(warnings) == 1 and "broken" in warnings[0] and "RuntimeError: built for another version" in warnings[0]
+    assert "Traceback" not in listed.stderr
+
+    shown = bench("methods", "cut-off", PYTHONPATH=str(site))
+    assert "cut-off-embeddings 1.0" in shown.stdout and "our search, dev score" in shown.stdout
+    without = bench("methods", "cut-off")
+    assert without.returncode == 2 and "unknown method 'cut-off'" in without.stderr

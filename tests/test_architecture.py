@@ -1,0 +1,191 @@
+"""Who may know whom, read from the source; and what an import may pull in, seen in a fresh process."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bench
+import methods
+
+BENCH, METHODS = Path(bench.__file__).parent, Path(methods.__file__).parent
+HEAVY = ("torch", "transformers", "mteb", "sentence_transformers")
+
+
+def modules(folder: Path) -> dict[str, Path]:
+    return {".".join((folder.name, *path.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__"): path
+            for path in sorted(folder.rglob("*.py"))}  # fmt: skip
+
+
+ALL = modules(BENCH) | modules(METHODS)
+
+
+def imports(path: Path, *, at_import_only: bool = False) -> set[str]:
+    """What a file imports, as "a.b" and, for ``from a import b``, as "a.b" too. Imports for type checkers only are left out."""
+    found: set[str] = set()
+
+    def walk(node: ast.AST) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            return
+        if at_import_only and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+        for child in ast.iter_child_nodes(node):
+            walk(child)
+
+    walk(ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def reaches(found: set[str], *packages: str) -> set[str]:
+    return {name for name in found if any(name == p or name.startswith(p + ".") for p in packages)}
+
+
+def files_of(package: str) -> dict[str, Path]:
+    found = {name: path for name, path in ALL.items() if name == package or name.startswith(package + ".")}
+    assert found, f"no module {package}"
+    return found
+
+
+def test_bench_never_imports_methods() -> None:
+    assert {name: hit for name, path in modules(BENCH).items() if (hit := reaches(imports(path), "methods"))} == {}
+
+
+def test_bench_names_no_method_in_its_code() -> None:
+    """Neither as an import nor as a special case: strings that equal a method's name stand only where a user is shown an example."""
+    from bench.plugins import discover
+
+    names = {n for n in discover() if n not in {"cls"}}
+    for name, path in modules(BENCH).items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                strings = {c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)}
+                assert not strings & names, f"{name} line {node.lineno} treats {strings & names} specially"
+
+
+def test_methods_know_the_contract_and_each_others_parts_only() -> None:
+    for name, path in modules(METHODS).items():
+        strange = {hit for hit in reaches(imports(path), "bench") if hit != "bench.method" and not hit.startswith("bench.method.")}
+        assert strange == set(), name
+
+
+MAY_NOT = {
+    "bench.suites": ("bench.training", "bench.executors", "bench.plan", "bench.plugins", "bench.backbones", "bench.method", "bench.torch_method",
+                     "bench.cli", "bench.pages", "bench.runs"),
+    "bench.training": ("bench.suites", "bench.datasets", "bench.metrics", "bench.executors", "bench.plan", "bench.runs", "bench.cli", "bench.pages"),
+    "bench.pages": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.plugins", "bench.backbones",
+                    "bench.method", "bench.torch_method", "bench.cli", *HEAVY),
+    "bench.runs": ("bench.suites", "bench.training", "bench.executors", "bench.plan", "bench.pages", "bench.cli", "bench.torch_method", *HEAVY),
+    "bench.datasets": ("bench.training", "bench.executors", "bench.plan", "bench.pages", "bench.cli", "bench.runs", "bench.suites", *HEAVY),
+    "bench.corpora": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.cli", "bench.runs", *HEAVY),
+    "bench.encoding": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.cli", "bench.runs", *HEAVY),
+    "bench.plan": ("bench.training", "bench.executors", "bench.cli", "bench.pages", *HEAVY),
+    "bench.recipes": ("bench.training", "bench.executors", "bench.cli", "bench.suites", *HEAVY),
+    "bench.method": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.cli", "bench.runs"),
+    "bench.executors": ("bench.cli", "bench.pages"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("package", MAY_NOT)
+def test_a_part_does_not_know_what_it_may_not_know(package: str) -> None:
+    assert {name: hit for name, path in files_of(package).items() if (hit := reaches(imports(path), *MAY_NOT[package]))} == {}
+
+
+@pytest.mark.parametrize(("package", "allowed"), [("bench.metrics", ()), ("bench.statistics", ())])
+def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
+    """metrics and statistics import no other part of bench but the errors, and no torch."""
+    for name, path in files_of(package).items():
+        found = imports(path)
+        others = {hit for hit in reaches(found, "bench") if not reaches({hit}, "bench.errors", package, *allowed)} - {"bench"}
+        assert others == set(), name
+        assert reaches(found, *HEAVY) == set(), name
+
+
+TORCH_ONLY = ("bench.torch_method", "bench.training", "bench.conformance", "bench.builtin.pretrain", "methods")
+
+
+def test_only_the_torch_parts_import_torch_at_module_level() -> None:
+    for name, path in ALL.items():
+        if not reaches({name}, *TORCH_ONLY):
+            assert reaches(imports(path, at_import_only=True), *HEAVY) == set(), name
+
+
+def test_verbs_import_click_and_light_parts_at_module_level() -> None:
+    """What a verb needs is imported when it is called."""
+    heavy = (*HEAVY, "numpy", "scipy", "sklearn", "jinja2", "rich", "bench.conformance", "bench.training", "bench.torch_method")
+    for name, path in files_of("bench.cli").items():
+        assert reaches(imports(path, at_import_only=True), *heavy) == set(), name
+
+
+def test_every_verb_is_a_file_with_its_name() -> None:
+    from bench.cli import VERBS
+
+    assert [verb for verb in VERBS if not (BENCH / "cli" / f"{verb}.py").is_file()] == []
+
+
+def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+    long = {name: lines for name, path in ALL.items() if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 310}
+    assert long == {}
+
+
+def test_nothing_of_the_workplace_is_named() -> None:
+    strange = re.compile(r"/work\b|\.\./shared|/root/|/tmp/")
+    files = [p for folder in (BENCH, METHODS) for p in folder.rglob("*") if p.suffix in {".py", ".toml", ".json", ".md", ".html", ".css"}]
+    found = {str(p.relative_to(BENCH.parent)): hits for p in files if p.name not in {"tokenizer.json", "vocab.txt"}
+             and (hits := strange.findall(p.read_text(encoding="utf-8")))}  # fmt: skip
+    allowed = {"bench/cli/demo.py": ["/tmp/"]}  # an example in the help
+    assert {name: hits for name, hits in found.items() if allowed.get(name) != hits} == {}
+
+
+LOADED = "import sys; print('\\n'.join(sorted({n.partition('.')[0] for n in sys.modules})))"
+
+
+def loaded_by(code: str, tmp_path: Path) -> set[str]:
+    """Top-level modules that are loaded after ``code``, in a process of its own, started in an empty folder."""
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{LOADED}"], capture_output=True, text=True, timeout=120, cwd=tmp_path,
+                          env={**os.environ, "COLUMNS": "200"})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def verb(*arguments: str) -> str:
+    return f"""
+import contextlib, io
+from bench.cli import main
+with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+    try:
+        main({list(arguments)!r}, standalone_mode=True)
+    except SystemExit as end:
+        assert end.code == 0, out.getvalue()
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "forbidden"),
+    [
+        ("import bench", (*HEAVY, "numpy", "click")), ("import bench.method", (*HEAVY, "numpy")),
+        (verb("--help"), (*HEAVY, "numpy", "scipy", "rich", "jinja2")), (verb("run", "--help"), (*HEAVY, "scipy")),
+        (verb("compare", "--help"), HEAVY), (verb("compare"), HEAVY), (verb("runs"), HEAVY), (verb("suites", "sts"), HEAVY),
+        ("import bench.pages, bench.runs, bench.statistics, bench.metrics, bench.tables, bench.datasets, bench.suites, bench.corpora, bench.encoding", HEAVY),
+    ],
+    ids=["import bench", "import bench.method", "--help", "run --help", "compare --help", "compare", "runs", "suites sts", "light parts"],
+)  # fmt: skip
+def test_what_an_import_pulls_in(code: str, forbidden: tuple[str, ...], tmp_path: Path) -> None:
+    if code == verb("compare"):
+        from factories import record
+
+        from bench.runs import RunsFolder
+
+        RunsFolder(tmp_path / "runs").write(record())
+    assert loaded_by(code, tmp_path) & set(forbidden) == set()

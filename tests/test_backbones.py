@@ -1,0 +1,211 @@
+"""What a backbone name means, and what is said of folders that are no models."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from bench.backbones import Reference, builtin_folder, fetch, load, resolve, weights_hash
+from bench.errors import NotAModel, UnknownName
+
+
+@pytest.fixture
+def copy(tiny: str, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny, tmp_path / "copy"))
+
+
+def test_builtin_is_in_the_package() -> None:
+    reference = resolve("builtin")
+    assert (reference.name, reference.path, reference.hub, reference.short) == ("builtin", builtin_folder(), False, "builtin")
+    assert re.fullmatch("[0-9a-f]{64}", reference.revision)
+    backbone = load(reference)
+    assert (backbone.family, backbone.hidden_size, backbone.max_tokens) == ("bert", 256, 256)
+    assert backbone.special_tokens() == ([backbone.tokenizer.cls_token_id], [backbone.tokenizer.sep_token_id])
+    assert not backbone.encoder.training and {p.dtype for p in backbone.encoder.parameters()} == {torch.float32}
+    assert not any("pooler" in name for name, _ in backbone.encoder.named_parameters())
+
+
+def test_a_folder_is_a_backbone(tiny: str) -> None:
+    reference = resolve(tiny)
+    assert (reference.name, reference.path, reference.short) == (tiny, Path(tiny), "tiny")
+    assert reference.config()["hidden_size"] == 32
+    assert resolve(tiny + "/").short == "tiny"
+    assert load(reference).revision == reference.revision
+
+
+@pytest.mark.parametrize("dropout", [None, 0.0, 0.25])
+def test_dropout_replaces_the_configs(tiny: str, dropout: float | None) -> None:
+    encoder = load(resolve(tiny), dropout=dropout).encoder
+    found = {module.p for module in encoder.modules() if isinstance(module, torch.nn.Dropout)}
+    assert found == {0.1 if dropout is None else dropout}
+
+
+@pytest.mark.parametrize("changed", ["weights", "config", "vocabulary", "tokenizer", "pooling", "length"])
+def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, changed: str) -> None:
+    (copy / "modules.json").write_text(json.dumps([{"path": ""}, {"path": "1_Pooling"}]))
+    (copy / "1_Pooling").mkdir()
+    (copy / "1_Pooling" / "config.json").write_text("{}")
+    before = resolve(str(copy)).revision
+    file = {"config": "config.json", "vocabulary": "vocab.txt", "tokenizer": "tokenizer.json", "pooling": "1_Pooling/config.json",
+            "length": "sentence_bert_config.json"}.get(changed)  # fmt: skip
+    if file is None:
+        weights = load_file(copy / "model.safetensors")
+        weights["embeddings.word_embeddings.weight"][7, 3] += 1e-3
+        save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    else:
+        with (copy / file).open("a") as stream:
+            stream.write("\n")
+    weights_hash.cache_clear()
+    assert resolve(str(copy)).revision != before
+
+
+def test_the_revision_does_not_change_with_the_place_or_with_what_stands_beside(tiny: str, copy: Path) -> None:
+    (copy / "README.md").write_text("about")
+    (copy / "pytorch_model.bin").write_bytes(b"never read")
+    (copy / "checkpoint-500").mkdir()
+    (copy / "checkpoint-500" / "model.safetensors").write_bytes(b"another")
+    assert resolve(str(copy)).revision == resolve(tiny).revision
+
+
+@pytest.mark.parametrize("name", ["/nothing/here", "./nothing", "~/nothing-of-that-name", "a/b/c", "../x"])
+def test_a_path_that_is_not_there(name: str) -> None:
+    with pytest.raises(NotAModel, match="no such folder") as caught:
+        resolve(name)
+    assert name in caught.value.message and "config.json" in str(caught.value.hint)
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NotAModel, match="no such folder"):
+        resolve(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("name", ["", "bert base", "bert\nbase", "naïve?"])
+def test_what_cannot_be_a_name(name: str) -> None:
+    with pytest.raises(UnknownName, match="unknown backbone"):
+        resolve(name)
+
+
+def test_a_folder_without_a_config_or_without_safetensors(copy: Path) -> None:
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(NotAModel, match="no model.safetensors$"):
+        resolve(str(copy))
+    (copy / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(NotAModel, match="is a pickle, which is never loaded") as caught:
+        resolve(str(copy))
+    assert "safe_serialization" in str(caught.value.hint)
+    (copy / "config.json").unlink()
+    with pytest.raises(NotAModel, match="it has no config.json"):
+        resolve(str(copy))
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '[{"type": "x"}]', "3", '{"a": 1}', "[1]"])
+def test_a_damaged_list_of_modules(copy: Path, content: str) -> None:
+    (copy / "modules.json").write_text(content)
+    with pytest.raises(NotAModel, match="modules.json is damaged"):
+        resolve(str(copy))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def without_a_layer(path: Path) -> None:
+    weights = {name: tensor for name, tensor in load_file(path).items() if "layer.1.attention" not in name}
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+def of_another_shape(path: Path) -> None:
+    weights = load_file(path)
+    weights["embeddings.word_embeddings.weight"] = weights["embeddings.word_embeddings.weight"][:100].clone()
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "said"),
+    [
+        ("model.safetensors", cut, "cannot be loaded"), ("model.safetensors", lambda p: p.write_bytes(b"x" * 100), "cannot be loaded"),
+        ("model.safetensors", without_a_layer, "lacks [0-9]+ weights of its encoder, the first is encoder.layer.1.attention"),
+        ("model.safetensors", of_another_shape, "tokens|loaded"), ("config.json", cut, "cannot be loaded"), ("config.json", lambda p: p.write_text("{}"), "cannot be loaded"),
+        ("config.json", lambda p: p.write_text('{"model_type": "nothing-of-that-name"}'), "cannot be loaded"),
+        ("tokenizer.json", cut, "cannot be loaded"),
+    ],
+)  # fmt: skip
+def test_a_damaged_folder_is_one_line(copy: Path, file: str, damage: Any, said: str) -> None:
+    damage(copy / file)
+    with pytest.raises(NotAModel, match=said) as caught:
+        load(resolve(str(copy)))
+    assert str(copy) in caught.value.message and "\n" not in caught.value.message
+
+
+def test_a_folder_without_a_tokenizer_is_not_given_an_empty_one(copy: Path) -> None:
+    """transformers 5 makes one up in which every word is unknown."""
+    for file in ("tokenizer.json", "vocab.txt"):
+        (copy / file).unlink()
+    with pytest.raises(NotAModel, match="has no tokenizer"):
+        load(resolve(str(copy)))
+
+
+def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
+    from transformers import BertConfig, BertModel
+
+    BertModel(BertConfig(vocab_size=100, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)).save_pretrained(copy)
+    with pytest.raises(NotAModel, match="its tokenizer knows 8192 tokens, its encoder 100"):
+        load(resolve(str(copy)))
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "someone/some-model"])
+def test_a_hub_name_that_is_not_here_needs_a_network(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.backbones._in_hub_cache", lambda _: None)
+    reference = resolve(name)
+    assert reference == Reference(name, "unknown", None, hub=True)
+    assert reference.config() == {}
+    with pytest.raises(NotAModel, match=f"'{name}' is not on this machine and --offline forbids") as caught:
+        fetch(reference, offline=True)
+    assert "--backbone builtin" in str(caught.value.hint)
+
+
+def test_a_hub_name_that_nobody_has_is_one_line_with_the_nearest_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("401 Client Error.\n\nRepository Not Found for url: ...")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fails)
+    monkeypatch.setattr("bench.backbones._in_hub_cache", lambda _: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    with pytest.raises(NotAModel, match="'bert-base-uncasd' could not be fetched") as caught:
+        fetch(resolve("bert-base-uncasd"), offline=False)
+    assert "\n" not in caught.value.message and "bert-base-uncased" in str(caught.value.hint)
+
+
+def test_a_fetched_model_is_named_by_its_commit(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import huggingface_hub
+
+    snapshot = Path(shutil.copytree(tiny, tmp_path / "snapshots" / ("a" * 40)))
+    asked: list[str] = []
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo, **_: asked.append(repo) or str(snapshot))
+    monkeypatch.setattr("bench.backbones._in_hub_cache", lambda _: None)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    reference = fetch(resolve("roberta-base"), offline=False)
+    assert asked == ["FacebookAI/roberta-base"]
+    assert reference == Reference("roberta-base", "a" * 40, snapshot, hub=True)
+    assert fetch(reference, offline=True) is reference
+
+
+def test_a_model_in_the_hub_cache_is_found_without_a_network(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "hub" / "models--google-bert--bert-base-uncased"
+    shutil.copytree(tiny, root / "snapshots" / ("c" * 40))
+    (root / "refs").mkdir()
+    (root / "refs" / "main").write_text("c" * 40)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    reference = resolve("bert-base-uncased")
+    assert (reference.revision, reference.hub) == ("c" * 40, True)
+    assert load(reference, offline=True).hidden_size == 32

@@ -1,0 +1,232 @@
+"""The conformance suite passes what keeps the contract and catches what breaks it, by the check that is meant for it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from bench.conformance import Finding, check, summary
+from bench.errors import UnknownName
+from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
+from bench.plugins import Plugin, discover
+from methods.simcse import SimCSE
+
+ENCODING = ["encode gives (n, dim) float32", "encode is repeatable", "encode ignores order", "encode ignores batch size and padding",
+            "save and load are exact", "the checkpoint is safetensors and JSON"]  # fmt: skip
+TRAINING = ["the loss is finite", "its gradient reaches what trains", "nothing frozen moves"]
+
+
+def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
+    """What failed, with what was seen."""
+    findings = check(Plugin(cls.name, cls, "here", "", "0" * 64), overrides)
+    assert [f.check for f in findings] == [*ENCODING, *(TRAINING if cls.settings != ("none",) else [])] * len(cls.settings)
+    return {f.check: f.seen for f in findings if not f.passed}
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [("simcse", {}), ("cls", {}), ("last-avg", {}), ("first-last-avg", {}), ("embedding-last-avg", {}), ("pretrained", {"pooling": "mlp"})],
+)
+def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
+    plugin = discover()[name]
+    findings = check(plugin, overrides)
+    assert [f for f in findings if not f.passed] == []
+    per_setting = {s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings}
+    assert {s: sum(f.setting == s for f in findings) for s in per_setting} == per_setting
+    assert all(f.seen for f in findings)
+
+
+def test_glove_keeps_the_contract(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
+    assert [f for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}) if not f.passed] == []
+
+
+class Base(TorchMethod):
+    """Untrained, mean over the last layer: keeps the contract."""
+
+    name = "base"
+    settings: ClassVar[tuple[str, ...]] = ("none",)
+
+    def embed(self, features: Features) -> Tensor:
+        mask = features["attention_mask"][:, :, None].float()
+        return (self.hidden(features) * mask).sum(1) / mask.sum(1)
+
+
+class DropoutLeftOn(Base):
+    def embed(self, features: Features) -> Tensor:
+        return nn.functional.dropout(super().embed(features), 0.1, training=True)
+
+
+class PaddingLeaks(Base):
+    def embed(self, features: Features) -> Tensor:
+        return self.hidden(features).mean(1)
+
+
+class LooksAtTheBatch(Base):
+    def embed(self, features: Features) -> Tensor:
+        vectors = super().embed(features)
+        return vectors - vectors.mean(0)
+
+
+class OrderShows(Base):
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        vectors = np.concatenate([super(OrderShows, self).encode([s]) for s in sentences])
+        return vectors + np.arange(len(sentences), dtype=np.float32)[:, None] * 1e-3
+
+
+class DoublePrecision(Base):
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return super().encode(sentences).astype(np.float64)
+
+
+class OneRowTooFew(Base):
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return super().encode(sorted(set(sentences)))
+
+
+class NotANumber(Base):
+    def embed(self, features: Features) -> Tensor:
+        return super().embed(features) * float("nan")
+
+
+class Pickled(Base):
+    def save(self, folder: Path) -> None:
+        super().save(folder)
+        (folder / "model.pkl").write_bytes(pickle.dumps({}))
+
+
+class Raises(Base):
+    def embed(self, features: Features) -> Tensor:
+        raise RuntimeError("shapes\ndo not fit")
+
+
+@pytest.mark.parametrize(
+    ("cls", "caught", "seen"),
+    [
+        (Base, set(), ""), (DropoutLeftOn, {"encode is repeatable"}, "a second call differs by"),
+        (PaddingLeaks, {"encode ignores batch size and padding"}, "one sentence at a time differs by"),
+        (LooksAtTheBatch, {"encode ignores batch size and padding"}, "one sentence at a time differs by"),
+        (OrderShows, {"encode ignores order"}, "the reversed order differs by"),
+        (DoublePrecision, {"encode gives (n, dim) float32"}, "expected finite float32, found float64"),
+        (OneRowTooFew, {"encode gives (n, dim) float32"}, "expected (8, dim), found (7, 32)"),
+        (NotANumber, {"encode gives (n, dim) float32"}, "with NaN or infinity"),
+        (Pickled, {"the checkpoint is safetensors and JSON"}, "found model.pkl"),
+        (Raises, {"encode gives (n, dim) float32"}, "RuntimeError: shapes do not fit"),
+    ],
+)  # fmt: skip
+def test_a_broken_encoder_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:
+    found = failures(cls)
+    assert caught <= set(found)
+    allowed = {DropoutLeftOn: set(ENCODING[:5]), NotANumber: set(ENCODING[:5]), Raises: set(ENCODING[:5]), OrderShows: {ENCODING[3]},
+               OneRowTooFew: set(ENCODING[:5])}  # a vector that is never the same fails whatever compares vectors  # fmt: skip
+    assert set(found) <= caught | allowed.get(cls, set())
+    if caught:
+        assert seen in found[next(iter(caught))]
+
+
+class Trained(SimCSE):
+    name = "trained"
+    settings = ("unsupervised",)
+
+
+class NotSaved(Trained):
+    """A buffer that training changes and the checkpoint forgets."""
+
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.register_buffer("center", torch.randn(32) * 0.1, persistent=False)
+
+    def embed(self, features: Features) -> Tensor:
+        return super().embed(features) + self.center
+
+
+class ForgetsParameters(Trained):
+    def trained_state(self) -> dict[str, Tensor]:
+        return {name: tensor for name, tensor in super().trained_state().items() if "layer.1" not in name}
+
+
+class FrozenMoves(Trained):
+    """Freezes its embeddings and changes them all the same."""
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        super().requires_grad_(requires_grad)
+        self.encoder.embeddings.word_embeddings.weight.requires_grad_(False)
+        return self
+
+    def forward(self, batch: Batch) -> Loss:
+        with torch.no_grad():
+            self.encoder.embeddings.word_embeddings.weight.mul_(0.99)
+        return super().forward(batch)
+
+
+class InfiniteLoss(Trained):
+    def forward(self, batch: Batch) -> Loss:
+        loss = super().forward(batch)
+        return Loss(loss.total * float("inf"))
+
+
+class LossOfEachRow(Trained):
+    def forward(self, batch: Batch) -> Loss:
+        loss = super().forward(batch)
+        return Loss(loss.total.repeat(3))
+
+
+class Unreached(Trained):
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.unused = nn.Linear(2, 2)
+
+
+class NoGradient(Trained):
+    def forward(self, batch: Batch) -> Loss:
+        loss = super().forward(batch)
+        return Loss(loss.total * 0)
+
+
+class TrainedByItself(Method):
+    name, settings = "alone", ("unsupervised",)
+
+    def train(self, corpus: Any, context: Context) -> Any:
+        raise NotImplementedError
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return np.array([[len(s), 1] for s in sentences], dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("cls", "caught", "seen"),
+    [
+        (Trained, set(), ""), (NotSaved, {"save and load are exact"}, "the loaded checkpoint differs by"),
+        (ForgetsParameters, {"nothing frozen moves"}, "moved, and not in the checkpoint: encoder.encoder.layer.1"),
+        (FrozenMoves, {"nothing frozen moves"}, "moved, and not in the checkpoint: encoder.embeddings.word_embeddings.weight"),
+        (InfiniteLoss, {"the loss is finite"}, "expected one finite number, found inf"),
+        (LossOfEachRow, {"the loss is finite"}, "expected one finite number"), (Unreached, {"its gradient reaches what trains"}, "unused.weight"),
+        (NoGradient, {"its gradient reaches what trains"}, "every gradient is zero"),
+        (TrainedByItself, set(TRAINING), "a trained method that is no TorchMethod"),
+    ],
+)  # fmt: skip
+def test_a_broken_training_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:
+    found = failures(cls)
+    assert caught <= set(found)
+    if not caught:
+        assert found == {}
+        return
+    assert any(seen in found[name] for name in caught)
+    assert not set(found) & set(ENCODING) - caught
+
+
+def test_a_key_that_the_method_does_not_know_is_refused() -> None:
+    with pytest.raises(UnknownName, match="recipe key 'temprature'"):
+        check(discover()["simcse"], {"temprature": "1"})
+
+
+def test_the_summary_counts() -> None:
+    findings = [Finding("none", "a", True, ""), Finding("none", "b", False, ""), Finding("none", "c", True, "")]
+    assert summary(findings) == {"passed": 2, "failed": 1}

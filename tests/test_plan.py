@@ -1,0 +1,244 @@
+"""What a command means: runs, their ids and fingerprints, and what is refused before anything is started."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.backbones import resolve, weights_hash
+from bench.datasets import DataFolder
+from bench.errors import BenchError, CorpusError, DataMissing, NotAModel, UnknownName
+from bench.method import Method
+from bench.plan import PlannedRun, Request, make
+from bench.plugins import Plugin, Registry, discover
+
+NO_DATA = DataFolder(None)
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return discover()
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    path = tmp_path / "text.txt"
+    path.write_text("a man plays\nthe dog runs\n")
+    return str(path)
+
+
+@pytest.fixture
+def triplets(tmp_path: Path) -> str:
+    path = tmp_path / "nli.csv"
+    path.write_text("sent0,sent1,hard_neg\na,b,c\nd,e,f\n")
+    return str(path)
+
+
+def planned(registry: Registry, method: str = "simcse", data: DataFolder = NO_DATA, **values: Any) -> list[PlannedRun]:
+    return make(Request(**{"methods": (method,), "suites": ("check",)} | values), registry, data)
+
+
+def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(registry: Registry, corpus: str, tiny: str) -> None:
+    runs = planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)
+    assert [(r.method, r.backbone.short, r.seed) for r in runs] == [("simcse", b, s) for b in ("builtin", "tiny") for s in (1, 2)]
+    for run in runs:
+        assert re.fullmatch(f"simcse-{run.backbone.short}-s{run.seed}-[0-9a-f]{{8}}", run.run_id)
+        assert run.run_id.endswith(run.fingerprint[:8]) and re.fullmatch("[0-9a-f]{64}", run.fingerprint)
+    assert len({run.run_id for run in runs}) == 4
+    assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [r.run_id for r in runs]
+    assert runs[0].setting == "unsupervised" and "setting unsupervised (no --setting was given)" in runs[0].notes
+    assert any(line.startswith(f"no recipe for {tiny}: the one for bert-base-uncased") for line in runs[2].notes)
+    assert not any("no recipe" in line for line in runs[0].notes)
+
+
+class Varied(Method):
+    name, settings = "varied", ("unsupervised", "supervised")
+    variants = {"hot": {"temperature": 2.0}, "same": {}}
+    defaults = {"temperature": 1.0}
+
+
+def with_plugin(cls: type[Method], sha256: str = "0" * 64) -> Registry:
+    return Registry({cls.name: Plugin(cls.name, cls, "here", "", sha256)}, ())
+
+
+def test_a_variant_stands_in_the_id(corpus: str) -> None:
+    (run,) = planned(with_plugin(Varied), "varied", variant="hot", corpus=corpus)
+    assert run.run_id.startswith("varied+hot-builtin-s42-") and run.recipe.temperature == 2.0
+
+
+def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(corpus: str, triplets: str, tiny: str, tmp_path: Path) -> None:
+    def fingerprint(sha256: str = "0" * 64, **values: Any) -> str:
+        (run,) = planned(with_plugin(Varied, sha256), "varied", **{"backbones": (tiny,), "corpus": corpus} | values)
+        return run.fingerprint
+
+    other_text = tmp_path / "other.txt"
+    other_text.write_text("a man plays\nthe dog ran\n")
+    other_model = Path(shutil.copytree(tiny, tmp_path / "other"))
+    with (other_model / "config.json").open("a") as file:
+        file.write("\n")
+    weights_hash.cache_clear()
+    changes: dict[str, dict[str, Any]] = {
+        "nothing": {}, "seed": {"seeds": (43,)}, "plugin's code": {"sha256": "1" * 64}, "corpus": {"corpus": str(other_text)},
+        "backbone": {"backbones": (str(other_model),)}, "a recipe value": {"overrides": {"batch_size": "65"}},
+        "the method's value": {"overrides": {"temperature": "3"}}, "variant": {"variant": "hot"}, "variant that changes no value": {"variant": "same"},
+        "setting": {"setting": "supervised", "corpus": triplets}, "precision": {"precision": "bf16"}, "selection": {"overrides": {"select_on": "last"}},
+    }  # fmt: skip
+    found = {name: fingerprint(**change) for name, change in changes.items()}
+    assert len(set(found.values())) == len(found)
+    renamed = Registry({"other": replace(with_plugin(Varied)["varied"], name="other")}, ())
+    assert planned(renamed, "other", backbones=(tiny,), corpus=corpus)[0].fingerprint not in found.values()
+
+
+def test_the_fingerprint_changes_with_nothing_else(registry: Registry, corpus: str, tiny: str, tmp_path: Path, shared: Path) -> None:
+    def fingerprint(data: DataFolder = NO_DATA, **values: Any) -> str:
+        (run,) = planned(registry, data=data, **{"backbones": (tiny,), "corpus": corpus, "overrides": {"select_on": "last"}} | values)
+        return run.fingerprint
+
+    packed, moved = tmp_path / "packed.txt.gz", tmp_path / "elsewhere" / "model"
+    packed.write_bytes(gzip.compress(Path(corpus).read_bytes()))
+    shutil.copytree(tiny, moved)
+    first = fingerprint()
+    for name, change in {
+        "data folder": {"data": DataFolder(tmp_path)}, "file name and packing of the corpus": {"corpus": str(packed)},
+        "setting that was the default": {"setting": "unsupervised"}, "place of the backbone": {"backbones": (str(moved),)},
+        "suite and text form": {"suites": ("sts", "check"), "text": "raw", "data": DataFolder(shared / "data")},
+        "a value that was the default": {"overrides": {"select_on": "last", "batch_size": "64"}},
+    }.items():  # fmt: skip
+        assert fingerprint(**change) == first, name
+    both = planned(registry, backbones=(tiny,), corpus=corpus, overrides={"select_on": "last"}, seeds=(41, 42))
+    assert [run.fingerprint for run in both][1] == first
+
+
+def test_precision_does_not_change_what_is_not_trained(registry: Registry, tiny: str) -> None:
+    one, other = (planned(registry, "cls", backbones=(tiny,), precision=p)[0].fingerprint for p in ("fp32", "bf16"))
+    assert one == other
+
+
+def test_the_dev_set_is_part_of_the_fingerprint(registry: Registry, corpus: str, tiny: str, shared: Path) -> None:
+    data = DataFolder(shared / "data")
+    fingerprints = {
+        select_on: planned(registry, data=data, backbones=(tiny,), corpus=corpus, overrides={"select_on": select_on})[0].fingerprint
+        for select_on in ("STS-B dev", "CHECK dev", "last")
+    }
+    assert len(set(fingerprints.values())) == 3
+
+
+def test_one_run_stands_for_all_seeds_of_a_method_without_anything_random(registry: Registry, tiny: str) -> None:
+    (run,) = planned(registry, "cls", backbones=(tiny,), seeds=(3, 4, 5))
+    assert run.seed is None and run.run_id.startswith("cls-tiny-any-")
+    assert "cls has nothing random: one run stands for all seeds" in run.notes
+    assert run.corpus is None and run.setting == "none"
+    assert not planned(registry, "cls", backbones=(tiny,))[0].notes
+
+
+def test_a_method_with_vectors_of_its_own_ignores_the_backbone(registry: Registry, tiny: str, tmp_path: Path) -> None:
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("a 1 2\n")
+    overrides = {"vectors": str(vectors)}
+    (run,) = planned(registry, "glove-avg", backbones=("builtin", tiny, "nonsense/of that name"), overrides=overrides)
+    assert run.run_id.startswith("glove-avg-glove-any-")
+    assert run.backbone.name == "glove" and re.fullmatch("[0-9a-f]{64}", run.backbone.revision)
+    assert "glove-avg brings its own vectors and ignores --backbone" in run.notes
+    vectors.write_text("a 1 3\n")
+    assert planned(registry, "glove-avg", overrides=overrides)[0].fingerprint != run.fingerprint
+    for bad in ({}, {"vectors": str(tmp_path / "missing")}):
+        with pytest.raises(BenchError, match="vectors"):
+            planned(registry, "glove-avg", overrides=bad)
+
+
+def test_a_finished_encoder_that_does_not_say_how_to_pool_is_refused_here(registry: Registry, tiny: str) -> None:
+    with pytest.raises(BenchError, match="does not say how to pool"):
+        planned(registry, "pretrained", backbones=(tiny,))
+    (run,) = planned(registry, "pretrained", backbones=(tiny,), overrides={"pooling": "cls", "max_length": "20"})
+    assert (run.recipe.pooling, run.recipe.max_length) == ("cls", 20)
+
+
+def test_the_same_run_asked_twice_is_one(registry: Registry, tiny: str) -> None:
+    assert len(make(Request(("cls", "cls"), (tiny, tiny), suites=("check", "check")), registry, NO_DATA)) == 1
+
+
+def test_a_suite_that_is_asked_twice_is_scored_once(registry: Registry, tiny: str) -> None:
+    (run,) = planned(registry, "cls", backbones=(tiny,), suites=("check", "check"))
+    assert [task.name for task in run.tasks] == ["CHECK"]
+
+
+def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(registry: Registry, corpus: str, triplets: str) -> None:
+    assert planned(registry, backbones=("bert-base-uncased",), corpus=corpus)[0].setting == "unsupervised"
+    assert planned(registry, setting="supervised", corpus=triplets)[0].recipe.head_at_test is True
+    with pytest.raises(UnknownName, match="unknown setting 'none' of simcse; nearest: supervised, unsupervised"):
+        planned(registry, setting="none", corpus=corpus)
+
+
+def test_only_the_check_suite_selects_on_the_check_suites_own_dev_set(registry: Registry, corpus: str) -> None:
+    (run,) = planned(registry, corpus=corpus)
+    value = run.recipe.values_with_source()["select_on"]
+    assert (value.value, value.source) == ("CHECK dev", "only the suite check is scored")
+
+
+@pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
+def test_a_corpus_that_does_not_fit_the_setting(registry: Registry, corpus: str, triplets: str, setting: str) -> None:
+    wrong = triplets if setting == "unsupervised" else corpus
+    with pytest.raises(BenchError, match=f"simcse in the {setting} setting needs .*column.*; {Path(wrong).name} has sent"):
+        planned(registry, setting=setting, corpus=wrong)
+
+
+def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path: Path) -> None:
+    assert planned(registry)[0].corpus.name == "builtin"
+    with pytest.raises(DataMissing, match=r"wiki1m_for_simcse.txt is not on this machine \(no --data was given\)") as caught:
+        planned(registry, backbones=("bert-base-uncased",))
+    assert "--corpus" in str(caught.value.hint)
+    with pytest.raises(DataMissing, match=re.escape(f"(looked for {tmp_path / 'train' / 'nli_for_simcse.csv'})")):
+        planned(registry, backbones=("bert-base-uncased",), setting="supervised", data=DataFolder(tmp_path))
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "wiki1m_for_simcse.txt").write_text("a line\n")
+    assert planned(registry, backbones=("bert-base-uncased",), data=DataFolder(tmp_path))[0].corpus.name == "wiki1m_for_simcse.txt"
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        ({"methods": ("simsce",)}, UnknownName, "unknown method 'simsce'; nearest: simcse"),
+        ({"suites": ("stss",)}, UnknownName, "unknown suite 'stss'; nearest: sts"),
+        ({"variant": "eh"}, UnknownName, "unknown variant 'eh' of simcse"),
+        ({"overrides": {"temprature": "1"}}, UnknownName, "unknown recipe key 'temprature' of simcse; nearest: temperature"),
+        ({"overrides": {"select_on": "STSB dev"}}, UnknownName, "unknown selection set 'STSB dev'.*nearest: STS-B dev"),
+        ({"overrides": {"batch_size": "x"}}, BenchError, "--set batch_size=x: expected a whole number"),
+        ({"backbones": ("/nothing",)}, NotAModel, "--backbone /nothing: no such folder"),
+        ({"backbones": ("a b",)}, UnknownName, "unknown backbone 'a b'"),
+        ({"corpus": "/nothing.txt"}, DataMissing, "/nothing.txt"), ({"suites": ("sts",)}, DataMissing, "STS12"),
+        ({"methods": ()}, BenchError, "no method"), ({"suites": ()}, BenchError, "no suite"), ({"backbones": ()}, BenchError, "no backbone"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_one_line(registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str) -> None:
+    with pytest.raises(kind, match=said) as caught:
+        planned(registry, **{"corpus": "builtin"} | change)
+    assert "\n" not in caught.value.message and caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("content", "said"), [(b"", "empty"), (b"caf\xe9\n", "UTF-8"), (b"\n\n", "no row has any text")])
+def test_a_corpus_that_cannot_be_read_is_refused_before_training(registry: Registry, tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "bad.txt"
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=said):
+        planned(registry, corpus=str(path))
+
+
+def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(registry: Registry, tiny: str) -> None:
+    """A model that had to be fetched must have the same run as one that was here already."""
+    asked: list[str] = []
+
+    def ready(reference: Any) -> Any:
+        asked.append(reference.name)
+        return replace(resolve(tiny), name=reference.name)
+
+    make_it: Callable[[], list[PlannedRun]] = lambda: make(Request(("cls",), ("someone/model",), suites=("check",)), registry, NO_DATA, ready)  # noqa: E731
+    (run,) = make_it()
+    assert asked == ["someone/model"] and run.run_id.startswith("cls-model-any-")
+    assert run.fingerprint == planned(registry, "cls", backbones=(tiny,))[0].fingerprint

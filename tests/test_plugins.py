@@ -1,0 +1,163 @@
+"""Finding methods: by entry point, by file; what is broken takes nothing else down."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+from textwrap import dedent
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench.errors import BenchError, UnknownName
+from bench.method import Method
+from bench.plugins import discover, from_file, source_hash
+
+GOOD = """
+    import numpy as np
+    from bench.method import Method
+
+    class Zero(Method):
+        name = "{name}"
+        settings = ("none",)
+
+        def encode(self, sentences):
+            return np.zeros((len(sentences), 2), dtype=np.float32)
+"""
+
+
+def plugin(folder: Path, text: str = GOOD, name: str = "zero", file: str = "mine.py") -> Path:
+    path = folder / file
+    path.write_text(dedent(text.replace("{name}", name)))
+    return path
+
+
+def test_the_packages_own_methods_are_found_as_any_others_would_be() -> None:
+    registry = discover()
+    assert registry.warnings == ()
+    assert {"simcse", "cls", "last-avg", "first-last-avg", "embedding-last-avg", "glove-avg", "pretrained"} <= set(registry)
+    assert list(registry) == sorted(registry)
+    found = registry["simcse"]
+    assert found.package == "sentence-bench" and found.version and len(found.sha256) == 64
+    assert (found.folder / "recipes" / "simcse.toml").is_file()
+    assert found.module.__name__ == "methods.simcse"
+
+
+def test_an_unknown_method_comes_with_the_nearest_names() -> None:
+    with pytest.raises(UnknownName, match="unknown method 'simsce'; nearest: simcse"):
+        discover()["simsce"]
+
+
+def test_a_file_adds_a_method_and_wins_over_an_installed_one(tmp_path: Path) -> None:
+    registry = discover([plugin(tmp_path), plugin(tmp_path, name="simcse", file="other.py")])
+    assert registry["zero"].package == str(tmp_path / "mine.py")
+    assert registry["simcse"].cls.__name__ == "Zero"
+    assert "cls" in set(registry)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import nothing_of_that_name", "does not import: ModuleNotFoundError"), ("def broken(:", "does not import: SyntaxError"),
+        ("raise SystemError('two\\nlines')", "does not import: SystemError: two lines"), ("x = 1", "defines no method"),
+        ("from methods.simcse import SimCSE", "defines no method"), (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
+        (GOOD.replace("{name}", ""), "use a-z, 0-9"), (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
+        (GOOD.replace('("none",)', "()"), "choose from unsupervised"), ("import sys; sys.exit(3)", "does not import: SystemExit"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    path = plugin(tmp_path, text)
+    before = set(sys.modules)
+    with pytest.raises(BenchError, match=said) as caught:
+        from_file(path)
+    assert str(path) in caught.value.message and "\n" not in caught.value.message
+    assert not [name for name in set(sys.modules) - before if name.startswith("bench_plugin_") and "does not import" in said]
+
+
+def test_a_file_that_is_not_there_or_not_python(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match="no such file"):
+        from_file(tmp_path / "missing.py")
+    (tmp_path / "mine.txt").write_text("x = 1")
+    with pytest.raises(BenchError, match="not a Python file"):
+        from_file(tmp_path / "mine.txt")
+
+
+def test_two_files_of_the_same_name_are_two_plugins(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    registry = discover([plugin(tmp_path / "a", name="one"), plugin(tmp_path / "b", name="two")])
+    assert registry["one"].module is not registry["two"].module
+
+
+class Point:
+    """A stand-in for an installed package's entry point."""
+
+    dist = SimpleNamespace(name="their-package", version="9.1")
+
+    def __init__(self, name: str, found: Any) -> None:
+        self.name, self._found = name, found
+
+    def load(self) -> Any:
+        if isinstance(self._found, BaseException):
+            raise self._found
+        return self._found
+
+
+def with_points(monkeypatch: pytest.MonkeyPatch, *points: Point) -> None:
+    installed = list(importlib.metadata.entry_points(group="bench.methods"))
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [*points, *installed] if group == "bench.methods" else [])
+
+
+@pytest.mark.parametrize("error", [ImportError("no\nlibfoo"), RuntimeError("boom"), SystemExit(1), 42, object])
+def test_a_broken_package_is_named_and_takes_nothing_else_down(monkeypatch: pytest.MonkeyPatch, error: Any) -> None:
+    with_points(monkeypatch, Point("theirs", error))
+    registry = discover()
+    assert {"simcse", "cls"} <= set(registry)
+    (warning,) = registry.warnings
+    assert warning.startswith("plugin 'theirs' of their-package was left out: ") and "\n" not in warning
+
+
+def test_a_third_partys_package_is_an_equal_citizen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (found,) = from_file(plugin(tmp_path))
+    module = ModuleType("their_module")
+    theirs = type("Theirs", (Method,), {"name": "theirs", "__module__": "their_module"})
+    imported = type("Imported", (Method,), {"name": "imported", "__module__": "elsewhere"})
+    module.Theirs, module.Imported = theirs, imported  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "their_module", module)
+    with_points(monkeypatch, Point("zero", found.cls), Point("theirs", module))
+    registry = discover()
+    assert registry.warnings == ()
+    assert (registry["zero"].package, registry["zero"].version) == ("their-package", "9.1")
+    assert registry["theirs"].cls is theirs
+    assert "imported" not in set(registry), "a module's methods are those that it defines itself"
+
+
+def test_the_hash_changes_with_the_code_and_with_the_parts_it_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "hashed_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "parts.py").write_text("def part():\n    return 1\n")
+    (package / "unused.py").write_text("")
+    plugin(package, GOOD + "    from hashed_package.parts import part\n", file="mine.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def hashed() -> str:
+        for name in [n for n in sys.modules if n.startswith("hashed_package")]:
+            del sys.modules[name]
+        import importlib
+
+        importlib.invalidate_caches()
+        return source_hash(importlib.import_module("hashed_package.mine").Zero)
+
+    first = hashed()
+    assert hashed() == first
+    (package / "unused.py").write_text("x = 1\n")
+    assert hashed() == first
+    (package / "parts.py").write_text("def part():\n    return 2\n")
+    second = hashed()
+    assert second != first
+    with (package / "mine.py").open("a") as file:
+        file.write("# a word\n")
+    assert hashed() not in (first, second)

@@ -1,0 +1,173 @@
+"""Recipe layers: which value wins, where it says it came from, and what --set may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.errors import BenchError, UnknownName
+from bench.method import Method, Value
+from bench.recipes import TRAINING, Entry, check_overrides, choose, entries, merge, parse, settings_with_recipe
+
+
+class Made(Method):
+    name = "made"
+    settings = ("unsupervised", "supervised")
+    variants = {"warm": {"temperature": 0.5, "batch_size": Value(32, "table 9")}, "plain": {}}
+    defaults = {"temperature": Value(0.05, "eq. 1"), "layers": 3, "mask": True, "words": "all", "file": None}
+
+
+def entry(setting: str = "unsupervised", backbone: str = "bert-base-uncased", variant: str = "", **values: Any) -> Entry:
+    return Entry(setting, backbone, variant, {key: Value(value, "the recipe") for key, value in values.items()}, None, None)
+
+
+def test_each_layer_wins_over_the_one_before_and_names_itself() -> None:
+    recipe = merge(Made, entry(batch_size=16, temperature=0.1, epochs=3), "warm", {"epochs": "2", "words": "few"}, trained=True)
+    values = recipe.values_with_source()
+    assert {key: (v.value, v.source) for key, v in values.items() if key not in TRAINING} == {
+        "temperature": (0.5, "variant warm"), "layers": (3, "made's default"), "mask": (True, "made's default"),
+        "words": ("few", "--set"), "file": (None, "made's default"),
+    }  # fmt: skip
+    assert (values["batch_size"].value, values["batch_size"].source) == (32, "table 9")
+    assert (values["epochs"].value, values["epochs"].source) == (2.0, "--set")
+    assert values["learning_rate"] == TRAINING["learning_rate"]
+    assert recipe.temperature == recipe["temperature"] == 0.5
+    assert len(recipe) == len(TRAINING) + 5 and set(recipe) == set(values)
+    with pytest.raises(AttributeError, match="no key 'nothing'"):
+        recipe.nothing  # noqa: B018
+
+
+def test_without_a_variant_the_recipe_stands_and_without_a_recipe_the_default() -> None:
+    assert merge(Made, entry(temperature=0.1), "", {}, trained=True).temperature == 0.1
+    assert merge(Made, None, "plain", {}, trained=True).temperature == 0.05
+
+
+def test_what_is_not_trained_has_no_training_keys() -> None:
+    assert set(merge(Made, None, "", {}, trained=False)) == {"dropout", *Made.defaults}
+
+
+def test_the_plan_stands_between_the_variant_and_the_command_line() -> None:
+    plan = {"select_on": Value("CHECK dev", "implied")}
+    assert merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan).select_on == "CHECK dev"
+    assert merge(Made, None, "", {"select_on": "last"}, trained=True, plan=plan).select_on == "last"
+
+
+@pytest.mark.parametrize("values", [{"temprature": 1}, {"pooling": "cls"}])
+def test_a_recipe_with_a_key_that_nobody_declared_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(UnknownName, match=f"unknown recipe key '{next(iter(values))}' in a recipe of made"):
+        merge(Made, entry(**values), "", {}, trained=True)
+
+
+def test_an_unknown_variant_and_key_come_with_the_nearest_names() -> None:
+    with pytest.raises(UnknownName, match="unknown variant 'wram' of made; nearest: warm"):
+        merge(Made, None, "wram", {}, trained=True)
+    with pytest.raises(UnknownName, match="unknown recipe key 'batchsize' of made; nearest: batch_size") as caught:
+        check_overrides({"batchsize": "1"}, [Made], True)
+    assert caught.value.hint == "bench methods made"
+    with pytest.raises(UnknownName, match="unknown recipe key 'batch_size'"):
+        check_overrides({"batch_size": "1"}, [Made], False)
+    check_overrides({"temperature": "1", "dropout": "0"}, [Made], False)
+
+
+def test_a_key_of_one_method_is_passed_over_by_the_others() -> None:
+    class Other(Method):
+        name = "other"
+
+    check_overrides({"temperature": "1"}, [Other, Made], True)
+    assert "temperature" not in merge(Other, None, "", {"temperature": "1"}, trained=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "like", "value"),
+    [
+        ("batch_size", "128", 64, 128), ("learning_rate", "1e-4", 3e-5, 1e-4), ("learning_rate", "1", 3e-5, 1.0), ("epochs", "0.5", 1, 0.5),
+        ("max_steps", "10", None, 10), ("max_steps", "none", 10, None), ("dropout", "0", None, 0.0), ("max_length", "64", None, 64),
+        ("select_on", "last", "STS-B dev", "last"), ("layers", "5", 3, 5), ("layers", "-5", 3, -5), ("temperature", "0.1", 0.05, 0.1),
+        ("mask", "false", True, False), ("mask", "Yes", True, True), ("mask", "0", True, False), ("words", "7", "all", "7"),
+        ("file", "a=b.txt", None, "a=b.txt"), ("words", "", "all", None),
+    ],
+)  # fmt: skip
+def test_a_value_becomes_of_the_kind_that_it_replaces(key: str, text: str, like: Any, value: Any) -> None:
+    found = parse(key, text, like)
+    assert found == value and type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "like", "expected"),
+    [
+        ("batch_size", "many", 64, "expected a whole number"), ("batch_size", "1.5", 64, "expected a whole number"),
+        ("batch_size", "0", 64, "at least 1"), ("batch_size", "none", 64, "expected a whole number"), ("learning_rate", "-1", 3e-5, "at least 0"),
+        ("learning_rate", "nan", 3e-5, "expected a number"), ("learning_rate", "inf", 3e-5, "expected a number"),
+        ("max_seq_length", "2", 32, "at least 3"), ("max_length", "all", None, "expected a whole number"), ("layers", "few", 3, "expected a"),
+        ("mask", "maybe", True, "expected true or false"), ("temperature", "hot", 0.05, "expected a number"),
+        ("temperature", "none", 0.05, "expected a number"), ("temperature", "", 0.05, "expected a number"),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_kind_is_one_line(key: str, text: str, like: Any, expected: str) -> None:
+    with pytest.raises(BenchError, match=f"--set {key}={text}: {expected}") as caught:
+        parse(key, text, like)
+    assert "\n" not in caught.value.message
+
+
+FOUND = (
+    entry("unsupervised", "builtin", temperature=1), entry("unsupervised", "bert-base-uncased"), entry("unsupervised", "bert-large-uncased"),
+    entry("unsupervised", "roberta-base"), entry("unsupervised", "roberta-large"), entry("supervised", "bert-base-uncased"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("backbone", "nearest"),
+    [("/models/my-bert", "bert-base-uncased"), ("google/bert-large-cased", "bert-large-uncased"), ("xlm-roberta-base", "roberta-base"),
+     ("someone/RoBERTa-large-mnli", "roberta-large"), ("tiny", "bert-base-uncased")],
+)  # fmt: skip
+def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(backbone: str, nearest: str) -> None:
+    found, line = choose(FOUND, "unsupervised", backbone, "")
+    assert found is not None and found.backbone == nearest
+    assert line == f"no recipe for {backbone}: the one for {nearest} is taken"
+
+
+def test_an_exact_recipe_says_nothing() -> None:
+    found, line = choose(FOUND, "unsupervised", "builtin", "")
+    assert found is FOUND[0] and line is None
+    found, line = choose(FOUND, "supervised", "builtin", "")
+    assert found is FOUND[5] and line == "no recipe for builtin: the one for bert-base-uncased is taken"
+    assert choose((), "unsupervised", "builtin", "") == (None, None)
+    assert choose(FOUND, "none", "builtin", "") == (None, None)
+
+
+def test_a_recipe_of_the_variant_wins_over_that_of_the_method() -> None:
+    own = entry("unsupervised", "builtin", "warm")
+    assert choose((*FOUND, own), "unsupervised", "builtin", "warm")[0] is own
+    assert choose((*FOUND, own), "unsupervised", "builtin", "")[0] is FOUND[0]
+    assert choose((*FOUND, own), "unsupervised", "builtin", "plain")[0] is FOUND[0]
+
+
+def test_settings_with_a_recipe() -> None:
+    assert settings_with_recipe(FOUND, "bert-base-uncased") == ["unsupervised", "supervised"]
+    assert settings_with_recipe(FOUND, "builtin") == ["unsupervised"]
+    assert settings_with_recipe(FOUND, "other") == []
+
+
+def test_recipes_are_read_from_the_file_beside_the_method(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "made.toml").write_text(
+        '[[recipe]]\nsetting = "unsupervised"\nbackbone = "b"\ncorpus = "nli"\nexpect = { task = "Avg.", value = 1.5 }\n'
+        '[recipe.values]\nepochs = { value = 2, source = "s", note = "n" }\nmax_steps = { source = "open" }\n'
+    )
+    (found,) = entries(tmp_path, "made")
+    assert found == Entry("unsupervised", "b", "", {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}, "nli",
+                          {"task": "Avg.", "value": 1.5})  # fmt: skip
+    assert entries(tmp_path, "other") == ()
+
+
+@pytest.mark.parametrize("text", ["[[recipe]]\n", "not toml", 'recipe = "x"', '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = 2\n',
+                                  '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2 }\n'])  # fmt: skip
+def test_a_malformed_recipe_file_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "recipes").mkdir()
+    file = tmp_path / "recipes" / "made.toml"
+    file.write_text(text)
+    with pytest.raises(BenchError, match="is no recipe file") as caught:
+        entries(tmp_path, "made")
+    assert str(file) in caught.value.message and "\n" not in caught.value.message
