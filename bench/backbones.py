@@ -31,7 +31,14 @@ KNOWN = {
 }
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
 DETERMINES = {".json", ".txt", ".model", ".safetensors"}  # files of a model folder that decide what it computes ...
-ABOUT = {"card.json", "trainer_state.json", "all_results.json", "train_results.json", "eval_results.json", "README.txt"}  # ... and not
+ABOUT = {
+    "card.json",
+    "trainer_state.json",
+    "all_results.json",
+    "train_results.json",
+    "eval_results.json",
+    "README.txt",
+}  # ... and not
 FILES = ["*.json", "*.txt", "*.safetensors", "*.model", "merges.txt", "vocab.*"]  # what is fetched: never pickles
 
 
@@ -70,7 +77,9 @@ def resolve(name: str) -> Reference:
         check_folder(path)
         return Reference(name, weights_hash(path), path)
     if path.is_file() or name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise NotAModel(f"--backbone {name}: no such folder", "give a folder with config.json and model.safetensors, a hub name, or builtin")
+        raise NotAModel(
+            f"--backbone {name}: no such folder", "give a folder with config.json and model.safetensors, a hub name, or builtin"
+        )
     if not name or not all(c.isalnum() or c in "._-/" for c in name):
         raise UnknownName("backbone", name, KNOWN)
     cached = _in_hub_cache(name)
@@ -188,7 +197,10 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
                 if hasattr(config, key):
                     setattr(config, key, dropout)
         if not any((folder / name).exists() for name in VOCABULARIES):  # transformers would make up an empty one
-            raise NotAModel(f"{reference.name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there", "save the tokenizer into the folder")
+            raise NotAModel(
+                f"{reference.name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
+                "save the tokenizer into the folder",
+            )
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         encoder, missing = _encoder(folder, config)
     except BenchError:

@@ -131,7 +131,9 @@ def encode_gives_vectors(case: Case) -> str:
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != len(SENTENCES):
         raise Failed(f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}")
     if vectors.dtype != np.float32 or not np.isfinite(vectors).all():
-        raise Failed(f"expected finite float32, found {vectors.dtype}{'' if np.isfinite(vectors).all() else ' with NaN or infinity'}")
+        raise Failed(
+            f"expected finite float32, found {vectors.dtype}{'' if np.isfinite(vectors).all() else ' with NaN or infinity'}"
+        )
     return f"{vectors.shape[1]} dimensions"
 
 

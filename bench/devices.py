@@ -14,7 +14,17 @@ from typing import Any
 
 from bench.errors import BenchError
 
-PACKAGES = ("torch", "transformers", "sentence-transformers", "mteb", "numpy", "scipy", "scikit-learn", "safetensors", "tokenizers")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "sentence-transformers",
+    "mteb",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "safetensors",
+    "tokenizers",
+)
 
 
 def choose_device(asked: str) -> str:
@@ -109,7 +119,12 @@ def packages() -> dict[str, str]:
 def platform_facts(device: str) -> dict[str, Any]:
     import torch
 
-    facts = {"python": platform.python_version(), "system": platform.platform(), "device": device_name(device), "threads": torch.get_num_threads()}
+    facts = {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "device": device_name(device),
+        "threads": torch.get_num_threads(),
+    }
     if device.startswith("cuda"):
         facts |= {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
     return facts

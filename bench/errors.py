@@ -1,15 +1,15 @@
 """Everything that a user can get wrong, as one tree; each error is one line that says what, where, and what to do.
 
-    BenchError            exit code 2: wrong usage or input, nothing was changed
-      UnknownName         a method, backbone, suite, variant, recipe key that nobody registered (with the nearest names)
-      DataMissing         an evaluation set or corpus that is not there
-      DataDamaged         a file that is there and is not what it should be
-      CorpusError         training text that cannot be read as what it claims to be
-      RecordDamaged       a run record that does not fit its schema
-      NotAModel           a folder or name that is no encoder
-      RunLocked           another process works on this run
-      RunFailed           exit code 1: a run was started and failed; the others go on
-      Interrupted         exit code 130: stopped from outside, resumable
+BenchError            exit code 2: wrong usage or input, nothing was changed
+  UnknownName         a method, backbone, suite, variant, recipe key that nobody registered (with the nearest names)
+  DataMissing         an evaluation set or corpus that is not there
+  DataDamaged         a file that is there and is not what it should be
+  CorpusError         training text that cannot be read as what it claims to be
+  RecordDamaged       a run record that does not fit its schema
+  NotAModel           a folder or name that is no encoder
+  RunLocked           another process works on this run
+  RunFailed           exit code 1: a run was started and failed; the others go on
+  Interrupted         exit code 130: stopped from outside, resumable
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ Importing this module does not import torch; naming ``TorchMethod`` does.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,8 @@ from bench.errors import BenchError
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.torch_method import Backbone, Batch, Features, Ids, Loss, TorchMethod, join, pad
+    from bench.features import Features, Ids, join, pad
+    from bench.torch_method import Backbone, Batch, Loss, TorchMethod
 
 __all__ = [
     "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Loss", "Method", "Recipe", "Reporter", "TorchMethod",
@@ -33,11 +35,13 @@ __all__ = [
 SETTINGS = ("unsupervised", "supervised", "none")
 
 
-def __getattr__(name: str) -> Any:
-    if name in {"Backbone", "Batch", "Features", "Ids", "Loss", "TorchMethod", "join", "pad"}:
-        import bench.torch_method
+LAZY = {"bench.torch_method": ("Backbone", "Batch", "Loss", "TorchMethod"), "bench.features": ("Features", "Ids", "join", "pad")}
 
-        return getattr(bench.torch_method, name)
+
+def __getattr__(name: str) -> Any:
+    for module, names in LAZY.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module 'bench.method' has no attribute '{name}'")
 
 
@@ -110,7 +114,7 @@ class Context:
     dev_task: str = "none"
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
-    save_seconds: float = 60.0  # at most this much training is lost by a crash (a state is also kept at an interruption)
+    save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
 
 
 @dataclass

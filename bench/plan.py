@@ -77,7 +77,12 @@ def make(
 
     ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is read and checked here: a run that could not be scored is refused before it is trained.
     """
-    for kind, names in (("method", request.methods), ("backbone", request.backbones), ("suite", request.suites), ("seed", request.seeds)):
+    for kind, names in (
+        ("method", request.methods),
+        ("backbone", request.backbones),
+        ("suite", request.suites),
+        ("seed", request.seeds),
+    ):
         if not names:
             raise BenchError(f"no {kind} was named", f"--{kind}{'s' if kind == 'seed' else ''}; --help says which there are")
     if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", request.text):
@@ -115,7 +120,9 @@ def _runs_of(
     variant = request.variant
     if variant and variant not in cls.variants:
         raise UnknownName("variant", variant, cls.variants, f"of {plugin.name}")
-    own_dev = {"select_on": Value("CHECK dev", "only the suite check is scored")} if trained and request.suites == ("check",) else {}
+    own_dev = (
+        {"select_on": Value("CHECK dev", "only the suite check is scored")} if trained and request.suites == ("check",) else {}
+    )
     recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=own_dev)
     cls.check(recipe, backbone.path)
     if cls.own_backbone:
@@ -150,7 +157,9 @@ def _setting(plugin: Plugin, backbone: Reference, asked: str | None, found: Sequ
         return asked, []
     if len(offered) == 1:
         return offered[0], []
-    with_recipe = [s for s in settings_with_recipe(found, backbone.name) if s in offered] or [s for s in offered if s != NOT_TRAINED]
+    with_recipe = [s for s in settings_with_recipe(found, backbone.name) if s in offered] or [
+        s for s in offered if s != NOT_TRAINED
+    ]
     return with_recipe[0], [f"setting {with_recipe[0]} (no --setting was given)"]
 
 

@@ -95,7 +95,9 @@ def from_file(file: Path) -> list[Plugin]:
         sys.modules.pop(name, None)
         raise BenchError(f"--plugin {file} does not import: {_one_line(error)}") from None
     if not found:
-        raise BenchError(f"--plugin {file} defines no method", "a method is a class with a `name` that derives from Method or TorchMethod")
+        raise BenchError(
+            f"--plugin {file} defines no method", "a method is a class with a `name` that derives from Method or TorchMethod"
+        )
     return [Plugin(cls.name, cls, str(file), "", source_hash(cls)) for cls in found]
 
 

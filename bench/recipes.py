@@ -126,14 +126,20 @@ def merge(
     plan: Mapping[str, Value] = MappingProxyType({}),
 ) -> Recipe:  # fmt: skip
     """The whole recipe of one run. ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``; a key that nobody declared is an error."""
-    values: dict[str, Value] = dict(TRAINING) if trained else {"dropout": TRAINING["dropout"]} if method.own_backbone is None else {}
+    values: dict[str, Value] = (
+        dict(TRAINING) if trained else {"dropout": TRAINING["dropout"]} if method.own_backbone is None else {}
+    )
     values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
     known = set(values)
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
         if variant not in method.variants:
-            raise UnknownName("variant", variant, method.variants, f"of {method.name}", "without --variant: the method as its paper has it")
-        layers.append({k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()})
+            raise UnknownName(
+                "variant", variant, method.variants, f"of {method.name}", "without --variant: the method as its paper has it"
+            )
+        layers.append(
+            {k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()}
+        )
     for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
@@ -152,7 +158,9 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
         known |= set(method.defaults)
     for key in overrides:
         if key not in known:
-            raise UnknownName("recipe key", key, known, f"of {', '.join(m.name for m in methods)}", f"bench methods {methods[0].name}")
+            raise UnknownName(
+                "recipe key", key, known, f"of {', '.join(m.name for m in methods)}", f"bench methods {methods[0].name}"
+            )
 
 
 NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "max_seq_length": 3, "eval_steps": 1,

@@ -119,9 +119,10 @@ def main() -> None:
 
     import torch
 
-    from bench.backbones import builtin_folder
+    from bench.backbones import builtin_folder, quiet
     from bench.devices import keep_freed_memory
 
+    quiet()
     torch.set_num_threads(args.threads)
     keep_freed_memory()  # process-wide: the peer gains from it too
     folder = str(builtin_folder()) if args.backbone == "builtin" else args.backbone

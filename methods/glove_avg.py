@@ -36,7 +36,9 @@ class GloveAvg(Method):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         if not recipe.vectors:
-            raise BenchError("glove-avg needs a file of word vectors", "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read")
+            raise BenchError(
+                "glove-avg needs a file of word vectors", "--set vectors=FILE, in GloVe's text form; .xz, .gz and .zip are read"
+            )
         if not Path(recipe.vectors).is_file():
             raise BenchError(f"vectors={recipe.vectors}: no such file", "--set vectors=FILE")
 

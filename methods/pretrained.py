@@ -54,7 +54,9 @@ class Pretrained(TorchMethod):
         from sentence_transformers import SentenceTransformer
 
         # float32 also where the weights are stored in half precision: what is published is computed in it
-        self.whole = SentenceTransformer(str(backbone.path), device="cpu", local_files_only=True, model_kwargs={"dtype": torch.float32})
+        self.whole = SentenceTransformer(
+            str(backbone.path), device="cpu", local_files_only=True, model_kwargs={"dtype": torch.float32}
+        )
         self.encoder = self.whole[0].model
         self.limit = self.recipe.max_length or self.whole.max_seq_length or backbone.max_tokens
         self.prompt = self.whole.prompts.get(self.whole.default_prompt_name or "", "") or ""

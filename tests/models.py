@@ -26,7 +26,9 @@ def sentences(count: int, seed: int = 0, longest: int = 12) -> list[str]:
     return [" ".join(rng.choice(WORDS, size=rng.integers(1, longest + 1))) for _ in range(count)]
 
 
-def built(cls: type[Method], backbone: str, folder: Path, *, setting: str = "none", seed: int = 1, context: Any = None, **values: Any) -> Any:
+def built(
+    cls: type[Method], backbone: str, folder: Path, *, setting: str = "none", seed: int = 1, context: Any = None, **values: Any
+) -> Any:
     """A method as the executor builds it; ``values`` are recipe values."""
     entry, _ = choose(entries(Path(__file__).parent, cls.name), setting, backbone, "")
     recipe = merge(cls, entry, "", {}, trained=setting != "none")

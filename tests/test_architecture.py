@@ -76,7 +76,9 @@ def test_bench_names_no_method_in_its_code() -> None:
 
 def test_methods_know_the_contract_and_each_others_parts_only() -> None:
     for name, path in modules(METHODS).items():
-        strange = {hit for hit in reaches(imports(path), "bench") if hit != "bench.method" and not hit.startswith("bench.method.")}
+        strange = {
+            hit for hit in reaches(imports(path), "bench") if hit != "bench.method" and not hit.startswith("bench.method.")
+        }
         assert strange == set(), name
 
 
@@ -141,7 +143,12 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
 
 def test_nothing_of_the_workplace_is_named() -> None:
     strange = re.compile(r"/work\b|\.\./shared|/root/|/tmp/")
-    files = [p for folder in (BENCH, METHODS) for p in folder.rglob("*") if p.suffix in {".py", ".toml", ".json", ".md", ".html", ".css"}]
+    files = [
+        p
+        for folder in (BENCH, METHODS)
+        for p in folder.rglob("*")
+        if p.suffix in {".py", ".toml", ".json", ".md", ".html", ".css"}
+    ]
     found = {str(p.relative_to(BENCH.parent)): hits for p in files if p.name not in {"tokenizer.json", "vocab.txt"}
              and (hits := strange.findall(p.read_text(encoding="utf-8")))}  # fmt: skip
     allowed = {"bench/cli/demo.py": ["/tmp/"]}  # an example in the help

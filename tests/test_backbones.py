@@ -156,7 +156,9 @@ def test_a_folder_without_a_tokenizer_is_not_given_an_empty_one(copy: Path) -> N
 def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
     from transformers import BertConfig, BertModel
 
-    BertModel(BertConfig(vocab_size=100, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)).save_pretrained(copy)
+    BertModel(
+        BertConfig(vocab_size=100, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    ).save_pretrained(copy)
     with pytest.raises(NotAModel, match="its tokenizer knows 8192 tokens, its encoder 100"):
         load(resolve(str(copy)))
 

@@ -32,7 +32,14 @@ def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     ("name", "overrides"),
-    [("simcse", {}), ("cls", {}), ("last-avg", {}), ("first-last-avg", {}), ("embedding-last-avg", {}), ("pretrained", {"pooling": "mlp"})],
+    [
+        ("simcse", {}),
+        ("cls", {}),
+        ("last-avg", {}),
+        ("first-last-avg", {}),
+        ("embedding-last-avg", {}),
+        ("pretrained", {"pooling": "mlp"}),
+    ],
 )
 def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
     plugin = discover()[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,9 @@ def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(registry: Regist
         assert re.fullmatch(f"simcse-{run.backbone.short}-s{run.seed}-[0-9a-f]{{8}}", run.run_id)
         assert run.run_id.endswith(run.fingerprint[:8]) and re.fullmatch("[0-9a-f]{64}", run.fingerprint)
     assert len({run.run_id for run in runs}) == 4
-    assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [r.run_id for r in runs]
+    assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [
+        r.run_id for r in runs
+    ]
     assert runs[0].setting == "unsupervised" and "setting unsupervised (no --setting was given)" in runs[0].notes
     assert any(line.startswith(f"no recipe for {tiny}: the one for bert-base-uncased") for line in runs[2].notes)
     assert not any("no recipe" in line for line in runs[0].notes)
@@ -73,7 +74,9 @@ def test_a_variant_stands_in_the_id(corpus: str) -> None:
     assert run.run_id.startswith("varied+hot-builtin-s42-") and run.recipe.temperature == 2.0
 
 
-def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(corpus: str, triplets: str, tiny: str, tmp_path: Path) -> None:
+def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(
+    corpus: str, triplets: str, tiny: str, tmp_path: Path
+) -> None:
     def fingerprint(sha256: str = "0" * 64, **values: Any) -> str:
         (run,) = planned(with_plugin(Varied, sha256), "varied", **{"backbones": (tiny,), "corpus": corpus} | values)
         return run.fingerprint
@@ -96,9 +99,13 @@ def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(corp
     assert planned(renamed, "other", backbones=(tiny,), corpus=corpus)[0].fingerprint not in found.values()
 
 
-def test_the_fingerprint_changes_with_nothing_else(registry: Registry, corpus: str, tiny: str, tmp_path: Path, shared: Path) -> None:
+def test_the_fingerprint_changes_with_nothing_else(
+    registry: Registry, corpus: str, tiny: str, tmp_path: Path, shared: Path
+) -> None:
     def fingerprint(data: DataFolder = NO_DATA, **values: Any) -> str:
-        (run,) = planned(registry, data=data, **{"backbones": (tiny,), "corpus": corpus, "overrides": {"select_on": "last"}} | values)
+        (run,) = planned(
+            registry, data=data, **{"backbones": (tiny,), "corpus": corpus, "overrides": {"select_on": "last"}} | values
+        )
         return run.fingerprint
 
     packed, moved = tmp_path / "packed.txt.gz", tmp_path / "elsewhere" / "model"
@@ -124,7 +131,9 @@ def test_precision_does_not_change_what_is_not_trained(registry: Registry, tiny:
 def test_the_dev_set_is_part_of_the_fingerprint(registry: Registry, corpus: str, tiny: str, shared: Path) -> None:
     data = DataFolder(shared / "data")
     fingerprints = {
-        select_on: planned(registry, data=data, backbones=(tiny,), corpus=corpus, overrides={"select_on": select_on})[0].fingerprint
+        select_on: planned(registry, data=data, backbones=(tiny,), corpus=corpus, overrides={"select_on": select_on})[
+            0
+        ].fingerprint
         for select_on in ("STS-B dev", "CHECK dev", "last")
     }
     assert len(set(fingerprints.values())) == 3
@@ -198,7 +207,9 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         planned(registry, backbones=("bert-base-uncased",), setting="supervised", data=DataFolder(tmp_path))
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "wiki1m_for_simcse.txt").write_text("a line\n")
-    assert planned(registry, backbones=("bert-base-uncased",), data=DataFolder(tmp_path))[0].corpus.name == "wiki1m_for_simcse.txt"
+    assert (
+        planned(registry, backbones=("bert-base-uncased",), data=DataFolder(tmp_path))[0].corpus.name == "wiki1m_for_simcse.txt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,14 +227,18 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         ({"methods": ()}, BenchError, "no method"), ({"suites": ()}, BenchError, "no suite"), ({"backbones": ()}, BenchError, "no backbone"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_with_one_line(registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str) -> None:
+def test_what_cannot_be_is_refused_with_one_line(
+    registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str
+) -> None:
     with pytest.raises(kind, match=said) as caught:
         planned(registry, **{"corpus": "builtin"} | change)
     assert "\n" not in caught.value.message and caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"", "empty"), (b"caf\xe9\n", "UTF-8"), (b"\n\n", "no row has any text")])
-def test_a_corpus_that_cannot_be_read_is_refused_before_training(registry: Registry, tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_corpus_that_cannot_be_read_is_refused_before_training(
+    registry: Registry, tmp_path: Path, content: bytes, said: str
+) -> None:
     path = tmp_path / "bad.txt"
     path.write_bytes(content)
     with pytest.raises(CorpusError, match=said):
@@ -238,7 +253,9 @@ def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(registry: Re
         asked.append(reference.name)
         return replace(resolve(tiny), name=reference.name)
 
-    make_it: Callable[[], list[PlannedRun]] = lambda: make(Request(("cls",), ("someone/model",), suites=("check",)), registry, NO_DATA, ready)  # noqa: E731
+    def make_it() -> list[PlannedRun]:
+        return make(Request(("cls",), ("someone/model",), suites=("check",)), registry, NO_DATA, ready)
+
     (run,) = make_it()
     assert asked == ["someone/model"] and run.run_id.startswith("cls-model-any-")
     assert run.fingerprint == planned(registry, "cls", backbones=(tiny,))[0].fingerprint

@@ -107,7 +107,9 @@ class Point:
 
 def with_points(monkeypatch: pytest.MonkeyPatch, *points: Point) -> None:
     installed = list(importlib.metadata.entry_points(group="bench.methods"))
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [*points, *installed] if group == "bench.methods" else [])
+    monkeypatch.setattr(
+        importlib.metadata, "entry_points", lambda group: [*points, *installed] if group == "bench.methods" else []
+    )
 
 
 @pytest.mark.parametrize("error", [ImportError("no\nlibfoo"), RuntimeError("boom"), SystemExit(1), 42, object])

@@ -217,7 +217,9 @@ def main(argv: list[str] | None = None) -> None:
     del lines
 
     model = new_model(a.layers, a.hidden).to(a.device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=a.learning_rate, betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=a.learning_rate, betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True
+    )
     generator = torch.Generator().manual_seed(a.seed)
     start, seconds, tokens = 0, 0.0, 0
     state_file = a.out / "state.pt"

@@ -7,6 +7,10 @@ from collections.abc import Iterable, Sequence
 
 def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0) -> None:
     """Print rows of equally many cells; every column but the last is as wide as its longest cell."""
+    import io
+    import shutil
+
+    import click
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
@@ -17,10 +21,14 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     listed = [list(row) for row in rows]
     if not listed:
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=bool(headings), header_style="dim")
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=bool(headings))
     for i in range(len(listed[0])):
         last = i == len(listed[0]) - 1
         table.add_column(headings[i] if headings else "", no_wrap=not last, overflow="fold")
     for row in listed:
         table.add_row(*(Text(visible(cell, limit=None)) for cell in row))
-    Console(highlight=False).print(Padding(table, (0, 0, 0, indent)))
+    drawn = io.StringIO()
+    Console(file=drawn, width=shutil.get_terminal_size((100, 24)).columns, highlight=False).print(
+        Padding(table, (0, 0, 0, indent))
+    )
+    click.echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip("\n").split("\n")))

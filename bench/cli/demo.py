@@ -14,7 +14,13 @@ NOTE = "A check of the machinery on generated sentences: not evidence about any 
 
 
 @click.command()
-@click.option("--out", type=click.Path(path_type=Path), default=Path("bench-demo"), show_default=True, help="Folder for the runs and the page.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("bench-demo"),
+    show_default=True,
+    help="Folder for the runs and the page.",
+)
 @click.option("--method", "methods", default=METHODS, show_default=True, help="Methods, separated by commas.")
 @click.option("--seeds", default="42", show_default=True)
 @plain_option
@@ -51,6 +57,8 @@ def demo(out: Path, methods: str, seeds: str, plain: bool) -> None:
     page = write_page(records, out / "index.html", "bench demo", NOTE, together=True, folders=folders)
     click.echo(NOTE)
     click.echo(f"page: {page}")
-    click.echo("next: bench run --method simcse --backbone builtin --suite sts --data DIR --corpus FILE   (bench data list: what DIR holds)")
+    click.echo(
+        "next: bench run --method simcse --backbone builtin --suite sts --data DIR --corpus FILE   (bench data list: what DIR holds)"
+    )
     if code:
         raise click.exceptions.Exit(code)

@@ -15,7 +15,9 @@ from bench.errors import BenchError
 from bench.plan import PlannedRun
 from bench.runs import RunsFolder
 
-EFFICIENCY = 0.35  # of a large matrix product's speed, reached by a training step: measured on the built-in backbone, two CPU cores
+EFFICIENCY = (
+    0.35  # of a large matrix product's speed, reached by a training step: measured on the built-in backbone, two CPU cores
+)
 ADAM_BYTES = 16  # a trained parameter: value, gradient and two moments in float32
 
 
@@ -43,8 +45,12 @@ def show_plan(planned: Sequence[PlannedRun], store: RunsFolder, device: str, as_
             click.echo(f"  {note}")
         seed = "any seed" if run.seed is None else f"seed {run.seed}"
         state = "finished already" if _finished(run, store) else "to do"
-        click.echo(f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}")
-        click.echo(f"  corpus {f'{run.corpus.name}, {len(run.corpus):,} rows' if run.corpus else 'none'}; precision {run.precision}")
+        click.echo(
+            f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}"
+        )
+        click.echo(
+            f"  corpus {f'{run.corpus.name}, {len(run.corpus):,} rows' if run.corpus else 'none'}; precision {run.precision}"
+        )
         click.echo(f"  tasks {', '.join(task.name for task in run.tasks)} ({run.text} text)")
         values = run.recipe.values_with_source().items()
         print_columns([(k, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else "")) for k, v in values], indent=4)
@@ -96,7 +102,12 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
     if earlier:
         return Estimate(steps, rows / earlier, memory, "time from the speed of an earlier run here")
     seconds = _seconds(run, rows, device)
-    return Estimate(steps, seconds, memory, "time from arithmetic and this machine's matrix speed" if seconds else "no backbone here to reckon time with")
+    return Estimate(
+        steps,
+        seconds,
+        memory,
+        "time from arithmetic and this machine's matrix speed" if seconds else "no backbone here to reckon time with",
+    )
 
 
 def _speed_of_earlier_runs(run: PlannedRun, store: RunsFolder, device: str) -> float | None:
@@ -104,7 +115,12 @@ def _speed_of_earlier_runs(run: PlannedRun, store: RunsFolder, device: str) -> f
 
     name = device_name(device)
     for record in store.records()[0]:
-        same = (record.method, record.setting, record.backbone, record.cost.device) == (run.method, run.setting, run.backbone.name, name)
+        same = (record.method, record.setting, record.backbone, record.cost.device) == (
+            run.method,
+            run.setting,
+            run.backbone.name,
+            name,
+        )
         if same and record.cost.train_sentences_per_second:
             return record.cost.train_sentences_per_second
     return None

@@ -49,12 +49,23 @@ def methods(name: str | None, check_name: str | None, pairs: tuple[str, ...], pl
 def _list(registry: Registry, as_json: bool) -> None:
     found = [registry[name] for name in registry]
     if as_json:
-        rows = [{"name": p.name, "settings": p.cls.settings, "variants": list(p.cls.variants), "summary": p.cls.summary, "package": p.package} for p in found]
+        rows = [
+            {
+                "name": p.name,
+                "settings": p.cls.settings,
+                "variants": list(p.cls.variants),
+                "summary": p.cls.summary,
+                "package": p.package,
+            }
+            for p in found
+        ]
         click.echo(json.dumps(rows))
         return
     from bench.cli.columns import print_columns
 
-    print_columns([(p.name, ", ".join(p.cls.settings), p.cls.summary) for p in found], headings=("method", "settings", "what it is"))
+    print_columns(
+        [(p.name, ", ".join(p.cls.settings), p.cls.summary) for p in found], headings=("method", "settings", "what it is")
+    )
     click.echo("\neverything about one: bench methods NAME")
 
 
@@ -89,7 +100,9 @@ def show(facts: dict[str, Any]) -> None:
     print_columns([("", facts["summary"]), *head])
     click.echo("\n" + "\n".join(visible(line, limit=None) for line in facts["about"].splitlines()) + "\n")
     click.echo("recipe keys (--set KEY=VALUE), their defaults, and where these come from")
-    print_columns([(k, json.dumps(v["default"]), _told(v["help"], v["source"], v["note"])) for k, v in facts["keys"].items()], indent=2)
+    print_columns(
+        [(k, json.dumps(v["default"]), _told(v["help"], v["source"], v["note"])) for k, v in facts["keys"].items()], indent=2
+    )
     for recipe in facts["recipes"]:
         expect = f"; the paper's {recipe['expect']['task']} {recipe['expect']['value']}" if recipe["expect"] else ""
         variant = f" +{recipe['variant']}" if recipe["variant"] else ""

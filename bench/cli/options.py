@@ -17,7 +17,13 @@ runs_option = click.option("--runs", "runs", type=click.Path(path_type=Path), en
                            help="Folder that holds runs.  [default: ./runs]")  # fmt: skip
 data_option = click.option("--data", "data", type=click.Path(path_type=Path), envvar="BENCH_DATA", show_envvar=True,
                            help="Folder with evaluation data: senteval/, senteval-moses/, train/, ...")  # fmt: skip
-plugin_option = click.option("--plugin", "plugins", type=click.Path(path_type=Path), multiple=True, help="Python file that defines a method; may be repeated.")
+plugin_option = click.option(
+    "--plugin",
+    "plugins",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Python file that defines a method; may be repeated.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there.")
 plain_option = click.option("--plain", is_flag=True, help="No live display: a plain line every so often.")
 
@@ -34,4 +40,3 @@ def save_seconds() -> float:
 def comma_list(text: str | None) -> tuple[str, ...]:
     """ "a,b" -> ("a", "b"); blanks and empty parts are dropped."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
-

@@ -25,6 +25,7 @@ class PlainReporter:
     def __init__(self) -> None:
         self.label, self.name = "", ""
         self.total: int | None = None
+        self.in_dev = False
         self.began = self.last = time.monotonic()
 
     def start(self, label: str) -> None:
@@ -32,13 +33,14 @@ class PlainReporter:
         self._say("starts")
 
     def phase(self, name: str, total: int | None = None) -> None:
-        if name == "dev" or name == self.name:  # back and forth between training and its dev scores is not news
+        self.in_dev = name == "dev"
+        if self.in_dev or name == self.name:  # back and forth between training and its dev scores is not news
             return
         self.name, self.total, self.began, self.last = name, total, time.monotonic(), time.monotonic()
 
     def advance(self, done: int, **fields: Any) -> None:
         now = time.monotonic()
-        if now - self.last >= EVERY and self.name:
+        if now - self.last >= EVERY and self.name and not self.in_dev:
             self.last = now
             total = self.total or fields.get("total")
             self._say(f"{self.name} {done}{f' of {total}' if total else ''}{_fields(fields)}")

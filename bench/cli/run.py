@@ -50,17 +50,31 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 
 @click.command()
 @click.option("--method", "methods", required=True, help="Methods, separated by commas (see bench methods).")
-@click.option("--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas.")
-@click.option("--setting", type=click.Choice(["unsupervised", "supervised", "none"]), help="Default: the one with a recipe for the backbone.")
+@click.option(
+    "--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas."
+)
+@click.option(
+    "--setting",
+    type=click.Choice(["unsupervised", "supervised", "none"]),
+    help="Default: the one with a recipe for the backbone.",
+)
 @click.option("--variant", default="", help="A variant of the method (see bench methods NAME).")
 @click.option("--seeds", default="42", show_default=True, help="42, 1-5, or 1,3,7-9.")
 @click.option("--suite", "suites", default="sts", show_default=True, help="Suites, separated by commas (see bench suites).")
 @click.option("--corpus", help="Training text: a file, or builtin.  [default: the recipe's own]")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
-@click.option("--text", default="tokenised", show_default=True, help="Text form of the STS sets: tokenised, raw, any, or other-<hash>.")
+@click.option(
+    "--text", default="tokenised", show_default=True, help="Text form of the STS sets: tokenised, raw, any, or other-<hash>."
+)
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
-@click.option("--precision", type=click.Choice(["auto", "fp32", "bf16", "fp16"]), default="auto", show_default=True, help="Of training; scores are always float32.")
+@click.option(
+    "--precision",
+    type=click.Choice(["auto", "fp32", "bf16", "fp16"]),
+    default="auto",
+    show_default=True,
+    help="Of training; scores are always float32.",
+)
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
@@ -146,7 +160,9 @@ def run_all(
 
 
 def outcome(record: RunRecord, worked: bool) -> str:
-    averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [f"{s.task} {s.value:.2f}" for s in record.scores]
+    averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [
+        f"{s.task} {s.value:.2f}" for s in record.scores
+    ]
     dev = ""
     if record.training and record.training.dev_score is not None:
         dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"

@@ -76,7 +76,9 @@ def execute(run: PlannedRun, store: RunsFolder, data: DataFolder, options: Optio
             _keep(run, record, store, "failed", failed)
             raise failed from None
         except Exception as error:  # a method's own code
-            failed = RunFailed(f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}")
+            failed = RunFailed(
+                f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}"
+            )
             with contextlib.suppress(OSError):
                 (folder / TRACEBACK).write_text(traceback.format_exc(), encoding="utf-8")
             _keep(run, record, store, "failed", failed)
@@ -166,9 +168,18 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
     devices.reset_peak_memory(options.device)
     method = run.plugin.cls()
     method.context = Context(
-        device=options.device, precision=run.precision, seed=run.seed or 0, folder=folder, reporter=reporter, save_seconds=options.save_seconds
+        device=options.device,
+        precision=run.precision,
+        seed=run.seed or 0,
+        folder=folder,
+        reporter=reporter,
+        save_seconds=options.save_seconds,
     )
-    backbone = None if run.plugin.cls.own_backbone else load_backbone(run.backbone, dropout=run.recipe.get("dropout"), offline=options.offline)
+    backbone = (
+        None
+        if run.plugin.cls.own_backbone
+        else load_backbone(run.backbone, dropout=run.recipe.get("dropout"), offline=options.offline)
+    )
     torch.manual_seed(seed_for(run.seed or 0, "init"))
     method.build(backbone if backbone is not None else run.backbone, run.recipe)
     if isinstance(method, torch.nn.Module):
@@ -263,7 +274,15 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
     cells = {score.key: score for score in scores if score.task != "Avg."}
     for r in results:
         score = Score(
-            suite=r.suite, task=r.task, protocol=r.protocol, metric=r.metric, value=r.value, std=r.std, n=r.n, text=r.text, detail=r.detail
+            suite=r.suite,
+            task=r.task,
+            protocol=r.protocol,
+            metric=r.metric,
+            value=r.value,
+            std=r.std,
+            n=r.n,
+            text=r.text,
+            detail=r.detail,
         )
         cells[score.key] = score
     groups: dict[tuple[str, str, str | None], list[Score]] = {}

@@ -138,7 +138,9 @@ class _Run:
         self._write_curve("w", "".join(line + "\n" for line in lines))
 
     def save(self) -> None:
-        save_state(self.context.folder / "state", self.method, self.optimizer, self.scaler, self.progress, self.window, self.device)
+        save_state(
+            self.context.folder / "state", self.method, self.optimizer, self.scaler, self.progress, self.window, self.device
+        )
         self.saved = time.monotonic()
 
     def step(self, batch: Batch) -> None:
@@ -181,7 +183,9 @@ class _Run:
             with self.curve.open(mode) as file:
                 file.write(text)
         except OSError as error:
-            raise RunFailed(f"{self.curve} cannot be written: {error.strerror or error}", "free disk space, or another --runs") from None
+            raise RunFailed(
+                f"{self.curve} cannot be written: {error.strerror or error}", "free disk space, or another --runs"
+            ) from None
 
     def evaluate(self) -> None:
         began = time.perf_counter()
@@ -204,7 +208,12 @@ class _Run:
         speed = p.rows / p.train_seconds if p.train_seconds else 0.0
         self.entry["sentences_per_second"] = round(speed, 1)
         self._write_curve("a", json.dumps(self.entry) + "\n")
-        fields = {"loss": self.entry.get("loss"), "dev_score": self.entry.get("dev_score"), "best": p.best_score, "best_step": p.best_step}
+        fields = {
+            "loss": self.entry.get("loss"),
+            "dev_score": self.entry.get("dev_score"),
+            "best": p.best_score,
+            "best_step": p.best_step,
+        }
         self.context.reporter.advance(p.step, sentences_per_second=speed, **fields)
         self.entry = {}
 

@@ -50,7 +50,9 @@ def save_state(
         new.replace(folder / "state.pt")
     except (OSError, RuntimeError) as error:
         new.unlink(missing_ok=True)
-        raise RunFailed(f"the training state cannot be written to {folder}: {error}", "free disk space, or another --runs") from None
+        raise RunFailed(
+            f"the training state cannot be written to {folder}: {error}", "free disk space, or another --runs"
+        ) from None
 
 
 def load_state(

@@ -65,11 +65,21 @@ def test_the_methods_are_listed() -> None:
 def test_everything_about_one_method() -> None:
     done = bench("methods", "simcse")
     assert done.exit_code == 0
-    for text in ("arXiv 2104.08821", "temperature", "SimCSE README", "recipe for bert-base-uncased, unsupervised", "76.25", "alpha is exp"):
+    for text in (
+        "arXiv 2104.08821",
+        "temperature",
+        "SimCSE README",
+        "recipe for bert-base-uncased, unsupervised",
+        "76.25",
+        "alpha is exp",
+    ):
         assert text in done.stdout
     facts = json.loads(bench("methods", "simcse", "--json").stdout)
     assert facts["keys"]["temperature"]["default"] == 0.05 and all(v["source"] for v in facts["keys"].values())
-    assert {(r["setting"], r["backbone"]) for r in facts["recipes"]} >= {("unsupervised", "builtin"), ("supervised", "roberta-large")}
+    assert {(r["setting"], r["backbone"]) for r in facts["recipes"]} >= {
+        ("unsupervised", "builtin"),
+        ("supervised", "roberta-large"),
+    }
 
 
 def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:
@@ -127,7 +137,9 @@ def test_the_doctor_says_what_is_here(tmp_path: Path) -> None:
 
     assert facts["packages"]["torch"] == torch.__version__.partition("+")[0] or facts["packages"]["torch"] == torch.__version__
     assert "simcse" in facts["methods"] and "0 records" in facts["runs"] and "check: found" in facts["data"]
-    assert "sts tokenised: " in facts["data"] and "found" not in facts["data"].partition("sts tokenised: ")[2].partition(";")[0].replace("not found", "")
+    assert "sts tokenised: " in facts["data"] and "found" not in facts["data"].partition("sts tokenised: ")[2].partition(";")[
+        0
+    ].replace("not found", "")
     assert list(tmp_path.iterdir()) == []
 
 

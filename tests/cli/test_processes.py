@@ -33,7 +33,9 @@ def command(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def start(command: list[str], runs: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "BENCH_SAVE_SECONDS": "0.2"}
-    return subprocess.Popen([*BENCH, *command, "--runs", str(runs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        [*BENCH, *command, "--runs", str(runs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
 
 
 def step_of(runs: Path) -> int:
@@ -131,7 +133,9 @@ def test_help_and_version(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
-    process = subprocess.Popen([*BENCH, "methods", "simcse"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    process = subprocess.Popen(
+        [*BENCH, "methods", "simcse"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     assert "Traceback" not in process.stderr.read() and process.wait(60) == 0

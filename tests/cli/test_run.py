@@ -69,19 +69,37 @@ def the_run(runs: Path) -> Path:
     return folder
 
 
-def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(finished: tuple[Path, Result], tiny: str, corpus: Path) -> None:
+def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
+    finished: tuple[Path, Result], tiny: str, corpus: Path
+) -> None:
     runs, done = finished
     assert done.exit_code == 0, done.stderr
     folder = the_run(runs)
-    assert sorted(p.name for p in folder.iterdir() if p.name != ".lock") == ["checkpoint", "curve.jsonl", "predictions", "run.json"]
+    assert sorted(p.name for p in folder.iterdir() if p.name != ".lock") == [
+        "checkpoint",
+        "curve.jsonl",
+        "predictions",
+        "run.json",
+    ]
     assert sorted(p.name for p in (folder / "checkpoint").iterdir()) == ["method.json", "trained.safetensors"]
     record = RunsFolder(runs).read(folder.name)
     assert (record.status, record.error, record.method, record.setting, record.backbone, record.seed) == (
         "finished", None, "simcse", "unsupervised", tiny, 42)  # fmt: skip
     assert record.recipe["batch_size"].value == 8 and record.recipe["batch_size"].source == "--set"
-    assert record.training is not None and (record.training.steps, record.training.dev_task, record.training.sentences) == (8, "CHECK dev", 60)
+    assert record.training is not None and (record.training.steps, record.training.dev_task, record.training.sentences) == (
+        8,
+        "CHECK dev",
+        60,
+    )
     (score,) = record.scores
-    assert (score.suite, score.task, score.protocol, score.metric, score.n, score.text) == ("check", "CHECK", "check/1", "spearman", 1000, None)
+    assert (score.suite, score.task, score.protocol, score.metric, score.n, score.text) == (
+        "check",
+        "CHECK",
+        "check/1",
+        "spearman",
+        1000,
+        None,
+    )
     predictions = RunsFolder(runs).read_predictions(folder.name, "CHECK", None)
     from scipy.stats import spearmanr
 
@@ -113,7 +131,9 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path
         assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(wanted[row], abs=1e-5)
 
 
-def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(finished: tuple[Path, Result], command: tuple[Any, ...]) -> None:
+def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(
+    finished: tuple[Path, Result], command: tuple[Any, ...]
+) -> None:
     runs, first = finished
     before = tree(runs)
     again = bench(*command, "--runs", runs)
@@ -123,7 +143,9 @@ def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(finishe
     assert again.stdout == first.stdout
 
 
-def test_fresh_does_it_again_with_the_same_result(finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path) -> None:
+def test_fresh_does_it_again_with_the_same_result(
+    finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
+) -> None:
     runs, _ = finished
     copy = Path(shutil.copytree(runs, tmp_path / "runs"))
     done = bench(*command, "--runs", copy, "--fresh")
@@ -152,12 +174,15 @@ def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_trainin
     assert tree(the_run(copy) / "checkpoint") == before
 
 
-def test_a_stop_while_scoring_keeps_the_training(command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_while_scoring_keeps_the_training(
+    command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from bench.errors import Interrupted, RunFailed
     from bench.executors import local
 
     for error, code, status in ((Interrupted("stopped while encoding"), 130, "interrupted"), (RunFailed("no memory"), 1, "failed"),
                                 (ZeroDivisionError("by a\nplugin"), 1, "failed")):  # fmt: skip
+
         def stopped(*_: Any, error: Exception = error) -> None:
             raise error
 
@@ -246,7 +271,9 @@ def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(tiny: str, tm
     runs = tmp_path / "runs"
     done = bench("run", "--method", "mine,cls", "--plugin", plugin, "--backbone", tiny, "--suite", "check", "--runs", runs)
     assert done.exit_code == 1 and "Traceback" not in done.output
-    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == ["error: mine raised IndexError: row 7 of 3"]
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [
+        "error: mine raised IndexError: row 7 of 3"
+    ]
     by_method = {record.method: record for record in RunsFolder(runs).records()[0]}
     assert (by_method["mine"].status, by_method["cls"].status) == ("failed", "finished")
     assert by_method["mine"].error == "mine raised IndexError: row 7 of 3"
@@ -287,7 +314,9 @@ def test_two_processes_on_one_run(command: tuple[Any, ...], tmp_path: Path) -> N
         (("--no-such-option",), "--no-such-option"), (("--setting", "zero-shot"), "zero-shot"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_one_line_and_changes_nothing(command: tuple[Any, ...], tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_is_one_line_and_changes_nothing(
+    command: tuple[Any, ...], tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
     runs = tmp_path / "runs"
     done = bench(*command, "--runs", runs, *arguments)
     assert said in error_line(done)
@@ -341,7 +370,9 @@ def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path, content: str) 
     assert json.loads(file.read_text())["scores"] == whole["scores"]
 
 
-def test_a_checkpoint_that_was_cut_is_a_failed_run_that_says_so(finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_checkpoint_that_was_cut_is_a_failed_run_that_says_so(
+    finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
+) -> None:
     copy = Path(shutil.copytree(finished[0], tmp_path / "runs"))
     file = the_run(copy) / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "scores": [], "status": "interrupted"}))

@@ -59,7 +59,14 @@ def test_a_word_that_stands_twice_keeps_its_first_vector_and_blanks_belong_to_a_
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("a 1 2\nb 1 2\nc 1\nd 1 2\n", 3), ("a 1 2\nb 1 2 3\n", 2), ("a 1 2\nb 1 x\n", 2), ("a 1 2\n\nb 1 2\n", 2), ("a\n", 1), ("a 1 2\n1 2\n", 2)],
+    [
+        ("a 1 2\nb 1 2\nc 1\nd 1 2\n", 3),
+        ("a 1 2\nb 1 2 3\n", 2),
+        ("a 1 2\nb 1 x\n", 2),
+        ("a 1 2\n\nb 1 2\n", 2),
+        ("a\n", 1),
+        ("a 1 2\n1 2\n", 2),
+    ],
 )
 def test_a_ragged_line_is_named_with_its_number(tmp_path: Path, text: str, line: int) -> None:
     path = write(tmp_path / "v.txt", text)
@@ -94,7 +101,14 @@ def test_a_vector_is_the_mean_of_the_known_words(tmp_path: Path) -> None:
     found = method.encode(texts)
     assert found.dtype == np.float32
     assert found.shape == (6, 3)
-    wanted = [(TABLE[0] + TABLE[1]) / 2, (TABLE[2] + TABLE[1]) / 2, TABLE[0], np.zeros(3), np.zeros(3), (2 * TABLE[0] + TABLE[3] + TABLE[1]) / 4]
+    wanted = [
+        (TABLE[0] + TABLE[1]) / 2,
+        (TABLE[2] + TABLE[1]) / 2,
+        TABLE[0],
+        np.zeros(3),
+        np.zeros(3),
+        (2 * TABLE[0] + TABLE[3] + TABLE[1]) / 4,
+    ]
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert method.encode([]).shape == (0, 3)
 

@@ -57,8 +57,12 @@ def by_hand(anchors, positives, negatives, temperature: float, weight: float):
 
 
 @pytest.mark.parametrize("with_negatives", [False, True])
-@pytest.mark.parametrize(("B", "D", "temperature", "weight"), [(1, 3, 1.0, 0.0), (5, 7, 0.05, 0.0), (7, 2, 0.3, 1.0), (3, 11, 0.1, -2.0)])
-def test_info_nce_and_all_its_gradients_agree_with_a_plain_loop(B: int, D: int, temperature: float, weight: float, with_negatives: bool) -> None:
+@pytest.mark.parametrize(
+    ("B", "D", "temperature", "weight"), [(1, 3, 1.0, 0.0), (5, 7, 0.05, 0.0), (7, 2, 0.3, 1.0), (3, 11, 0.1, -2.0)]
+)
+def test_info_nce_and_all_its_gradients_agree_with_a_plain_loop(
+    B: int, D: int, temperature: float, weight: float, with_negatives: bool
+) -> None:
     rng = np.random.default_rng(B * D)
     rows = [rng.normal(size=(B, D)) for _ in range(3 if with_negatives else 2)]
     loss, grad_anchors, grad_candidates = by_hand(rows[0], rows[1], rows[2] if with_negatives else None, temperature, weight)
@@ -98,4 +102,6 @@ def test_cosines_are_computed_in_float32_at_least_under_autocast() -> None:
 @pytest.mark.parametrize(("positives", "negatives"), [(3, None), (2, 3), (1, None)])
 def test_rows_that_do_not_belong_together_are_refused(positives: int, negatives: int | None) -> None:
     with pytest.raises(ValueError, match="2 anchors"):
-        info_nce(torch.ones(2, 4), torch.ones(positives, 4), None if negatives is None else torch.ones(negatives, 4), temperature=1.0)
+        info_nce(
+            torch.ones(2, 4), torch.ones(positives, 4), None if negatives is None else torch.ones(negatives, 4), temperature=1.0
+        )

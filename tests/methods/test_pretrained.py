@@ -19,17 +19,33 @@ TEXTS = [*sentences(12, seed=9), "guitar " * 40, "A Man , 42 % ; naïve", ""]
 
 
 def sentence_transformer(
-    folder: Path, source: str, *, pooling: str = "mean", normalise: bool = False, inside: str = "", limit: int | None = None,
-    prompt: str = "", include_prompt: bool = True,
+    folder: Path,
+    source: str,
+    *,
+    pooling: str = "mean",
+    normalise: bool = False,
+    inside: str = "",
+    limit: int | None = None,
+    prompt: str = "",
+    include_prompt: bool = True,
 ) -> Path:
     """A sentence-transformers folder as that library writes it, by hand; ``inside`` is the folder of its transformer."""
-    modules = [("", inside, "Transformer"), ("", "1_Pooling", "Pooling"), *([("", "2_Normalize", "Normalize")] if normalise else [])]
+    modules = [
+        ("", inside, "Transformer"),
+        ("", "1_Pooling", "Pooling"),
+        *([("", "2_Normalize", "Normalize")] if normalise else []),
+    ]
     shutil.copytree(source, folder / inside)
-    types = [{"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"} for i, (_, path, kind) in enumerate(modules)]
+    types = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for i, (_, path, kind) in enumerate(modules)
+    ]
     (folder / "modules.json").write_text(json.dumps(types))
     (folder / "1_Pooling").mkdir()
     modes = {f"pooling_mode_{mode}": mode.startswith(pooling) for mode in ("cls_token", "mean_tokens", "max_tokens")}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 32, "include_prompt": include_prompt, **modes}))
+    (folder / "1_Pooling" / "config.json").write_text(
+        json.dumps({"word_embedding_dimension": 32, "include_prompt": include_prompt, **modes})
+    )
     if normalise:
         (folder / "2_Normalize").mkdir()
     (folder / inside / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit, "do_lower_case": False}))
@@ -133,7 +149,9 @@ def test_mlp_of_an_architecture_without_a_head_is_one_line(tiny: str, tmp_path: 
 
     folder = tmp_path / "distil"
     shutil.copytree(tiny, folder)
-    DistilBertModel(DistilBertConfig(vocab_size=8192, dim=32, n_layers=1, n_heads=2, hidden_dim=64, max_position_embeddings=64)).save_pretrained(folder)
+    DistilBertModel(
+        DistilBertConfig(vocab_size=8192, dim=32, n_layers=1, n_heads=2, hidden_dim=64, max_position_embeddings=64)
+    ).save_pretrained(folder)
     assert built(Pretrained, str(folder), tmp_path, pooling="mean").encode(TEXTS).shape == (len(TEXTS), 32)
     with pytest.raises(BenchError, match="no pooling layer"):
         built(Pretrained, str(folder), tmp_path, pooling="mlp")

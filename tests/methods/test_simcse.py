@@ -105,7 +105,17 @@ def test_training_sentences_are_cut_special_tokens_included_and_scored_ones_are_
     assert widths == [102]
 
 
-SAME_KEYS = ("batch_size", "learning_rate", "epochs", "eval_steps", "temperature", "max_seq_length", "warmup_steps", "weight_decay", "max_grad_norm")
+SAME_KEYS = (
+    "batch_size",
+    "learning_rate",
+    "epochs",
+    "eval_steps",
+    "temperature",
+    "max_seq_length",
+    "warmup_steps",
+    "weight_decay",
+    "max_grad_norm",
+)
 
 
 @pytest.mark.parametrize("backbone", ["bert-base-uncased", "bert-large-uncased", "roberta-base", "roberta-large"])
@@ -116,7 +126,11 @@ def test_the_recipes_are_those_of_the_paper(shared: Path, setting: str, backbone
     assert entry is not None and line is None
     ours = merge(SimCSE, entry, "", {}, trained=True)
     listed = json.loads((shared / "reference" / "recipes.json").read_text(encoding="utf-8"))["recipes"]
-    (known,) = [r["parameters"] for r in listed if (r["method"], r["variant"], r["setting"], r["backbone"]) == ("simcse", "", setting, backbone)]
+    (known,) = [
+        r["parameters"]
+        for r in listed
+        if (r["method"], r["variant"], r["setting"], r["backbone"]) == ("simcse", "", setting, backbone)
+    ]
     assert {key: ours[key] for key in SAME_KEYS} == {key: known[key]["value"] for key in SAME_KEYS}
     assert ours["head_at_test"] == ("without head" not in known["pooler_test"]["value"])
     if setting == "supervised":

@@ -118,7 +118,9 @@ def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Traini
 
 
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
-def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]) -> None:
+def test_a_stopped_training_ends_as_one_that_was_not_stopped(
+    tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]
+) -> None:
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
     for sitting in stops:
         with pytest.raises(Interrupted, match="the same command goes on from there"):
@@ -185,7 +187,9 @@ def test_a_damaged_state_starts_anew(tiny: str, tmp_path: Path, whole: Training,
         state["trained"].pop("head.dense.bias")
         torch.save(state, file)
     else:
-        file.write_bytes({"cut": file.read_bytes()[: file.stat().st_size // 2], "garbage": b"\x80\x04" * 50, "empty": b""}[damage])
+        file.write_bytes(
+            {"cut": file.read_bytes()[: file.stat().st_size // 2], "garbage": b"\x80\x04" * 50, "empty": b""}[damage]
+        )
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 

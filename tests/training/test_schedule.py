@@ -11,8 +11,8 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
+from bench.features import pad
 from bench.method import Batch
-from bench.torch_method import pad
 from bench.training import fit, learning_rate_at, total_steps
 from bench.training.loop import make_optimizer, row_order
 

@@ -19,7 +19,9 @@ from bench.training import fit
 from bench.training.loop import curve_of
 
 
-def train(folder: Path, scores: Sequence[float] | None = None, method: Toy | None = None, save_seconds: float = 60.0, **values: Any) -> Any:
+def train(
+    folder: Path, scores: Sequence[float] | None = None, method: Toy | None = None, save_seconds: float = 60.0, **values: Any
+) -> Any:
     """Train the toy with dev scores from a list; returns the report, the weights after each score, and the method."""
     seen: list[torch.Tensor] = []
 
@@ -27,7 +29,9 @@ def train(folder: Path, scores: Sequence[float] | None = None, method: Toy | Non
         seen.append(method.dense.weight.detach().clone())
         return scores[len(seen) - 1]
 
-    context = Context(folder=folder, save_seconds=save_seconds, dev_score=dev_score if scores is not None else None, dev_task="scripted")
+    context = Context(
+        folder=folder, save_seconds=save_seconds, dev_score=dev_score if scores is not None else None, dev_task="scripted"
+    )
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
     method.context = context
@@ -46,7 +50,9 @@ def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path: Path, scores: li
     stored = load_file(tmp_path / "checkpoint" / "trained.safetensors")
     assert torch.equal(stored["dense.weight"], seen[best])
     assert torch.equal(method.dense.weight, seen[best]), "the kept checkpoint is loaded at the end"
-    assert [(e["step"], e["dev_score"]) for e in curve_of(tmp_path) if "dev_score" in e] == [(2 * (i + 1), s) for i, s in enumerate(scores)]
+    assert [(e["step"], e["dev_score"]) for e in curve_of(tmp_path) if "dev_score" in e] == [
+        (2 * (i + 1), s) for i, s in enumerate(scores)
+    ]
 
 
 def test_dev_scores_come_every_so_many_steps_and_not_at_the_end(tmp_path: Path) -> None:

@@ -1,0 +1,68 @@
+"""Features: the tensors of a batch of sentences, how they are padded, joined, and cut into passes of similar length.
+
+Shapes: n rows of a batch, T tokens (padded).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
+Features = dict[str, Tensor]  # input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds
+
+
+def pad(rows: Sequence[Ids], pad_id: int) -> Features:
+    """Ids of different lengths as (n, longest) input_ids and attention_mask, padded on the right."""
+    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+    mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    ids = np.full(mask.shape, pad_id, dtype=np.int64)
+    ids[mask] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows]) if len(rows) else 0
+    return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+
+
+def join(parts: Sequence[Features], pad_id: int) -> Features:
+    """Several (n_i, T_i) features as one (sum n_i, max T_i): one encoder pass, a dropout mask of its own for each row."""
+    longest = max(part["input_ids"].shape[1] for part in parts)
+
+    def widened(key: str, fill: int) -> Tensor:
+        return torch.cat([nn.functional.pad(p[key], (0, longest - p[key].shape[1]), value=fill) for p in parts])
+
+    return {key: widened(key, pad_id if key == "input_ids" else 0) for key in parts[0]}
+
+
+PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens
+
+
+def by_length(mask: Tensor) -> list[Tensor]:
+    """Row numbers of a (n, T) mask in groups of similar length, longest first: padding that costs more than a pass is cut.
+
+    A row's length counts up to its last 1. Every row stands in exactly one group.
+    """
+    positions = torch.arange(1, mask.shape[1] + 1)
+    lengths, order = (mask * positions).amax(1).sort(descending=True, stable=True)
+    sizes = lengths.tolist()
+    starts = [0]
+    for i, length in enumerate(sizes):
+        if (sizes[starts[-1]] - length) * (len(sizes) - i) >= PASS_TOKENS:
+            starts.append(i)
+    return [order[start:end] for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True)]
+
+
+@contextmanager
+def attention(encoder: Any, name: str) -> Iterator[None]:
+    """While open, a transformers encoder that uses the fused attention computes it the way ``name`` says: the same numbers to rounding."""
+    before = getattr(encoder.config, "_attn_implementation", None)
+    if before != "sdpa":  # somebody's own choice
+        yield
+        return
+    encoder.set_attn_implementation(name)
+    try:
+        yield
+    finally:
+        encoder.set_attn_implementation(before)
