@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import shlex
 import shutil
-import signal
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench import devices, provenance
 from bench.backbones import load as load_backbone
-from bench.encoding import VectorStore
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
+from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
+from bench.executors.signals import stop_signals
 from bench.method import Context, Method, Reporter, TrainReport, seed_for
 from bench.plan import NOT_TRAINED, PlannedRun, dev_task
-from bench.runs import Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
+from bench.runs import Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
 
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
-    from bench.suites import LoadedTask, TaskResult
+    from bench.suites import LoadedTask
 
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
@@ -145,7 +143,7 @@ def _train_and_score(
         shutil.rmtree(folder / "state", ignore_errors=True)
     before = replace(record, status="finished", error=None)
     if missing:
-        results, cost = _score(method, missing, before.cost, reporter)
+        results, cost = score_tasks(method, missing, before.cost, reporter)
         for result in results:
             store.write_predictions(run.run_id, result.task, result.text, result.predictions)
         shas = {_data_key(r.task, r.text): one.sha256 for r, one in zip(results, missing, strict=True)}
@@ -229,87 +227,3 @@ def _train(
         sentences=report.sentences,
     )  # fmt: skip
     return {"cost": cost, "training": training}
-
-
-def dev_scorer(dev: LoadedTask) -> Callable[[Method], float]:
-    """Spearman x 100 of a method on the selection set; its distinct sentences are encoded once."""
-
-    def score(method: Method) -> float:
-        vectors = VectorStore()
-        vectors.add(dev.sentences, method.encode)
-        return float(dev.score(vectors).value)
-
-    return score
-
-
-def _score(method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter) -> tuple[list[TaskResult], Cost]:
-    import torch
-
-    from bench.training.memory import explain_out_of_memory
-
-    vectors = VectorStore()
-    began = time.perf_counter()
-    sentences = list(dict.fromkeys(s for task in tasks for s in task.sentences))
-    reporter.phase("encode", len(sentences))
-    try:
-        vectors.add(sentences, method.encode)
-    except ValueError as error:
-        raise RunFailed(f"encoding failed: {error}") from None
-    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-        explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
-        raise
-    encoded = time.perf_counter()
-    reporter.phase("score", len(tasks))
-    results = [task.score(vectors) for task in tasks]
-    seconds = time.perf_counter() - began
-    return results, replace(
-        cost, eval_seconds=round(seconds, 2), encode_sentences_per_second=round(len(sentences) / max(encoded - began, 1e-9), 1)
-    )
-
-
-def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
-    """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
-    from bench.suites import average
-
-    cells = {score.key: score for score in scores if score.task != "Avg."}
-    for r in results:
-        score = Score(
-            suite=r.suite,
-            task=r.task,
-            protocol=r.protocol,
-            metric=r.metric,
-            value=r.value,
-            std=r.std,
-            n=r.n,
-            text=r.text,
-            detail=r.detail,
-        )
-        cells[score.key] = score
-    groups: dict[tuple[str, str, str | None], list[Score]] = {}
-    for score in cells.values():
-        form = None if score.text and score.text.startswith("other-") else score.text
-        groups.setdefault((score.suite, score.protocol, form), []).append(score)
-    averages = [one for group in groups.values() if (one := average(group)) is not None]
-    return (*cells.values(), *averages)
-
-
-@contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual."""
-    asked: list[int] = []
-    before: Mapping[int, Any] = {}
-
-    def handler(number: int, frame: Any) -> None:
-        asked.append(number)
-        for one, old in before.items():
-            signal.signal(one, old)
-
-    try:
-        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: whoever owns it handles signals
-        before = {}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
