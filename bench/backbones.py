@@ -166,8 +166,8 @@ def fetch(reference: Reference, *, offline: bool) -> Reference:
         path = Path(snapshot_download(repo, allow_patterns=FILES, ignore_patterns=["onnx/*", "openvino/*"]))
     except Exception as error:  # the hub client raises many kinds
         reason = " ".join(str(error).split())[:160]
-        raise NotAModel(f"backbone '{reference.name}' could not be fetched from the hub: {reason}",
-                        _nearest(reference.name) + "check the name and the network, give a folder, or --backbone builtin") from None  # fmt: skip
+        hint = _nearest(reference.name) + "check the name and the network, give a folder, or --backbone builtin"
+        raise NotAModel(f"backbone '{reference.name}' could not be fetched from the hub: {reason}", hint) from None
     check_folder(path)
     return Reference(reference.name, path.name, path, hub=True)
 

@@ -23,8 +23,9 @@ from bench.torch_method import Batch, TorchMethod
 
 SENTENCES = [
     "A man is playing a guitar .", "Yes .", "The committee that met on Tuesday did not reach a decision about the new bridge .",
-    "Dogs run .", "A man is playing a guitar .", "He said \"wait\" , and [MASK] was all that she heard .", "Two children build a castle of sand near the sea .",
-    "Prices rose by 3.5 % in March , the bank said , although most of the forecasts that had been published before were much higher than that .",
+    "Dogs run .", "A man is playing a guitar .", "He said \"wait\" , and [MASK] was all that she heard .",
+    "Two children build a castle of sand near the sea .",
+    "Prices rose by 3.5 % in March , the bank said , although most forecasts that had been published before were much higher .",
 ]  # fmt: skip
 TOLERANCE = 1e-5  # DESIGN: how far order, batch size and padding may move a vector
 

@@ -56,7 +56,7 @@ def by_length(mask: Tensor) -> list[Tensor]:
 
 @contextmanager
 def attention(encoder: Any, name: str) -> Iterator[None]:
-    """While open, a transformers encoder that uses the fused attention computes it the way ``name`` says: the same numbers to rounding."""
+    """While open, an encoder that uses transformers' fused attention computes it as ``name`` says: equal but for rounding."""
     before = getattr(encoder.config, "_attn_implementation", None)
     if before != "sdpa":  # somebody's own choice
         yield

@@ -75,7 +75,8 @@ def make(
 ) -> list[PlannedRun]:
     """Every run that the request means, in order. Raises a BenchError for the first thing that cannot be.
 
-    ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is read and checked here: a run that could not be scored is refused before it is trained.
+    ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is read and checked here: a run that
+    could not be scored is refused before it is trained.
     """
     for kind, names in (
         ("method", request.methods),
@@ -137,7 +138,8 @@ def _runs_of(
     for seed in seeds:
         determines = {
             "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
-            "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places}, "precision": request.precision if trained else "fp32",
+            "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places},
+            "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
         }  # fmt: skip
         fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()

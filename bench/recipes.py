@@ -125,7 +125,10 @@ def merge(
     method: type[Method], entry: Entry | None, variant: str, overrides: Mapping[str, str], *, trained: bool,
     plan: Mapping[str, Value] = MappingProxyType({}),
 ) -> Recipe:  # fmt: skip
-    """The whole recipe of one run. ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``; a key that nobody declared is an error."""
+    """The whole recipe of one run. Raises UnknownName for a key that nobody declared.
+
+    ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
+    """
     values: dict[str, Value] = (
         dict(TRAINING) if trained else {"dropout": TRAINING["dropout"]} if method.own_backbone is None else {}
     )
@@ -163,8 +166,9 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
             )
 
 
+# the smallest sensible value of each number
 NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "max_seq_length": 3, "eval_steps": 1,
-           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3}  # smallest sensible value  # fmt: skip
+           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3}  # fmt: skip
 WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length"}
 MAY_BE_NONE = {"max_steps", "max_grad_norm", "dropout", "max_length"}  # of the numbers
 

@@ -43,6 +43,7 @@ POSITIONS = 256
 HELD_OUT = 5000
 MASKED = 0.20
 PAD, UNK, CLS, SEP, MASK = range(5)
+SETTINGS = ("batch_size", "learning_rate", "decay", "cls_from", "cls_weight", "layers", "hidden", "seed", "precision")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -272,7 +273,7 @@ def main(argv: list[str] | None = None) -> None:
                 "steps": step + 1, "planned_steps": a.steps, "sentences_seen": (step + 1) * a.batch_size, "tokens_seen": tokens,
                 "held_out": {"sentences": len(offsets) - 1 - n_train, "masked_fraction": MASKED, **score},
                 "corpus": {"file": a.corpus.name, "sha256": corpus_sha, "sentences": len(offsets) - 1},
-                "settings": {k: getattr(a, k) for k in ("batch_size", "learning_rate", "decay", "cls_from", "cls_weight", "layers", "hidden", "seed", "precision")},
+                "settings": {k: getattr(a, k) for k in SETTINGS},
                 "weights_sha256": sha, "parameters": sum(p.numel() for p in model.parameters()), "seconds": round(seconds),
                 "hardware": f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads, device {a.device}",
                 "torch": torch.__version__, "date": time.strftime("%Y-%m-%d"),

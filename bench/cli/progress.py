@@ -26,7 +26,8 @@ class PlainReporter:
         self.label, self.name = "", ""
         self.total: int | None = None
         self.in_dev = False
-        self.began = self.last = time.monotonic()
+        self.last = time.monotonic()
+        self.first: tuple[float, int] | None = None  # when the phase's first advance came, and how far it was
 
     def start(self, label: str) -> None:
         self.label = label
@@ -36,14 +37,18 @@ class PlainReporter:
         self.in_dev = name == "dev"
         if self.in_dev or name == self.name:  # back and forth between training and its dev scores is not news
             return
-        self.name, self.total, self.began, self.last = name, total, time.monotonic(), time.monotonic()
+        self.name, self.total, self.last, self.first = name, total, time.monotonic(), None
 
     def advance(self, done: int, **fields: Any) -> None:
+        if self.in_dev or not self.name:
+            return
         now = time.monotonic()
-        if now - self.last >= EVERY and self.name and not self.in_dev:
+        self.first = self.first or (now, done)
+        if now - self.last >= EVERY:
             self.last = now
             total = self.total or fields.get("total")
-            self._say(f"{self.name} {done}{f' of {total}' if total else ''}{_fields(fields)}")
+            left = time_left(self.first, (now, done), total) if total else ""
+            self._say(f"{self.name} {done}{f' of {total}' if total else ''}{_fields(fields)}{left}")
 
     def note(self, text: str) -> None:
         self._say(text)
@@ -53,6 +58,15 @@ class PlainReporter:
 
     def _say(self, text: str) -> None:
         print(f"{self.label}: {text}" if self.label else text, file=sys.stderr, flush=True)
+
+
+def time_left(first: tuple[float, int], last: tuple[float, int], total: int) -> str:
+    """ "  3 min left" at the pace between two moments (seconds, done); "" where that tells nothing."""
+    seconds, done = last[0] - first[0], last[1] - first[1]
+    if done <= 0 or last[1] >= total:
+        return ""
+    left = (total - last[1]) * seconds / done
+    return f"  {left:.0f} s left" if left < 100 else f"  {left / 60:.0f} min left"
 
 
 def _fields(fields: dict[str, Any]) -> str:

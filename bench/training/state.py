@@ -58,7 +58,10 @@ def save_state(
 def load_state(
     folder: Path, method: TorchMethod, optimizer: torch.optim.Optimizer, scaler: Any, device: torch.device
 ) -> tuple[Progress, list[dict[str, torch.Tensor]]] | None:
-    """Restore everything from ``folder/state.pt``; what was counted and not yet logged is returned. None where there is none or it does not fit (training starts anew)."""
+    """Restore everything from ``folder/state.pt``; returns the progress and what was counted and not yet logged.
+
+    None where there is none, or where it does not fit: training starts anew.
+    """
     file = folder / "state.pt"
     if not file.exists():
         return None
