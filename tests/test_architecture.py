@@ -85,7 +85,8 @@ def test_methods_know_the_contract_and_each_others_parts_only() -> None:
 MAY_NOT = {
     "bench.suites": ("bench.training", "bench.executors", "bench.plan", "bench.plugins", "bench.backbones", "bench.method", "bench.torch_method",
                      "bench.cli", "bench.pages", "bench.runs"),
-    "bench.training": ("bench.suites", "bench.datasets", "bench.metrics", "bench.executors", "bench.plan", "bench.runs", "bench.cli", "bench.pages"),
+    "bench.training": ("bench.suites", "bench.datasets", "bench.metrics", "bench.executors", "bench.plan",
+                       "bench.runs.record", "bench.runs.store", "bench.cli", "bench.pages"),
     "bench.pages": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.plugins", "bench.backbones",
                     "bench.method", "bench.torch_method", "bench.cli", *HEAVY),
     "bench.runs": ("bench.suites", "bench.training", "bench.executors", "bench.plan", "bench.pages", "bench.cli", "bench.torch_method", *HEAVY),
@@ -114,7 +115,7 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
         assert reaches(found, *HEAVY) == set(), name
 
 
-TORCH_ONLY = ("bench.torch_method", "bench.training", "bench.conformance", "bench.builtin.pretrain", "methods")
+TORCH_ONLY = ("bench.torch_method", "bench.features", "bench.training", "bench.conformance", "bench.builtin.pretrain", "methods")
 
 
 def test_only_the_torch_parts_import_torch_at_module_level() -> None:

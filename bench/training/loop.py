@@ -11,7 +11,6 @@ import json
 import math
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import torch
 
 from bench.errors import Interrupted, RunFailed
 from bench.method import Context, Recipe, TrainReport, seed_for
+from bench.runs.curve import CURVE, read_curve
 from bench.torch_method import Batch, TorchMethod
 from bench.training.memory import explain_out_of_memory
 from bench.training.state import Progress, load_state, replace_folder, save_state, settle_folder
@@ -125,7 +125,7 @@ class _Run:
         self.window: list[dict[str, torch.Tensor]] = []
         self.entry: dict[str, Any] = {}
         self.checkpoint = context.folder / "checkpoint"
-        self.curve = context.folder / "curve.jsonl"
+        self.curve = context.folder / CURVE
 
     def resume(self) -> None:
         settle_folder(self.checkpoint)
@@ -134,7 +134,7 @@ class _Run:
         if restored is not None:
             self.progress, self.window = restored
             self.context.reporter.note(f"goes on from step {self.progress.step} of {self.steps}")
-            lines = [json.dumps(entry) for entry in curve_of(self.context.folder) if entry["step"] <= self.progress.step]
+            lines = [json.dumps(entry) for entry in read_curve(self.context.folder) if entry["step"] <= self.progress.step]
         self._write_curve("w", "".join(line + "\n" for line in lines))
 
     def save(self) -> None:
@@ -227,14 +227,3 @@ class _Run:
             steps=p.step, best_step=p.best_step, dev_score=p.best_score, train_seconds=p.train_seconds,
             dev_seconds=p.dev_seconds, sentences=p.rows,
         )  # fmt: skip
-
-
-def curve_of(folder: Path) -> list[dict[str, Any]]:
-    """The entries of a run's ``curve.jsonl``; a line that was cut by a crash is left out."""
-    entries = []
-    for line in (folder / "curve.jsonl").read_text().splitlines() if (folder / "curve.jsonl").exists() else []:
-        try:
-            entries.append(json.loads(line))
-        except ValueError:
-            continue
-    return entries

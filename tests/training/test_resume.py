@@ -14,8 +14,8 @@ from models import Columns, built, sentences
 import bench.training.loop
 from bench.errors import Interrupted
 from bench.method import Context
+from bench.runs.curve import read_curve
 from bench.training import fit
-from bench.training.loop import curve_of
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
@@ -67,7 +67,7 @@ class Training:
 
     def outcome(self) -> dict[str, Any]:
         files = {path.name: path.read_bytes() for path in sorted((self.folder / "checkpoint").iterdir())}
-        curve = [{k: v for k, v in entry.items() if k != "sentences_per_second"} for entry in curve_of(self.folder)]
+        curve = [{k: v for k, v in entry.items() if k != "sentences_per_second"} for entry in read_curve(self.folder)]
         counted = (self.report.steps, self.report.best_step, self.report.dev_score, self.report.sentences)
         return {"checkpoint": files, "curve": curve, "report": counted}
 
@@ -156,14 +156,14 @@ def test_a_stop_during_a_dev_score_changes_nothing(tiny: str, tmp_path: Path, wh
     first.scoring, score = False, first.method.context.dev_score
 
     def scored(method: Any) -> float:
-        first.scoring = bool(curve_of(tmp_path))  # the second dev score
+        first.scoring = bool(read_curve(tmp_path))  # the second dev score
         return score(method)
 
     first.method.context.dev_score = scored
     first.method.context.should_stop = first.stop
     with pytest.raises(Interrupted, match="encoding"):
         fit(first.method, first.corpus, first.method.context)
-    assert [entry["step"] for entry in curve_of(tmp_path)] == [10]
+    assert [entry["step"] for entry in read_curve(tmp_path)] == [10]
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 

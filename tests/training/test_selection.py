@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 
 from bench.errors import BenchError, RunFailed
 from bench.method import Batch, Context
+from bench.runs.curve import read_curve
 from bench.torch_method import Loss
 from bench.training import fit
-from bench.training.loop import curve_of
 
 
 def train(
@@ -50,7 +50,7 @@ def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path: Path, scores: li
     stored = load_file(tmp_path / "checkpoint" / "trained.safetensors")
     assert torch.equal(stored["dense.weight"], seen[best])
     assert torch.equal(method.dense.weight, seen[best]), "the kept checkpoint is loaded at the end"
-    assert [(e["step"], e["dev_score"]) for e in curve_of(tmp_path) if "dev_score" in e] == [
+    assert [(e["step"], e["dev_score"]) for e in read_curve(tmp_path) if "dev_score" in e] == [
         (2 * (i + 1), s) for i, s in enumerate(scores)
     ]
 
