@@ -90,8 +90,8 @@ class LiveReporter:
 
         self.console = Console(stderr=True, highlight=False)
         self.progress = Progress(
-            TextColumn("{task.fields[phase]:<8}"), BarColumn(bar_width=20), TextColumn("{task.completed:.0f}/{task.total:.0f}"),
-            TimeRemainingColumn(), TextColumn("{task.fields[numbers]}", markup=False),
+            TextColumn("{task.fields[phase]:<8}"), BarColumn(bar_width=20 if self.console.width >= 100 else 6), TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TimeRemainingColumn(compact=True), TextColumn("{task.fields[numbers]}", markup=False),
             console=self.console, transient=True, expand=False,
         )  # fmt: skip
         self.task = self.progress.add_task("", phase="", numbers="", total=1, visible=False)

@@ -123,7 +123,8 @@ class _Run:
         self.progress = Progress()
         self.saved = time.monotonic()
         self.window: list[dict[str, torch.Tensor]] = []
-        self.entry: dict[str, Any] = {}
+        self.entry: dict[str, Any] = {}  # the next line of the curve
+        self.known: dict[str, Any] = {}  # the newest value of everything that was ever logged
         self.checkpoint = context.folder / "checkpoint"
         self.curve = context.folder / CURVE
 
@@ -202,20 +203,13 @@ class _Run:
         self.context.reporter.phase("train", self.steps)
 
     def log(self) -> None:
-        if not self.entry:
-            return
         p = self.progress
-        speed = p.rows / p.train_seconds if p.train_seconds else 0.0
-        self.entry["sentences_per_second"] = round(speed, 1)
-        self._write_curve("a", json.dumps(self.entry) + "\n")
-        fields = {
-            "loss": self.entry.get("loss"),
-            "dev_score": self.entry.get("dev_score"),
-            "best": p.best_score,
-            "best_step": p.best_step,
-        }
-        self.context.reporter.advance(p.step, sentences_per_second=speed, **fields)
-        self.entry = {}
+        if self.entry:
+            self.entry["sentences_per_second"] = round(p.rows / p.train_seconds, 1) if p.train_seconds else 0.0
+            self._write_curve("a", json.dumps(self.entry) + "\n")
+            self.known |= self.entry | {"best": p.best_score, "best_step": p.best_step}
+            self.entry = {}
+        self.context.reporter.advance(p.step, **self.known)
 
     def finish(self) -> TrainReport:
         p = self.progress

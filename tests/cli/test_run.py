@@ -6,9 +6,12 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -24,7 +27,9 @@ SMALL = ("--set", "batch_size=8", "--set", "eval_steps=3")
 
 
 def bench(*arguments: str | Path, **env: str) -> Result:
-    return CliRunner(env={"COLUMNS": "200", **env}).invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+    given = [str(one) for one in arguments]
+    with mock.patch.object(sys, "argv", ["bench", *given]):  # what a record keeps as its command
+        return CliRunner(env={"COLUMNS": "200", **env}).invoke(main, given, catch_exceptions=False)
 
 
 def tree(folder: Path) -> dict[str, tuple[int, str]]:
@@ -70,7 +75,7 @@ def the_run(runs: Path) -> Path:
 
 
 def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
-    finished: tuple[Path, Result], tiny: str, corpus: Path
+    finished: tuple[Path, Result], command: tuple[Any, ...], tiny: str, corpus: Path
 ) -> None:
     runs, done = finished
     assert done.exit_code == 0, done.stderr
@@ -109,7 +114,7 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     assert record.training.dev_score == max(e["dev_score"] for e in curve if "dev_score" in e)
     assert record.cost.checkpoint_bytes == sum(p.stat().st_size for p in (folder / "checkpoint").iterdir())
     assert record.provenance.corpus["sha256"] == hashlib.sha256(corpus.read_bytes()).hexdigest()
-    assert record.provenance.command.startswith("bench ")
+    assert record.provenance.command == shlex.join(["bench", *map(str, command), "--runs", str(runs)])
     assert folder.name in done.stdout and f"{score.value:.2f}" in done.stdout
 
 
@@ -187,7 +192,7 @@ def test_a_stop_while_scoring_keeps_the_training(
             raise error
 
         with monkeypatch.context() as patch:
-            patch.setattr(local, "_score", stopped)
+            patch.setattr(local, "score_tasks", stopped)
             done = bench(*command, "--runs", tmp_path)
         line = error_line(done, code)
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
