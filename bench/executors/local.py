@@ -207,6 +207,8 @@ def _train(
     reporter.phase("tokenise")
 
     def progress(done: int, total: int | None = None) -> None:
+        if method.context.should_stop():
+            raise Interrupted("stopped while tokenising the corpus; the same command begins that again")
         reporter.advance(done, total=total)
 
     corpus = tokenised(

@@ -390,3 +390,23 @@ def test_a_checkpoint_that_was_cut_is_a_failed_run_that_says_so(
 
 def test_a_bad_number_of_seconds_in_the_environment(command: tuple[Any, ...], tmp_path: Path) -> None:
     assert "BENCH_SAVE_SECONDS=often" in error_line(bench(*command, "--runs", tmp_path / "runs", BENCH_SAVE_SECONDS="often"))
+
+
+def test_a_stop_while_tokenising_leaves_no_cache_and_the_run_goes_on_later(
+    command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contextlib import contextmanager
+
+    from bench.executors import local
+
+    @contextmanager
+    def asked_at_once() -> Any:
+        yield lambda: True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "stop_signals", asked_at_once)
+        done = bench(*command, "--runs", tmp_path / "runs", BENCH_CACHE=str(tmp_path / "cache"))
+    assert "stopped while tokenising" in error_line(done, 130)
+    assert RunsFolder(tmp_path / "runs").read(the_run(tmp_path / "runs").name).status == "interrupted"
+    assert not list((tmp_path / "cache" / "tokenised").glob("*.part")) and not list((tmp_path / "cache").rglob("*.ids"))
+    assert bench(*command, "--runs", tmp_path / "runs", BENCH_CACHE=str(tmp_path / "cache")).exit_code == 0
