@@ -21,7 +21,7 @@ def write_page(
     ``note`` stands under the title, ``folders`` (run id -> folder) is where training curves are looked for. The bytes depend
     on the records and curves only.
     """
-    from bench.runs.store import write_whole
+    from bench.runs.files import write_whole
 
     html = render_page(records, title, note, baseline=baseline, together=together, folders=folders)
     write_whole(Path(out_file), html.encode(), hint="another place for the page")

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import re
-import secrets
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from bench.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.runs.files import write_whole, writing
 from bench.runs.record import RUN_ID, RunRecord
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class RunsFolder:
         path = self.folder(run_id) / LOCK
         until = time.monotonic() + wait_seconds
         while True:
-            with _writing(path):
+            with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
@@ -217,53 +217,6 @@ def read_record(path: Path) -> RunRecord:
     # the message may quote what a damaged file holds: nothing in it may move the cursor
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in f"{path}: {what}")
     raise RecordDamaged(line, hint)
-
-
-ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
-
-
-def write_whole(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
-    """Write ``data`` at ``path`` whole or not at all, whatever happens meanwhile. Raises BenchError where it cannot be."""
-    aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
-    with _writing(path, hint):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        try:
-            with open(aside, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(aside)
-            raise
-        _sync_folder(path.parent)
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a killed process left beside ``path`` more than an hour ago."""
-    for left in path.parent.glob(f".{path.name}.*.tmp"):
-        with contextlib.suppress(OSError):
-            if left.stat().st_mtime < time.time() - 3600:
-                left.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # some file systems have no such thing; the rename itself stands
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-@contextlib.contextmanager
-def _writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BenchError(f"cannot write {path}: {error.strerror or error}", hint) from None
 
 
 def _same_file(handle: int, path: Path) -> bool:

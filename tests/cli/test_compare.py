@@ -16,7 +16,7 @@ from factories import family, record, sts_scores
 
 from bench.cli import main
 from bench.runs import RunsFolder
-from bench.runs.store import write_whole
+from bench.runs.files import write_whole
 
 
 @pytest.fixture

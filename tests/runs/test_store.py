@@ -17,7 +17,7 @@ from factories import record
 
 from bench.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.runs import RunsFolder, Score
-from bench.runs.store import write_whole
+from bench.runs.files import write_whole
 
 
 @pytest.fixture

@@ -1,0 +1,30 @@
+"""A small run, finished once for all tests of a module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from commands import SMALL, bench
+from models import sentences
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    path.write_text("\n".join(sentences(60, seed=8)) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def command(tiny: str, corpus: Path) -> tuple[Any, ...]:
+    return ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", corpus, "--device", "cpu", *SMALL)
+
+
+@pytest.fixture(scope="module")
+def finished(command: tuple[Any, ...], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """A runs folder with one finished run, and what the command said."""
+    runs = tmp_path_factory.mktemp("finished")
+    return runs, bench(*command, "--runs", runs)
