@@ -15,9 +15,9 @@ from bench.errors import BenchError
 from bench.plan import PlannedRun
 from bench.runs import RunsFolder
 
-EFFICIENCY = (
-    0.35  # of a large matrix product's speed, reached by a training step: measured on the built-in backbone, two CPU cores
-)
+# How much of a large matrix product's speed a training step reaches: measured on the built-in backbone, two CPU cores (an
+# estimate of 140 s and 493 s at 0.35 took 227 s and 437 s). A GPU's share was never measured.
+EFFICIENCY = {"fp32": 0.40, "bf16": 0.22, "fp16": 0.22}
 ADAM_BYTES = 16  # a trained parameter: value, gradient and two moments in float32
 
 
@@ -155,7 +155,7 @@ def _seconds(run: PlannedRun, rows: int, device: str) -> float | None:
         count += 1
     speed = count * 2 * 1024**3 / (time.perf_counter() - began)
     tokens = rows * _columns(run) * run.recipe.max_seq_length * 0.8
-    return 6 * layers * tokens / (EFFICIENCY * speed)
+    return 6 * layers * tokens / (EFFICIENCY[run.precision] * speed)
 
 
 def _memory(run: PlannedRun) -> int | None:
