@@ -53,6 +53,8 @@ class PlannedRun:
     recipe: Recipe
     corpus: Corpus | None
     tasks: tuple[Task, ...]
+    loaded: tuple[LoadedTask, ...]  # their data, in the same order: read and checked once, for the plan and for scoring
+    dev: LoadedTask | None  # the set on which the checkpoint is selected
     text: str
     precision: str
     fingerprint: str
@@ -90,8 +92,7 @@ def make(
         raise UnknownName("text form", request.text, ["tokenised", "raw", "any", "other-<hash>"])
     plugins = [registry[name] for name in request.methods]
     tasks = tuple(task for name in dict.fromkeys(request.suites) for task in _suite_tasks(name))
-    for task in tasks:
-        task.load(data, request.text)
+    loaded = tuple(task.load(data, request.text) for task in tasks)
     check_overrides(request.overrides, [p.cls for p in plugins], any(p.cls.settings != (NOT_TRAINED,) for p in plugins))
     runs: list[PlannedRun] = []
     corpora: dict[str, Corpus] = {}
@@ -99,7 +100,7 @@ def make(
         own = plugin.cls.own_backbone
         backbones = [Reference(own, "unknown", None)] if own else [ready(resolve(name)) for name in request.backbones]
         for backbone in backbones:
-            runs += _runs_of(plugin, backbone, request, tasks, data, corpora)
+            runs += _runs_of(plugin, backbone, request, tasks, loaded, data, corpora)
     unique = {run.run_id: run for run in runs}
     return list(unique.values())
 
@@ -111,16 +112,15 @@ def _suite_tasks(name: str) -> tuple[Task, ...]:
 
 
 def _runs_of(
-    plugin: Plugin, backbone: Reference, request: Request, tasks: tuple[Task, ...], data: DataFolder, corpora: dict[str, Corpus]
-) -> list[PlannedRun]:
+    plugin: Plugin, backbone: Reference, request: Request, tasks: tuple[Task, ...], loaded: tuple[LoadedTask, ...],
+    data: DataFolder, corpora: dict[str, Corpus],
+) -> list[PlannedRun]:  # fmt: skip
     cls, found = plugin.cls, entries(plugin.folder, plugin.name)
     setting, notes = _setting(plugin, backbone, request.setting, found)
     trained = setting != NOT_TRAINED
     entry, line = choose(found, setting, backbone.name, request.variant)
     notes += [line] if line else []
     variant = request.variant
-    if variant and variant not in cls.variants:
-        raise UnknownName("variant", variant, cls.variants, f"of {plugin.name}")
     own_dev = (
         {"select_on": Value("CHECK dev", "only the suite check is scored")} if trained and request.suites == ("check",) else {}
     )
@@ -144,8 +144,8 @@ def _runs_of(
         }  # fmt: skip
         fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
         runs.append(PlannedRun(
-            plugin, variant, setting, backbone, seed, recipe, corpus, tasks, request.text, request.precision, fingerprint,
-            tuple(notes), entry.expect if entry else None,
+            plugin, variant, setting, backbone, seed, recipe, corpus, tasks, loaded, dev, request.text, request.precision,
+            fingerprint, tuple(notes), entry.expect if entry else None,
         ))  # fmt: skip
     return runs
 

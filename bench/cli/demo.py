@@ -46,10 +46,10 @@ def demo(out: Path, methods: str, seeds: str, plain: bool) -> None:
         methods=comma_list(methods), seeds=parse_seeds(seeds), suites=("check",), corpus="builtin", overrides=RECIPE,
         precision=devices.choose_precision("auto", device),
     )  # fmt: skip
-    data, store = DataFolder(None), RunsFolder(out / "runs")
-    planned = plan.make(request, discover(), data)
+    store = RunsFolder(out / "runs")
+    planned = plan.make(request, discover(), DataFolder(None))
     with make_reporter(plain) as reporter:
-        records, code = run_all(planned, store, data, Options(device=device, offline=True), reporter, False)
+        records, code = run_all(planned, store, Options(device=device, offline=True), reporter, False)
     if not records:
         raise click.exceptions.Exit(code)
     render_terminal(records, together=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -123,7 +123,7 @@ def run(
         return
     options = Options(device=device, offline=offline, fresh=fresh, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     with make_reporter(plain or as_json) as reporter:
-        records, code = run_all(planned, store, folder, options, reporter, as_json)
+        records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:
         show_result(records, store)
     if code:
@@ -131,7 +131,7 @@ def run(
 
 
 def run_all(
-    planned: Sequence[PlannedRun], store: RunsFolder, data: Any, options: Options, reporter: RunReporter, as_json: bool
+    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool
 ) -> tuple[list[RunRecord], int]:
     """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
     from bench.cli import show_error
@@ -147,7 +147,7 @@ def run_all(
                 reporter.note(note)
         told |= set(one.notes)
         try:
-            record, worked = execute(one, store, data, options, reporter)
+            record, worked = execute(one, store, options, reporter)
         except (RunFailed, RunLocked) as error:
             worst = max(worst, error.exit_code)
             show_error(error)

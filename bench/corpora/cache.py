@@ -1,4 +1,4 @@
-"""Where derived files lie (they can be deleted at any time), and how one is written whole or not at all."""
+"""Where derived files lie (they can be deleted at any time), and how processes wait for each other there."""
 
 from __future__ import annotations
 
@@ -17,22 +17,6 @@ def default_cache() -> Path:
     """$BENCH_CACHE, else ~/.cache/sentence-bench."""
     given = os.environ.get("BENCH_CACHE")
     return Path(given) if given else Path.home() / ".cache" / "sentence-bench"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write aside, flush to the disk, rename. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with aside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
-        raise
 
 
 @contextlib.contextmanager

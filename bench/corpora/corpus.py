@@ -9,10 +9,11 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.corpora.cache import default_cache, write_whole
+from bench.corpora.cache import default_cache
 from bench.corpora.lines import COMPRESSED, read_lines
 from bench.corpora.rows import READERS, Row, Table
 from bench.errors import CorpusError, DataMissing
+from bench.files import write_whole
 
 BUILTIN = Path(__file__).parent.parent / "builtin" / "data" / "train.txt"
 SURVEY_VERSION = 1  # of the rules by which rows are counted

@@ -21,9 +21,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from bench.corpora.cache import default_cache, locked, write_whole
+from bench.corpora.cache import default_cache, locked
 from bench.corpora.corpus import Corpus
 from bench.errors import BenchError
+from bench.files import write_whole
 
 LAYOUT = 1
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more

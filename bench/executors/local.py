@@ -20,11 +20,10 @@ from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, Unkn
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
 from bench.method import Context, Method, Reporter, TrainReport, seed_for
-from bench.plan import NOT_TRAINED, PlannedRun, dev_task
+from bench.plan import NOT_TRAINED, PlannedRun
 from bench.runs import Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
 
 if TYPE_CHECKING:
-    from bench.datasets import DataFolder
     from bench.suites import LoadedTask
 
 
@@ -43,7 +42,7 @@ class Options:
     save_seconds: float = 60.0
 
 
-def execute(run: PlannedRun, store: RunsFolder, data: DataFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
+def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything left to do.
 
     What is done is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its data or the
@@ -58,14 +57,13 @@ def execute(run: PlannedRun, store: RunsFolder, data: DataFolder, options: Optio
             for name in ("checkpoint", "state", "predictions"):
                 shutil.rmtree(folder / name, ignore_errors=True)
         record = _stored(run, store)
-        loaded = [task.load(data, run.text) for task in run.tasks]
-        missing = [one for task, one in zip(run.tasks, loaded, strict=True) if not _scored(record, task, one)]
+        missing = [one for task, one in zip(run.tasks, run.loaded, strict=True) if not _scored(record, task, one)]
         if record is not None and record.status == "finished" and not missing:
             return record, False
         record = record or _new_record(run, options)
         try:
             with stop_signals() as should_stop:
-                record = _train_and_score(run, record, store, data, options, reporter, missing, should_stop)
+                record = _train_and_score(run, record, store, options, reporter, missing, should_stop)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -127,7 +125,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
 
 
 def _train_and_score(
-    run: PlannedRun, record: RunRecord, store: RunsFolder, data: DataFolder, options: Options, reporter: Reporter,
+    run: PlannedRun, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter,
     missing: list[LoadedTask], should_stop: Callable[[], bool],
 ) -> RunRecord:  # fmt: skip
     folder = store.folder(run.run_id)
@@ -138,7 +136,7 @@ def _train_and_score(
     if trained and (folder / "checkpoint").exists():
         method.load(folder / "checkpoint")
     else:
-        record = replace(record, **_train(run, method, store, data, options, reporter))
+        record = replace(record, **_train(run, method, store, options, reporter))
         store.write(record)
         shutil.rmtree(folder / "state", ignore_errors=True)
     before = replace(record, status="finished", error=None)
@@ -188,9 +186,7 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
     return method
 
 
-def _train(
-    run: PlannedRun, method: Method, store: RunsFolder, data: DataFolder, options: Options, reporter: Reporter
-) -> dict[str, Any]:
+def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options, reporter: Reporter) -> dict[str, Any]:
     """Train (or save what needs no training); returns the record's ``training`` and ``cost``."""
     folder = store.folder(run.run_id)
     cost = Cost(**provenance.parameter_counts(method), device=devices.device_name(options.device))
@@ -215,9 +211,8 @@ def _train(
         run.corpus, method.token_ids, provenance.tokenizer_key(tokenizer), len(tokenizer), options.cache,
         progress,
     )  # fmt: skip
-    dev = dev_task(str(run.recipe["select_on"]), data)
-    if dev is not None:
-        method.context.dev_score = dev_scorer(dev)
+    if run.dev is not None:
+        method.context.dev_score = dev_scorer(run.dev)
         method.context.dev_task = str(run.recipe["select_on"])
     report: TrainReport = method.train(corpus, method.context)
     cost = replace(

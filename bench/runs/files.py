@@ -1,14 +1,12 @@
-"""Writing a file whole or not at all, whatever happens meanwhile."""
+"""Writing in the runs folder: whole or not at all, and one clear line where it cannot be."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import bench.files
 from bench.errors import BenchError
 
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
@@ -16,38 +14,8 @@ ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 def write_whole(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
     """Write ``data`` at ``path`` whole or not at all, whatever happens meanwhile. Raises BenchError where it cannot be."""
-    aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
     with writing(path, hint):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path)
-        try:
-            with open(aside, "xb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(aside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(aside)
-            raise
-        _sync_folder(path.parent)
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a killed process left beside ``path`` more than an hour ago."""
-    for left in path.parent.glob(f".{path.name}.*.tmp"):
-        with contextlib.suppress(OSError):
-            if left.stat().st_mtime < time.time() - 3600:
-                left.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # some file systems have no such thing; the rename itself stands
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        bench.files.write_whole(path, data)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,44 @@
+"""Writing a file whole or not at all, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises OSError; then ``path`` is as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
+    try:
+        with open(aside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a killed process left beside ``path`` more than an hour ago."""
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < time.time() - 3600:
+                left.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # some file systems have no such thing; the rename itself stands
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
