@@ -10,7 +10,7 @@ import difflib
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from bench.errors import BenchError, NotAModel, UnknownName
 
 if TYPE_CHECKING:
-    from bench.torch_method import Backbone
+    from bench.backbone_model import Backbone
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 KNOWN = {
@@ -50,6 +50,7 @@ class Reference:
     revision: str  # a hub commit, or the sha256 of the weights of a folder; "unknown" where not on this machine
     path: Path | None
     hub: bool = False
+    trained: Path | None = None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
 
     @property
     def short(self) -> str:
@@ -73,6 +74,8 @@ def resolve(name: str) -> Reference:
     if name == "builtin":
         return Reference("builtin", weights_hash(builtin_folder()), builtin_folder())
     path = Path(name).expanduser()
+    if name and (path / "run.json").is_file():
+        return run_folder(path)
     if name and path.is_dir():
         check_folder(path)
         return Reference(name, weights_hash(path), path)
@@ -86,6 +89,26 @@ def resolve(name: str) -> Reference:
     if cached is not None:
         return Reference(name, cached.name, cached, hub=True)
     return Reference(name, "unknown", None, hub=True)
+
+
+def run_folder(path: Path) -> Reference:
+    """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        base = resolve(record["provenance"]["backbone"]["name"])
+        revision, status = record["provenance"]["backbone"]["revision"], record["status"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
+    trained = path / "checkpoint" / "trained.safetensors"
+    if status != "finished" or not trained.is_file():
+        raise NotAModel(f"{path} is a run without a finished checkpoint (status {status})", "run its command again")
+    if base.revision != revision:
+        raise NotAModel(
+            f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",
+            "the run's own backbone is needed beside its checkpoint",
+        )
+    digest = hashlib.sha256(f"{revision}\0".encode() + trained.read_bytes()).hexdigest()
+    return Reference(str(path), digest, base.path, base.hub, trained)
 
 
 def check_folder(path: Path) -> None:
@@ -169,7 +192,7 @@ def fetch(reference: Reference, *, offline: bool) -> Reference:
         hint = _nearest(reference.name) + "check the name and the network, give a folder, or --backbone builtin"
         raise NotAModel(f"backbone '{reference.name}' could not be fetched from the hub: {reason}", hint) from None
     check_folder(path)
-    return Reference(reference.name, path.name, path, hub=True)
+    return replace(reference, revision=reference.revision if reference.trained else path.name, path=path, hub=True)
 
 
 def _nearest(name: str) -> str:
@@ -184,7 +207,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
     """
     import transformers
 
-    from bench.torch_method import Backbone
+    from bench.backbone_model import Backbone
 
     reference = fetch(reference, offline=offline)
     assert reference.path is not None
@@ -215,7 +238,31 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
     if missing:
         raise NotAModel(f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
                         "the file is damaged, or its weights are for another architecture")  # fmt: skip
-    return Backbone(reference.name, reference.revision, config.model_type, encoder, tokenizer, reference.path)
+    if reference.trained is not None:
+        _take_trained(encoder, reference.trained)
+    return Backbone(reference.name, reference.revision, config.model_type, encoder, tokenizer, reference.path, folder)
+
+
+def _take_trained(encoder: Any, file: Path) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        state = {name.removeprefix("encoder."): t for name, t in load_file(file).items() if name.startswith("encoder.")}
+    except (OSError, SafetensorError) as error:
+        raise NotAModel(f"{file} cannot be read: {error}") from None
+    lacking = sorted(dict(encoder.named_parameters()).keys() - state.keys())
+    if lacking:
+        raise NotAModel(
+            f"{file.parent.parent} did not train the whole encoder ({lacking[0]} is not in its checkpoint)",
+            "a prompt method's run is no backbone; take one that fine-tuned all of it",
+        )
+    encoder.load_state_dict(state, strict=False)
+
+
+def load_backbone(name: str, *, offline: bool = False) -> Backbone:
+    """Another pretrained encoder for a method that needs two: by hub name, folder or run folder. Raises as :func:`load`."""
+    return load(resolve(name), offline=offline)
 
 
 def quiet() -> None:

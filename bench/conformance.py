@@ -17,6 +17,7 @@ import torch
 from bench.backbones import builtin_folder, load, quiet, resolve
 from bench.errors import BenchError
 from bench.method import Context, Method, Recipe, seed_for
+from bench.plan import learns
 from bench.plugins import Plugin
 from bench.recipes import check_overrides, choose, entries, merge
 from bench.torch_method import Batch, TorchMethod
@@ -46,7 +47,7 @@ class Failed(Exception):
 
 def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
     """Every check in every setting of a method. Raises BenchError where the method cannot be built at all."""
-    check_overrides(overrides, [plugin.cls], plugin.cls.settings != ("none",))
+    check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
     findings: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(Path(folder) / "tiny")
@@ -69,10 +70,10 @@ def _run(case: Case, name: str, function: Callable[[Case], str]) -> Finding:
 
 
 def tiny_backbone(folder: Path) -> str:
-    """A random BERT of 2 layers, 32 wide, with the built-in vocabulary; returns the folder's name."""
+    """A random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooling layer and an MLM head; returns the folder's name."""
     import shutil
 
-    from transformers import BertConfig, BertModel
+    from transformers import BertConfig, BertForPreTraining
 
     quiet()
     state = torch.get_rng_state()
@@ -80,7 +81,7 @@ def tiny_backbone(folder: Path) -> str:
     tokenizer_files = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
     config = BertConfig(vocab_size=8192, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
                         max_position_embeddings=256)  # fmt: skip
-    model = BertModel(config)
+    model = BertForPreTraining(config)
     for parameter in model.parameters():  # the library's start is so flat that mistakes hardly show
         torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
@@ -104,14 +105,16 @@ class Case:
         cls = self.plugin.cls
         reference = None if cls.own_backbone else resolve(self.backbone)
         entry, _ = choose(entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, "")
-        recipe: Recipe = merge(cls, entry, "", self.overrides, trained=self.setting != "none")
+        recipe: Recipe = merge(cls, entry, "", self.overrides, trained=learns(cls, self.setting))
         cls.check(recipe, reference.path if reference else None)
         method = cls()
         method.context = Context(seed=seed, folder=self.folder)
         torch.manual_seed(seed_for(seed, "init"))
         method.build(load(reference) if reference else None, recipe)
         if isinstance(method, TorchMethod):
-            method.requires_grad_(self.setting != "none").eval()
+            if not learns(cls, self.setting):
+                method.requires_grad_(False)
+            method.eval()
         return method
 
     def trained(self) -> TorchMethod:
@@ -121,10 +124,17 @@ class Case:
         return method
 
     def batch(self, method: TorchMethod) -> Batch:
-        ids = method.token_ids(SENTENCES)
-        shifted = [ids[1:] + ids[:1], ids[2:] + ids[:2]]
-        columns = [ids] if self.setting == "unsupervised" else [ids, *shifted]
-        return Batch(tuple(method.assemble(column, method.recipe.max_seq_length) for column in columns))
+        kind = method.needs(self.setting, method.recipe)[-1]
+        texts: list[Any] = SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
+        shifted = [texts[i:] + texts[:i] for i in range(3)]
+        columns = {name: column for name, column in zip(COLUMNS[kind], shifted, strict=False)}
+        if kind == "labelled":
+            columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
+        return Batch(method.collate(columns, np.arange(len(SENTENCES)), 0))
+
+
+COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
+           "labelled": ("sent0", "sent1", "label")}  # fmt: skip
 
 
 def encode_gives_vectors(case: Case) -> str:
@@ -201,10 +211,12 @@ def nothing_frozen_moves(case: Case) -> str:
     optimizer = torch.optim.AdamW(trained, lr=1e-2)
     method(case.batch(method)).total.backward()
     optimizer.step()
-    saved = set(method.trained_state())
+    saved = set(method.training_state())
     moved = {name for name, tensor in method.state_dict().items() if not torch.equal(tensor, before[name])}
     if moved - saved:
-        raise Failed(f"moved, and not in the checkpoint: {', '.join(sorted(moved - saved)[:3])}")
+        raise Failed(
+            f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}"
+        )
     if not moved:
         raise Failed("an optimiser step changed nothing")
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"

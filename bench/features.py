@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 
 Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
-Features = dict[str, Tensor]  # input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds
+# input_ids (n, T) int64, attention_mask (n, T) int64, and what a method adds: (n,) says something of a row, and what has
+# two dimensions or more of its tokens, (n, T, ...)
+Features = dict[str, Tensor]
 
 
 def pad(rows: Sequence[Ids], pad_id: int) -> Features:
@@ -30,10 +32,22 @@ def join(parts: Sequence[Features], pad_id: int) -> Features:
     """Several (n_i, T_i) features as one (sum n_i, max T_i): one encoder pass, a dropout mask of its own for each row."""
     longest = max(part["input_ids"].shape[1] for part in parts)
 
-    def widened(key: str, fill: int) -> Tensor:
-        return torch.cat([nn.functional.pad(p[key], (0, longest - p[key].shape[1]), value=fill) for p in parts])
+    def joined(key: str) -> Tensor:
+        fill = pad_id if key == "input_ids" else 0
+        return torch.cat([part[key] if part[key].ndim < 2 else widened(part[key], longest, fill) for part in parts])
 
-    return {key: widened(key, pad_id if key == "input_ids" else 0) for key in parts[0]}
+    return {key: joined(key) for key in parts[0]}
+
+
+def widened(tensor: Tensor, length: int, fill: int = 0) -> Tensor:
+    """An (n, T, ...) tensor as (n, length, ...), filled up on the right."""
+    after = [0, 0] * (tensor.ndim - 2) + [0, length - tensor.shape[1]]
+    return nn.functional.pad(tensor, after, value=fill)
+
+
+def take(features: Features, rows: Tensor, length: int) -> Features:
+    """Some rows of features, cut to their first ``length`` tokens."""
+    return {key: value[rows] if value.ndim < 2 else value[rows, :length] for key, value in features.items()}
 
 
 PASS_TOKENS = 128  # what one more pass through a small encoder costs on a CPU, in tokens

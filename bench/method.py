@@ -19,23 +19,32 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from bench.errors import BenchError
+from bench.errors import BenchError, Interrupted
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.features import Features, Ids, join, pad
-    from bench.torch_method import Backbone, Batch, Loss, TorchMethod
+    from bench.backbone_model import Backbone
+    from bench.backbones import load_backbone
+    from bench.features import Features, Ids, join, pad, widened
+    from bench.torch_method import Batch, Loss, TorchMethod
+    from bench.training.optimizer import adamw
 
 __all__ = [
-    "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Loss", "Method", "Recipe", "Reporter", "TorchMethod",
-    "TrainReport", "Value", "join", "pad", "read_json", "seed_for", "write_json",
+    "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "Recipe", "Reporter",
+    "TorchMethod", "TrainReport", "Value", "adamw", "join", "load_backbone", "pad", "read_json", "rng_for", "seed_for",
+    "widened", "write_json",
 ]  # fmt: skip
 
 SETTINGS = ("unsupervised", "supervised", "none")
 
 
-LAZY = {"bench.torch_method": ("Backbone", "Batch", "Loss", "TorchMethod"), "bench.features": ("Features", "Ids", "join", "pad")}
+CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.corpora
+
+LAZY = {
+    "bench.backbone_model": ("Backbone",), "bench.backbones": ("load_backbone",), "bench.training.optimizer": ("adamw",),
+    "bench.torch_method": ("Batch", "Loss", "TorchMethod"), "bench.features": ("Features", "Ids", "join", "pad", "widened"),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -114,6 +123,7 @@ class Context:
     dev_task: str = "none"
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
+    offline: bool = False  # open no connection
     save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
 
 
@@ -139,14 +149,22 @@ def seed_for(seed: int, *what: object) -> int:
     return int.from_bytes(digest[:8], "little") >> 1
 
 
+def rng_for(seed: int, *what: object) -> np.random.Generator:
+    """A numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is the same whoever asks, and when."""
+    import numpy as np
+
+    return np.random.default_rng(seed_for(seed, *what))
+
+
 class Method:
     """A way to turn sentences into vectors.
 
     Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
     ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
-    ``deterministic`` (no seed changes the result: one run stands for all seeds) and ``own_backbone`` (it brings its own
-    vectors and ignores ``--backbone``; the name stands in the record) and ``places`` (recipe keys that say only where a file
-    lies: its content, not its path, makes a run another run, see :meth:`own_revision`).
+    ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
+    stands for all seeds), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
+    record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
+    run) and ``fitted`` (in the setting "none", yet fitted on unlabelled text: it gets a corpus, and ``train`` is called).
     """
 
     name: ClassVar[str]
@@ -155,9 +173,11 @@ class Method:
     defaults: ClassVar[Mapping[str, Any]] = {}
     summary: ClassVar[str] = ""
     paper: ClassVar[str] = ""
-    deterministic: ClassVar[bool] = False
+    trains: ClassVar[str] = ""
+    deterministic: ClassVar[tuple[str, ...]] = ()
     own_backbone: ClassVar[str | None] = None
     places: ClassVar[tuple[str, ...]] = ()
+    fitted: ClassVar[bool] = False
 
     backbone: Any
     recipe: Recipe
@@ -166,6 +186,12 @@ class Method:
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         """Raise BenchError for a recipe that cannot work, before anything is started. ``backbone`` is its folder, if here."""
+
+    @classmethod
+    def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
+        """The kinds of corpus (of ``CORPORA``) that it can be trained on. Raises BenchError for a setting and recipe that
+        do not go together."""
+        return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:

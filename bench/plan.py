@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.backbones import Reference, resolve
-from bench.errors import BenchError, DataMissing, UnknownName
-from bench.method import Recipe, Value
+from bench.corpus_shelf import TARGET, CorpusShelf
+from bench.errors import BenchError, UnknownName
+from bench.method import Method, Recipe, Value
 from bench.plugins import Plugin, Registry
 from bench.recipes import Entry, check_overrides, choose, entries, merge, settings_with_recipe
 
@@ -93,9 +94,9 @@ def make(
     plugins = [registry[name] for name in request.methods]
     tasks = tuple(task for name in dict.fromkeys(request.suites) for task in _suite_tasks(name))
     loaded = tuple(task.load(data, request.text) for task in tasks)
-    check_overrides(request.overrides, [p.cls for p in plugins], any(p.cls.settings != (NOT_TRAINED,) for p in plugins))
+    check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     runs: list[PlannedRun] = []
-    corpora: dict[str, Corpus] = {}
+    corpora = CorpusShelf(request.corpus, data, loaded)
     for plugin in plugins:
         own = plugin.cls.own_backbone
         backbones = [Reference(own, "unknown", None)] if own else [ready(resolve(name)) for name in request.backbones]
@@ -113,11 +114,11 @@ def _suite_tasks(name: str) -> tuple[Task, ...]:
 
 def _runs_of(
     plugin: Plugin, backbone: Reference, request: Request, tasks: tuple[Task, ...], loaded: tuple[LoadedTask, ...],
-    data: DataFolder, corpora: dict[str, Corpus],
+    data: DataFolder, corpora: CorpusShelf,
 ) -> list[PlannedRun]:  # fmt: skip
     cls, found = plugin.cls, entries(plugin.folder, plugin.name)
-    setting, notes = _setting(plugin, backbone, request.setting, found)
-    trained = setting != NOT_TRAINED
+    setting, notes = _setting(plugin, backbone, request, found)
+    trained = learns(cls, setting)
     entry, line = choose(found, setting, backbone.name, request.variant)
     notes += [line] if line else []
     variant = request.variant
@@ -129,9 +130,11 @@ def _runs_of(
     if cls.own_backbone:
         backbone = replace(backbone, revision=cls.own_revision(recipe))
         notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
-    corpus = _corpus(plugin, setting, request, entry, data, corpora) if trained else None
-    dev = dev_task(str(recipe["select_on"]), data) if trained else None
-    seeds: tuple[int | None, ...] = (None,) if cls.deterministic else request.seeds
+    corpus = corpora.fitting(plugin, setting, recipe, entry) if trained else None
+    if corpus is not None and corpus.name == TARGET:
+        notes.append("transductive: trained on the text of the sets that are scored")
+    dev = dev_task(str(recipe["select_on"]), data) if trained and setting != NOT_TRAINED else None
+    seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
     if len(request.seeds) > len(seeds):
         notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
     runs = []
@@ -139,6 +142,7 @@ def _runs_of(
         determines = {
             "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
             "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places},
+            "places": {key: content_name(str(recipe[key])) for key in cls.places if recipe[key] is not None},
             "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
         }  # fmt: skip
@@ -150,55 +154,30 @@ def _runs_of(
     return runs
 
 
-def _setting(plugin: Plugin, backbone: Reference, asked: str | None, found: Sequence[Entry]) -> tuple[str, list[str]]:
+def learns(cls: type[Method], setting: str) -> bool:
+    """Whether a method takes a corpus in a setting: it is trained, or fitted."""
+    return setting != NOT_TRAINED or cls.fitted
+
+
+def content_name(place: str) -> str:
+    """What names the content behind a recipe value that is a file, a folder or a backbone."""
+    path = Path(place).expanduser()
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else resolve(place).revision
+
+
+def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Sequence[Entry]) -> tuple[str, list[str]]:
     """The setting that was asked for, or the one that has a recipe on this backbone, unsupervised first; and a line."""
-    offered = plugin.cls.settings
+    offered, asked = plugin.cls.settings, request.setting
     if asked is not None:
         if asked not in offered:
             raise UnknownName("setting", asked, offered, f"of {plugin.name}")
         return asked, []
     if len(offered) == 1:
         return offered[0], []
-    with_recipe = [s for s in settings_with_recipe(found, backbone.name) if s in offered] or [
+    with_recipe = [s for s in settings_with_recipe(found, backbone.name, request.variant) if s in offered] or [
         s for s in offered if s != NOT_TRAINED
     ]
     return with_recipe[0], [f"setting {with_recipe[0]} (no --setting was given)"]
-
-
-def _corpus(
-    plugin: Plugin, setting: str, request: Request, entry: Entry | None, data: DataFolder, corpora: dict[str, Corpus]
-) -> Corpus:
-    from bench.corpora import open_corpus
-
-    name = request.corpus or corpus_file(entry.corpus if entry else None, data)
-    if name not in corpora:
-        corpora[name] = open_corpus(name if name == "builtin" else Path(name))
-    corpus = corpora[name]
-    wants_pairs = setting == "supervised"
-    if wants_pairs != (len(corpus.columns) > 1):
-        expected = "columns sent0, sent1[, hard_neg]" if wants_pairs else "one column of sentences"
-        raise BenchError(
-            f"{plugin.name} in the {setting} setting needs {expected}; {corpus.name} has {', '.join(corpus.columns)}",
-            "give another --corpus, or another --setting",
-        )
-    return corpus
-
-
-RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv"}
-
-
-def corpus_file(name: str | None, data: DataFolder) -> str:
-    """Where a recipe's own corpus lies. Raises DataMissing, naming --corpus, where it is not on this machine."""
-    if name == "builtin":
-        return name
-    if name is None:
-        raise DataMissing("this method's recipes name no corpus", "--corpus FILE (one sentence a line), or --corpus builtin")
-    file = RECIPE_CORPORA.get(name, name)
-    path = data.root / "train" / file if data.root else None
-    if path is None or not path.exists():
-        looked = f" (looked for {path})" if path else " (no --data was given)"
-        raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", "--corpus FILE, or --corpus builtin")
-    return str(path)
 
 
 def dev_task(select_on: str, data: DataFolder) -> LoadedTask | None:

@@ -35,13 +35,13 @@ def tokenizer_key(tokenizer: Any) -> str:
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
-def parameter_counts(method: Method) -> dict[str, int]:
-    """Counted after everything is built; a method that trains nothing has no trainable parameters. Empty without torch."""
+def parameter_counts(method: Method, *, trained: bool) -> dict[str, int]:
+    """Counted after everything is built; a run that trains nothing has no trainable parameters. Empty without torch."""
     if not hasattr(method, "parameters"):
         return {}
     parameters = list(method.parameters())
-    trained = sum(p.numel() for p in parameters if p.requires_grad) if method.settings != ("none",) else 0
-    return {"trainable_parameters": trained, "total_parameters": sum(p.numel() for p in parameters)}
+    trainable = sum(p.numel() for p in parameters if p.requires_grad) if trained else 0
+    return {"trainable_parameters": trainable, "total_parameters": sum(p.numel() for p in parameters)}
 
 
 def folder_bytes(folder: Path) -> int:

@@ -2,29 +2,21 @@
 
 harness defaults < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
 
-A method's recipes lie in ``recipes/<name>.toml`` beside its module::
-
-    [[recipe]]
-    setting = "unsupervised"
-    backbone = "bert-base-uncased"
-    variant = ""                                             # optional: only for this variant
-    [recipe.values]
-    batch_size = { value = 64, source = "SimCSE README", note = "..." }
+A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench.recipe_file` reads them.
 """
 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from bench.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
+from bench.recipe_file import Entry, entries
+
+__all__ = ["HELP", "TRAINING", "Entry", "check_overrides", "choose", "entries", "merge", "parse", "settings_with_recipe"]
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 
@@ -40,6 +32,11 @@ TRAINING: Mapping[str, Value] = {
     "weight_decay": Value(0.0, SHARED),
     "max_grad_norm": Value(1.0, SHARED),
     "dropout": Value(None, "the backbone's own config"),
+    "warmup_ratio": Value(0.0, SHARED),
+    "schedule": Value("linear", SHARED),
+    "drop_last": Value(False, SHARED),
+    "patience": Value(None, SHARED),
+    "corpus_column": Value(None, "harness default: the corpus as it is"),
 }  # the harness's own keys: what bench.training reads
 HELP: Mapping[str, str] = {
     "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
@@ -53,19 +50,12 @@ HELP: Mapping[str, str] = {
     "weight_decay": "AdamW's, not on biases and layer norms",
     "max_grad_norm": "global norm to which gradients are clipped",
     "dropout": "hidden and attention dropout of the backbone",
+    "warmup_ratio": "the same as a share of all steps, where warmup_steps is 0",
+    "schedule": "of the rate after the warm-up: 'linear' to 0, or 'constant'",
+    "drop_last": "leave the last short batch of an epoch out",
+    "patience": "dev scores in a row without improvement until training stops; none: never",
+    "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a sentence ('all')",
 }
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One recipe of a method's file."""
-
-    setting: str
-    backbone: str
-    variant: str
-    values: Mapping[str, Value]
-    corpus: str | None
-    expect: Mapping[str, Any] | None
 
 
 # family -> hidden size: what "nearest" means among the backbones that the papers used
@@ -73,40 +63,22 @@ SIZES = {"builtin": ("bert", 256), "bert-base-uncased": ("bert", 768), "bert-lar
          "roberta-base": ("roberta", 768), "roberta-large": ("roberta", 1024)}  # fmt: skip
 
 
-@cache
-def entries(folder: Path, method: str) -> tuple[Entry, ...]:
-    """The recipes that lie beside a method. Raises BenchError, naming the file, where one is malformed."""
-    file = folder / "recipes" / f"{method}.toml"
-    if not file.exists():
-        return ()
-    try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))["recipe"]
-        return tuple(
-            Entry(
-                setting=table["setting"], backbone=table["backbone"], variant=table.get("variant", ""),
-                values={key: Value(v.get("value"), v["source"], v.get("note")) for key, v in table["values"].items()},
-                corpus=table.get("corpus"), expect=table.get("expect"),
-            )
-            for table in tables
-        )  # fmt: skip
-    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError) as error:
-        raise BenchError(f"{file} is no recipe file: {type(error).__name__}: {error}") from None
-
-
 def choose(found: Sequence[Entry], setting: str, backbone: str, variant: str) -> tuple[Entry | None, str | None]:
-    """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size."""
+    """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size.
+
+    Of two that are equally near, the one for the variant; a recipe without a variant stands for all.
+    """
     fitting = [e for e in found if e.setting == setting and e.variant in ("", variant)]
-    fitting = [e for e in fitting if e.variant == variant] or fitting
     exact = [e for e in fitting if e.backbone == backbone]
     if exact:
-        return exact[0], None
+        return max(exact, key=lambda e: e.variant == variant), None
     if not fitting:
         return None, None
     family, size = SIZES.get(backbone, _guess(backbone))
 
-    def distance(entry: Entry) -> tuple[bool, int]:
+    def distance(entry: Entry) -> tuple[bool, int, bool]:
         other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
-        return (other_family != family, abs(other_size - size))
+        return (other_family != family, abs(other_size - size), entry.variant != variant)
 
     nearest = min((e for e in fitting if e.backbone != "builtin"), key=distance, default=fitting[0])
     return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
@@ -117,8 +89,11 @@ def _guess(backbone: str) -> tuple[str, int]:
     return ("roberta" if "roberta" in name else "bert"), (1024 if "large" in name else 768)
 
 
-def settings_with_recipe(found: Sequence[Entry], backbone: str) -> list[str]:
-    return [s for s in ("unsupervised", "supervised") if any(e.setting == s and e.backbone == backbone for e in found)]
+def settings_with_recipe(found: Sequence[Entry], backbone: str, variant: str) -> list[str]:
+    """Settings with a recipe for this backbone, unsupervised first; those of the variant itself, if it has any anywhere."""
+    own = [e for e in found if variant and e.variant == variant]
+    here = [e for e in own or found if e.backbone == backbone] or own
+    return [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
 
 
 def merge(
@@ -168,9 +143,10 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
 
 # the smallest sensible value of each number
 NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "max_seq_length": 3, "eval_steps": 1,
-           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3}  # fmt: skip
-WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length"}
-MAY_BE_NONE = {"max_steps", "max_grad_norm", "dropout", "max_length"}  # of the numbers
+           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3, "warmup_ratio": 0,
+           "patience": 1}  # fmt: skip
+WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length", "patience"}
+MAY_BE_NONE = {"max_steps", "max_grad_norm", "dropout", "max_length", "patience"}  # of the numbers
 
 
 def parse(key: str, text: str, like: Any) -> Any:
@@ -193,6 +169,6 @@ def parse(key: str, text: str, like: Any) -> Any:
         raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
     if key in NUMBERS and value < NUMBERS[key]:
         raise BenchError(f"--set {key}={text}: at least {NUMBERS[key]}")
-    if key == "dropout" and value >= 1:
+    if key in {"dropout", "warmup_ratio"} and value >= 1:
         raise BenchError(f"--set {key}={text}: below 1")
     return value

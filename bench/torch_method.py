@@ -5,18 +5,19 @@ Shapes: n rows of a batch, T tokens (padded), H hidden size, L layers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from bench.backbone_model import Backbone
 from bench.errors import BenchError, Interrupted
-from bench.features import Features, Ids, attention, by_length, pad
+from bench.features import Features, Ids, attention, by_length, pad, take, widened
 from bench.method import Context, Method, Recipe, TrainReport, read_json, write_json
 
 if TYPE_CHECKING:
@@ -24,46 +25,18 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Backbone:
-    """A pretrained encoder, ready to use, with what is needed to name it again."""
-
-    name: str
-    revision: str
-    family: str  # transformers' model_type: "bert", "roberta", ...
-    encoder: Any  # transformers.PreTrainedModel without a pooling layer, float32
-    tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
-    path: Path
-
-    @property
-    def hidden_size(self) -> int:
-        return int(self.encoder.config.hidden_size)
-
-    @property
-    def max_tokens(self) -> int:
-        """How many positions a sentence may fill, special tokens included."""
-        positions = int(getattr(self.encoder.config, "max_position_embeddings", 512))
-        return positions - 2 if self.family in {"roberta", "xlm-roberta", "camembert", "mpnet"} else positions
-
-    def special_tokens(self) -> tuple[list[int], list[int]]:
-        """The ids that stand before and after one sentence: ([CLS], [SEP]) for BERT."""
-        inner = self.tokenizer("a", add_special_tokens=False)["input_ids"]
-        whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
-        for start in range(len(whole) - len(inner) + 1):
-            if whole[start : start + len(inner)] == inner:
-                return whole[:start], whole[start + len(inner) :]
-        raise BenchError(f"the tokenizer of '{self.name}' does not wrap a sentence in special tokens")
-
-
-@dataclass
 class Batch:
-    """Rows of the corpus as features, one entry a column: (sentence,) or (anchor, positive[, hard negative])."""
+    """Rows of the corpus as features, as :meth:`TorchMethod.collate` made them.
+
+    By default one entry a column: (sentence,), (anchor, positive[, hard negative]), or (anchor, other, {"labels": (n,)}).
+    """
 
     columns: tuple[Features, ...]
     step: int = 0  # optimiser steps already done
 
     @property
     def size(self) -> int:
-        return len(self.columns[0]["input_ids"])
+        return len(next(iter(self.columns[0].values())))
 
 
 @dataclass
@@ -74,12 +47,20 @@ class Loss:
     parts: Mapping[str, Tensor] = field(default_factory=dict)
 
 
+ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
 CPU_TOKENS, GPU_TOKENS = 1024, 16384  # of a batch of `encode`: states that stay in a core's cache; enough work for a kernel
 
 
 class TorchMethod(Method, nn.Module):
-    """A method that is a module. Define ``forward`` (the loss of a batch) and ``embed`` (what is scored)."""
+    """A method that is a module. Define ``forward`` (the loss of a batch) and ``embed`` (what is scored).
 
+    ``trains_on`` says what :meth:`collate` is handed of the corpus: token "ids", or the "text" itself (for a method that
+    edits characters). ``training_only`` names modules and buffers that only training needs (a momentum copy, a queue, a
+    generator): they stand in the state to resume from and not in the checkpoint.
+    """
+
+    trains_on: ClassVar[str] = "ids"
+    training_only: ClassVar[tuple[str, ...]] = ()
     encode_tokens: int | None = None  # padded tokens in one batch of `encode`; None: what suits the device
 
     def __init__(self) -> None:
@@ -94,8 +75,8 @@ class TorchMethod(Method, nn.Module):
     # from sentences to features
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Each sentence's ids, without special tokens and not cut."""
-        return self.backbone.tokenizer(list(sentences), add_special_tokens=False, verbose=False)["input_ids"] if sentences else []
+        """The ids of each sentence that is scored, without special tokens and not cut."""
+        return self.backbone.ids(sentences)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         """Ids of sentences -> features of the model's input, at most ``max_length`` tokens with the special ones."""
@@ -104,6 +85,19 @@ class TorchMethod(Method, nn.Module):
 
     def tokenize(self, sentences: Sequence[str], max_length: int | None = None) -> Features:
         return self.assemble(self.token_ids(sentences), max_length)
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        """Rows of the corpus -> the columns of a :class:`Batch`: where a method makes templated or augmented views.
+
+        ``columns`` holds, by the corpus's column names, ids without special tokens (or strings, see ``trains_on``); ``rows``
+        the row numbers. What is random here is drawn from ``rng_for(self.context.seed, "what", epoch, row)``, so that
+        neither a resumed training nor another batch size changes it.
+        """
+        length = self.recipe.max_seq_length
+        return tuple(
+            {"labels": torch.tensor([int(row[0]) for row in ids])} if name == "label" else self.assemble(ids, length)
+            for name, ids in columns.items()
+        )
 
     @property
     def pad_id(self) -> int:
@@ -117,20 +111,23 @@ class TorchMethod(Method, nn.Module):
         In float32 on a CPU, rows of similar length go through the encoder together, which saves 5 to 20 % of a training
         step. In bf16 and on a GPU a pass itself costs more than the padding that it saves.
         """
-        ids, mask = features["input_ids"], features["attention_mask"]
-        worth_it = ids.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-        groups = by_length(mask) if worth_it and len(ids) > 1 else []
+        mask = features["attention_mask"]
+        worth_it = mask.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+        groups = by_length(mask) if worth_it and len(mask) > 1 else []
         if len(groups) < 2:
-            return self._states(ids, mask)
+            return self.states(features)
         parts = []
         for rows in groups:
             used = int(mask[rows].any(0).nonzero().max()) + 1
-            states = self._states(ids[rows, :used], mask[rows, :used])
-            parts.append(nn.functional.pad(states, (0, 0, 0, ids.shape[1] - used)))
+            parts.append(widened(self.states(take(features, rows, used)), mask.shape[1]))
         return torch.cat(parts)[torch.cat(groups).argsort()]
 
-    def _states(self, ids: Tensor, mask: Tensor) -> Tensor:
-        states: Tensor = self.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    def states(self, features: Features) -> Tensor:
+        """(n, T, H): one pass through the encoder, with what of ``features`` it understands."""
+        inputs = {key: value for key, value in features.items() if key in ENCODER_INPUTS}
+        if "inputs_embeds" in inputs:
+            inputs.pop("input_ids", None)
+        states: Tensor = self.encoder(**inputs).last_hidden_state
         return states
 
     def embed(self, features: Features) -> Tensor:
@@ -139,6 +136,24 @@ class TorchMethod(Method, nn.Module):
 
     def forward(self, batch: Batch) -> Loss:
         raise NotImplementedError(f"{self.name} defines no forward(batch)")
+
+    # how it is trained
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Over the parameters that train. Default: AdamW as the recipe says, see :func:`bench.training.optimizer.adamw`."""
+        from bench.training.optimizer import adamw
+
+        return adamw(self)
+
+    def learning_rate(self, step: int, steps: int) -> float:
+        """The rate of the update after ``step`` of ``steps`` updates. Default: the recipe's ``schedule`` and warm-up."""
+        from bench.training.optimizer import scheduled_rate
+
+        return scheduled_rate(self.recipe, step, steps)
+
+    def dev_score(self, score: Callable[[Method], float]) -> float:
+        """The score by which checkpoints are selected; overridden where dev vectors are not the test vectors."""
+        return score(self)
 
     # what comes for free
 
@@ -179,12 +194,20 @@ class TorchMethod(Method, nn.Module):
             nn.Module.train(self, was_training)
 
     def trained_state(self) -> dict[str, Tensor]:
-        """What training changes: parameters with a gradient, and the buffers outside a frozen encoder."""
+        """What the checkpoint holds: trained parameters, and the buffers outside a frozen encoder."""
         frozen = not any(p.requires_grad for p in self.encoder.parameters())
         state: dict[str, Tensor] = {name: p for name, p in self.named_parameters() if p.requires_grad}
         persistent = self.state_dict()
         state |= {n: b for n, b in self.named_buffers() if n in persistent and not (frozen and n.startswith("encoder."))}
-        return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+        return {n: tensor.detach().cpu().contiguous() for n, tensor in state.items() if not self._for_training_only(n)}
+
+    def training_state(self) -> dict[str, Tensor]:
+        """What resume needs besides the optimiser: :meth:`trained_state` and everything that only training needs."""
+        extra = {n: t.detach().cpu().contiguous() for n, t in self.state_dict().items() if self._for_training_only(n)}
+        return self.trained_state() | extra
+
+    def _for_training_only(self, name: str) -> bool:
+        return any(name == part or name.startswith(part + ".") for part in self.training_only)
 
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file

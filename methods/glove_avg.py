@@ -28,7 +28,7 @@ class GloveAvg(Method):
     settings = ("none",)
     summary = "mean of the word vectors of a file in GloVe's text form"
     paper = "Pennington, Socher, Manning: GloVe, EMNLP 2014"
-    deterministic = True
+    deterministic = ("none",)
     own_backbone = "glove"
     places = ("vectors",)
     defaults = {"vectors": Value(None, "your file: --set vectors=FILE (word and numbers a line; plain, .xz, .gz or .zip)")}

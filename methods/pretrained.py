@@ -23,7 +23,7 @@ class Pretrained(TorchMethod):
     name = "pretrained"
     settings = ("none",)
     summary = "a finished encoder: a sentence-transformers folder as it is, or a transformers checkpoint with --set pooling="
-    deterministic = True
+    deterministic = ("none",)
     defaults = {
         "pooling": Value(None, "the folder's own", f"for a plain transformers checkpoint: {', '.join(sorted(POOLINGS))}"),
         "max_length": Value(None, "the model's own limit"),

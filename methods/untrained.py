@@ -10,7 +10,7 @@ from methods.pooling import POOLERS
 
 class Untrained(TorchMethod):
     settings = ("none",)
-    deterministic = True
+    deterministic = ("none",)
     pooler: str
 
     def embed(self, features: Features) -> Tensor:

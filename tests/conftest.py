@@ -36,6 +36,20 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     return tiny_backbone(tmp_path_factory.mktemp("models") / "tiny")
 
 
+@pytest.fixture(scope="session")
+def tiny_roberta(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a random RoBERTa, 2 layers, 32 wide, with a byte-level BPE vocabulary of its own."""
+    import models
+
+    return models.tiny_roberta(tmp_path_factory.mktemp("models") / "tiny-roberta")
+
+
+@pytest.fixture(scope="session")
+def reference_b(shared: Path) -> dict[str, Any]:
+    """As ``reference``, for the methods of part B: vectors_b.json."""
+    return json.loads((shared / "reference" / "vectors_b.json").read_text(encoding="utf-8"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither read nor fill the user's cache, data and runs."""

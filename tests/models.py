@@ -13,7 +13,8 @@ from torch import nn
 
 from bench.backbones import load, resolve
 from bench.method import Context, Method, Recipe, Value, seed_for
-from bench.recipes import TRAINING, choose, entries, merge
+from bench.plan import learns
+from bench.recipes import TRAINING, merge
 from bench.torch_method import Batch, Loss, TorchMethod
 
 TEXT = """a man plays the guitar woman reads book in park dog runs fast over green grass child sleeps house near sea
@@ -27,11 +28,11 @@ def sentences(count: int, seed: int = 0, longest: int = 12) -> list[str]:
 
 
 def built(
-    cls: type[Method], backbone: str, folder: Path, *, setting: str = "none", seed: int = 1, context: Any = None, **values: Any
-) -> Any:
-    """A method as the executor builds it; ``values`` are recipe values."""
-    entry, _ = choose(entries(Path(__file__).parent, cls.name), setting, backbone, "")
-    recipe = merge(cls, entry, "", {}, trained=setting != "none")
+    cls: type[Method], backbone: str, folder: Path, *, setting: str = "none", variant: str = "", seed: int = 1,
+    context: Any = None, **values: Any,
+) -> Any:  # fmt: skip
+    """A method as the executor builds it, without its recipes; ``values`` are recipe values."""
+    recipe = merge(cls, None, variant, {}, trained=learns(cls, setting))
     recipe = Recipe(recipe.values_with_source() | {key: Value(value, "test") for key, value in values.items()})
     method = cls()
     method.context = context or Context(seed=seed, folder=folder)
@@ -40,7 +41,9 @@ def built(
     torch.manual_seed(seed_for(seed, "init"))
     method.build(loaded, recipe)
     if isinstance(method, TorchMethod):
-        method.requires_grad_(setting != "none").eval()
+        if not learns(cls, setting):
+            method.requires_grad_(False)
+        method.eval()
     return method
 
 
@@ -55,7 +58,7 @@ class Columns:
         return len(self._columns[0])
 
     def column(self, i: int) -> Any:
-        return SimpleNamespace(ids=lambda rows: [self._columns[i][row] for row in rows])
+        return SimpleNamespace(rows=lambda rows: [self._columns[i][row] for row in rows])
 
 
 class Toy(TorchMethod):
@@ -101,3 +104,28 @@ def toy(folder: Path, context: Context | None = None, **values: Any) -> Toy:
 
 
 TOY_ROWS = [[1], [2, 3], [4, 4, 1], [3], [1, 2, 3, 4], [2], [4, 1], [3, 3, 3]]
+
+
+def tiny_roberta(folder: Path) -> str:
+    """A random RoBERTa of 2 layers, 32 wide, with an MLM head and a byte-level BPE vocabulary of 600 made from TEXT."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import RobertaConfig, RobertaForMaskedLM, RobertaTokenizerFast
+
+    folder.mkdir(parents=True)
+    bpe = ByteLevelBPETokenizer()
+    bpe.train_from_iterator([TEXT, *sentences(200)], vocab_size=600, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    bpe.save_model(str(folder))
+    tokenizer = RobertaTokenizerFast.from_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    state = torch.get_rng_state()
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=258, pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1,
+    )  # fmt: skip
+    model = RobertaForMaskedLM(config)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
+    model.save_pretrained(folder)
+    torch.set_rng_state(state)
+    return str(folder)

@@ -115,7 +115,15 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
         assert reaches(found, *HEAVY) == set(), name
 
 
-TORCH_ONLY = ("bench.torch_method", "bench.features", "bench.training", "bench.conformance", "bench.builtin.pretrain", "methods")
+TORCH_ONLY = (
+    "bench.torch_method",
+    "bench.backbone_model",
+    "bench.features",
+    "bench.training",
+    "bench.conformance",
+    "bench.builtin.pretrain",
+    "methods",
+)
 
 
 def test_only_the_torch_parts_import_torch_at_module_level() -> None:

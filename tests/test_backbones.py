@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bench.backbones import Reference, builtin_folder, fetch, load, resolve, weights_hash
-from bench.errors import NotAModel, UnknownName
+from bench.errors import BenchError, NotAModel, UnknownName
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, 
             "length": "sentence_bert_config.json"}.get(changed)  # fmt: skip
     if file is None:
         weights = load_file(copy / "model.safetensors")
-        weights["embeddings.word_embeddings.weight"][7, 3] += 1e-3
+        weights["bert.embeddings.word_embeddings.weight"][7, 3] += 1e-3
         save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
     else:
         with (copy / file).open("a") as stream:
@@ -124,7 +124,7 @@ def without_a_layer(path: Path) -> None:
 
 def of_another_shape(path: Path) -> None:
     weights = load_file(path)
-    weights["embeddings.word_embeddings.weight"] = weights["embeddings.word_embeddings.weight"][:100].clone()
+    weights["bert.embeddings.word_embeddings.weight"] = weights["bert.embeddings.word_embeddings.weight"][:100].clone()
     save_file(weights, path, metadata={"format": "pt"})
 
 
@@ -211,3 +211,103 @@ def test_a_model_in_the_hub_cache_is_found_without_a_network(tiny: str, tmp_path
     reference = resolve("bert-base-uncased")
     assert (reference.revision, reference.hub) == ("c" * 40, True)
     assert load(reference, offline=True).hidden_size == 32
+
+
+def head_by_hand(weights: dict[str, torch.Tensor], states: torch.Tensor) -> torch.Tensor:
+    """BERT's prediction head from the file's tensors: dense, erf-GELU, layer norm, word embeddings, bias."""
+    w = {name.removeprefix("cls.predictions."): t for name, t in weights.items()}
+    x = states @ w["transform.dense.weight"].T + w["transform.dense.bias"]
+    x = 0.5 * x * (1 + torch.erf(x / 2**0.5))
+    x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + 1e-12).sqrt()
+    x = x * w["transform.LayerNorm.weight"] + w["transform.LayerNorm.bias"]
+    return x @ w["bert.embeddings.word_embeddings.weight"].T + w["bias"]
+
+
+def test_the_mlm_head_is_the_checkpoints_and_its_decoder_its_own(tiny: str) -> None:
+    backbone = load(resolve(tiny))
+    head, states = backbone.mlm_head(), torch.randn(2, 3, 32)
+    torch.testing.assert_close(head(states), head_by_hand(load_file(Path(tiny) / "model.safetensors"), states))
+    assert head.decoder.weight is not backbone.encoder.get_input_embeddings().weight
+    assert sum(p.numel() for p in head.parameters()) == 32 * 32 + 32 + 2 * 32 + 8192 * 32 + 8192
+    assert all(p.requires_grad for p in head.parameters())
+
+
+def test_a_whole_masked_lm_is_encoder_and_head_and_frozen(tiny: str) -> None:
+    backbone = load(resolve(tiny))
+    ids, mask = torch.tensor([[5, 6, 7], [8, 9, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]])
+    model = backbone.masked_lm().eval()
+    states = backbone.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+    torch.testing.assert_close(model(ids, mask), backbone.mlm_head()(states), rtol=1e-4, atol=1e-4)
+    assert not any(p.requires_grad for p in model.parameters())
+
+
+def test_the_mlm_heads_of_both_families_have_the_sizes_of_the_papers(tiny_roberta: str) -> None:
+    """METHODS A 2.1: dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for RoBERTa-base."""
+    for hidden, vocabulary, stated in ((768, 30522, 24_063_546), (768, 50265, 39_245_913), (1024, 50265, 52_573_273)):
+        assert hidden * hidden + hidden + 2 * hidden + vocabulary * hidden + vocabulary == stated
+    backbone = load(resolve(tiny_roberta))
+    vocabulary = len(backbone.tokenizer)
+    assert sum(p.numel() for p in backbone.mlm_head().parameters()) == 32 * 32 + 3 * 32 + vocabulary * 33
+    assert (backbone.first_position, backbone.max_tokens, backbone.mask_id) == (2, 256, backbone.tokenizer.mask_token_id)
+
+
+def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:
+    weights = {name: t for name, t in load_file(copy / "model.safetensors").items() if "cls.predictions" not in name}
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(NotAModel, match="carries no MLM head \\(cls.predictions"):
+        load(resolve(str(copy))).mlm_head()
+
+
+def test_another_vocabulary_cannot_generate(tiny: str, tiny_roberta: str) -> None:
+    with pytest.raises(BenchError, match="have different vocabularies"):
+        load(resolve(tiny)).masked_lm(tiny_roberta)
+
+
+@pytest.fixture
+def run(tiny: str, tmp_path: Path) -> Path:
+    """The folder of a finished run that fine-tuned the tiny backbone."""
+    from models import built
+
+    from methods.simcse import SimCSE
+
+    method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
+    with torch.no_grad():
+        method.encoder.embeddings.word_embeddings.weight.mul_(1.5)
+    folder = tmp_path / "runs" / "simcse-tiny-s1-0a1b2c3d"
+    method.save(folder / "checkpoint")
+    record = {"status": "finished", "provenance": {"backbone": {"name": tiny, "revision": resolve(tiny).revision}}}
+    (folder / "run.json").write_text(json.dumps(record))
+    return folder
+
+
+def test_a_fine_tuned_run_is_a_backbone(run: Path, tiny: str) -> None:
+    reference = resolve(str(run))
+    assert (reference.short, reference.path) == (run.name, Path(tiny))
+    assert reference.revision not in ("unknown", resolve(tiny).revision)
+    trained, plain = load(reference).encoder.state_dict(), load(resolve(tiny)).encoder.state_dict()
+    name = "embeddings.word_embeddings.weight"
+    torch.testing.assert_close(trained[name], plain[name] * 1.5, rtol=0, atol=0)
+    assert all(torch.equal(trained[n], plain[n]) for n in plain if n != name)
+    assert load(reference).mlm_head() is not None  # the base's: the run has trained none
+
+
+def test_a_run_that_trained_no_whole_encoder_is_no_backbone(run: Path) -> None:
+    file = run / "checkpoint" / "trained.safetensors"
+    save_file({name: t for name, t in load_file(file).items() if "layer.1" not in name}, file)
+    with pytest.raises(NotAModel, match="did not train the whole encoder"):
+        load(resolve(str(run)))
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda run: (run / "checkpoint" / "trained.safetensors").unlink(), "without a finished checkpoint"),
+        (lambda run: (run / "run.json").write_text("{"), "run.json is damaged"),
+        (lambda run: (run / "run.json").write_text((run / "run.json").read_text().replace("finished", "failed")), "status failed"),
+        (lambda run: (run / "run.json").write_text(re.sub('"revision": "....', '"revision": "0000', (run / "run.json").read_text())), "was trained on .* revision 0000"),
+    ],
+)  # fmt: skip
+def test_a_run_that_cannot_be_a_backbone_says_why(run: Path, damage: Any, said: str) -> None:
+    damage(run)
+    with pytest.raises(NotAModel, match=said):
+        resolve(str(run))

@@ -162,10 +162,9 @@ class ForgetsParameters(Trained):
 class FrozenMoves(Trained):
     """Freezes its embeddings and changes them all the same."""
 
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
-        super().requires_grad_(requires_grad)
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
         self.encoder.embeddings.word_embeddings.weight.requires_grad_(False)
-        return self
 
     def forward(self, batch: Batch) -> Loss:
         with torch.no_grad():
@@ -211,8 +210,8 @@ class TrainedByItself(Method):
     ("cls", "caught", "seen"),
     [
         (Trained, set(), ""), (NotSaved, {"save and load are exact"}, "the loaded checkpoint differs by"),
-        (ForgetsParameters, {"nothing frozen moves"}, "moved, and not in the checkpoint: encoder.encoder.layer.1"),
-        (FrozenMoves, {"nothing frozen moves"}, "moved, and not in the checkpoint: encoder.embeddings.word_embeddings.weight"),
+        (ForgetsParameters, {"nothing frozen moves"}, "to resume from: encoder.encoder.layer.1"),
+        (FrozenMoves, {"nothing frozen moves"}, "to resume from: encoder.embeddings.word_embeddings.weight"),
         (InfiniteLoss, {"the loss is finite"}, "expected one finite number, found inf"),
         (LossOfEachRow, {"the loss is finite"}, "expected one finite number"), (Unreached, {"its gradient reaches what trains"}, "unused.weight"),
         (NoGradient, {"its gradient reaches what trains"}, "every gradient is zero"),

@@ -259,3 +259,43 @@ def test_the_backbone_is_made_ready_before_its_fingerprint_is_taken(registry: Re
     (run,) = make_it()
     assert asked == ["someone/model"] and run.run_id.startswith("cls-model-any-")
     assert run.fingerprint == planned(registry, "cls", backbones=(tiny,))[0].fingerprint
+
+
+def test_a_wider_corpus_can_be_told_to_be_sentences(registry: Registry, triplets: str) -> None:
+    with pytest.raises(BenchError, match="needs one column of sentences; nli.csv has sent0, sent1, hard_neg") as caught:
+        planned(registry, setting="unsupervised", corpus=triplets)
+    assert "corpus_column=sent0" in caught.value.hint
+    (run,) = planned(registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "all"})
+    assert run.corpus is not None and (run.corpus.kind, len(run.corpus)) == ("sentences", 6)
+    (first,) = planned(registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "sent0"})
+    assert first.fingerprint != run.fingerprint
+    with pytest.raises(CorpusError, match="no column 'premise'"):
+        planned(registry, setting="unsupervised", corpus=triplets, overrides={"corpus_column": "premise"})
+
+
+def test_the_target_corpus_is_the_text_that_is_scored(registry: Registry) -> None:
+    (run,) = planned(registry, setting="unsupervised", corpus="target")
+    assert run.corpus is not None and run.corpus.name == "target"
+    wanted = dict.fromkeys(" ".join(s.split()) for task in run.loaded for s in task.sentences)
+    assert [row[0] for row in run.corpus.rows()] == list(wanted)
+    assert any("transductive" in note for note in run.notes)
+
+
+class Fitted(Method):
+    name, settings, fitted = "fitted", ("none",), True
+    defaults = {"place": None, "select_on": "last"}
+    places = ("place",)
+    deterministic = ("none",)
+
+
+def test_a_fitted_method_gets_a_corpus_and_a_place_is_named_by_its_content(corpus: str, tmp_path: Path) -> None:
+    plugin = Plugin("fitted", Fitted, "test", "", "0" * 64)
+    own = Registry({"fitted": plugin}, ())
+    (run,) = planned(own, "fitted", corpus=corpus)
+    assert (run.setting, run.seed, run.dev) == ("none", None, None) and run.corpus is not None
+    one, other = tmp_path / "one.bin", tmp_path / "other.bin"
+    one.write_bytes(b"same"), other.write_bytes(b"same")
+    named = [planned(own, "fitted", corpus=corpus, overrides={"place": str(p)})[0].fingerprint for p in (one, other)]
+    assert named[0] == named[1] != run.fingerprint
+    other.write_bytes(b"different")
+    assert planned(own, "fitted", corpus=corpus, overrides={"place": str(other)})[0].fingerprint != named[0]

@@ -145,9 +145,16 @@ def test_a_recipe_of_the_variant_wins_over_that_of_the_method() -> None:
 
 
 def test_settings_with_a_recipe() -> None:
-    assert settings_with_recipe(FOUND, "bert-base-uncased") == ["unsupervised", "supervised"]
-    assert settings_with_recipe(FOUND, "builtin") == ["unsupervised"]
-    assert settings_with_recipe(FOUND, "other") == []
+    assert settings_with_recipe(FOUND, "bert-base-uncased", "") == ["unsupervised", "supervised"]
+    assert settings_with_recipe(FOUND, "builtin", "") == ["unsupervised"]
+    assert settings_with_recipe(FOUND, "other", "") == []
+
+
+def test_a_variant_with_recipes_of_its_own_decides_the_setting() -> None:
+    own = Entry("supervised", "bert-base-uncased", "margin", {}, None, None)
+    assert settings_with_recipe((*FOUND, own), "bert-base-uncased", "margin") == ["supervised"]
+    assert settings_with_recipe((*FOUND, own), "builtin", "margin") == ["supervised"]  # it has one nowhere else
+    assert settings_with_recipe((*FOUND, own), "builtin", "") == ["unsupervised"]
 
 
 def test_recipes_are_read_from_the_file_beside_the_method(tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from bench.corpora.cache import default_cache
 from bench.corpora.corpus import Corpus, open_corpus
-from bench.corpora.rows import COLUMNS
-from bench.corpora.token_cache import MAX_TOKENS, TokenisedColumn, TokenisedCorpus, tokenised
+from bench.corpora.rows import COLUMNS, KINDS
+from bench.corpora.token_cache import MAX_TOKENS, TokenisedColumn, TokenisedCorpus, as_text, tokenised
 
-__all__ = ["COLUMNS", "MAX_TOKENS", "Corpus", "TokenisedColumn", "TokenisedCorpus", "default_cache", "open_corpus", "tokenised"]
+__all__ = [
+    "COLUMNS", "KINDS", "MAX_TOKENS", "Corpus", "TokenisedColumn", "TokenisedCorpus", "as_text", "default_cache", "open_corpus",
+    "tokenised",
+]  # fmt: skip

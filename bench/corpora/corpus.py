@@ -11,19 +11,22 @@ from pathlib import Path
 
 from bench.corpora.cache import default_cache
 from bench.corpora.lines import COMPRESSED, read_lines
-from bench.corpora.rows import READERS, Row, Table
+from bench.corpora.rows import KINDS, READERS, Row, Table
 from bench.errors import CorpusError, DataMissing
 from bench.files import write_whole
 
 BUILTIN = Path(__file__).parent.parent / "builtin" / "data" / "train.txt"
-SURVEY_VERSION = 1  # of the rules by which rows are counted
+SURVEY_VERSION = 2  # of the rules by which rows are counted
 
 
 class Corpus:
-    """Training text in a file, read as a stream. ``columns`` is one of ``bench.corpora.COLUMNS``."""
+    """Training text in a file, read as a stream. ``columns`` is one of ``bench.corpora.COLUMNS``.
 
-    def __init__(self, path: Path, name: str, cache: Path) -> None:
-        self.path, self.name = path, name
+    With ``column``, only that column of a wider file, as sentences; "all" takes every cell of every text column.
+    """
+
+    def __init__(self, path: Path, name: str, cache: Path, column: str | None = None) -> None:
+        self.path, self.name, self.column = path, name, column
         self._cache = cache
         suffix = path.suffix.lower()
         self.format = Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
@@ -33,9 +36,28 @@ class Corpus:
                 "give it the suffix of what it is: .txt for one sentence a line",
             )
         self.columns, rows = self._table(None)
+        if column is not None:
+            self.columns = ("sentence",)
         if next(rows, None) is None:
             raise CorpusError(f"{path}: empty: it has no rows", "expected one sentence a line")
         self._facts: tuple[str, int] | None = None
+
+    @property
+    def kind(self) -> str:
+        """ "sentences", "pairs", "triplets" or "labelled"."""
+        return KINDS[self.columns]
+
+    def only(self, column: str) -> Corpus:
+        """One column as a corpus of sentences, or with "all" every text column, row by row.
+
+        Raises CorpusError where the file has no such column.
+        """
+        texts = [name for name in self.columns if name != "label"]
+        if column not in (*texts, "all"):
+            raise CorpusError(
+                f"{self.path} has no column '{column}'; it has {', '.join(texts)}", "corpus_column=all takes them all"
+            )
+        return Corpus(self.path, self.name, self._cache, column)
 
     def rows(self) -> Iterator[Row]:
         """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are never empty."""
@@ -64,7 +86,13 @@ class Corpus:
         return self._survey()[0]
 
     def _table(self, seen: Callable[[bytes], object] | None) -> Table:
-        return READERS[self.format](self.path, read_lines(self.path, seen))
+        columns, rows = READERS[self.format](self.path, read_lines(self.path, seen))
+        if self.column is None:
+            return columns, rows
+        texts = [
+            i for i, name in enumerate(columns) if name in (self.column, "all") or (self.column == "all" and name != "label")
+        ]
+        return columns, ((row[i],) for row in rows for i in texts)
 
     def _not_blank(self, rows: Iterator[Row]) -> Iterator[Row]:
         blank = True
@@ -78,8 +106,9 @@ class Corpus:
     def _survey(self) -> tuple[str, int]:
         if self._facts is None:
             before = self.path.stat()
-            known = self._cache / "surveys" / f"{hashlib.sha256(str(self.path.resolve()).encode()).hexdigest()[:32]}.json"
-            key = [SURVEY_VERSION, str(self.path.resolve()), before.st_size, before.st_mtime_ns, before.st_ctime_ns]
+            where = str(self.path.resolve()), self.column
+            known = self._cache / "surveys" / f"{hashlib.sha256(repr(where).encode()).hexdigest()[:32]}.json"
+            key: list[object] = [SURVEY_VERSION, *where, before.st_size, before.st_mtime_ns, before.st_ctime_ns]
             self._facts = _remembered(known, key)
             if self._facts is None:
                 self._facts = self._read_whole()

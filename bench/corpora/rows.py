@@ -10,9 +10,13 @@ from typing import Any
 
 from bench.errors import CorpusError
 
-COLUMNS = (("sentence",), ("sent0", "sent1"), ("sent0", "sent1", "hard_neg"))
-ALSO = {"text": "sentence", "anchor": "sent0", "positive": "sent1", "negative": "hard_neg"}  # sentence-transformers' names
-EXPECTED = "expected sentence, or sent0,sent1, or sent0,sent1,hard_neg"
+COLUMNS = (("sentence",), ("sent0", "sent1"), ("sent0", "sent1", "hard_neg"), ("sent0", "sent1", "label"))
+KINDS = dict(zip(COLUMNS, ("sentences", "pairs", "triplets", "labelled"), strict=True))  # what a method says that it needs
+LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # and their ids in the hub's SNLI and MNLI
+# other people's names: sentence-transformers', and those of SNLI and MNLI on the hub
+ALSO = {"text": "sentence", "anchor": "sent0", "positive": "sent1", "negative": "hard_neg",
+        "premise": "sent0", "hypothesis": "sent1", "gold_label": "label"}  # fmt: skip
+EXPECTED = "expected sentence, or sent0,sent1, or sent0,sent1,hard_neg, or sent0,sent1,label"
 
 Row = tuple[str, ...]
 Table = tuple[tuple[str, ...], Iterator[Row]]
@@ -21,6 +25,17 @@ Table = tuple[tuple[str, ...], Iterator[Row]]
 def cell(text: str | None) -> str:
     """A missing cell, or one of white space only, is one space, as in the training scripts of SimCSE and PromCSE."""
     return " " if text is None or not text or text.isspace() else text
+
+
+def label_cell(path: Path, number: int, text: str | None) -> str:
+    """A label as its word. Raises CorpusError, naming the line, for anything that is none."""
+    label = (text or "").strip().lower()
+    if label.isdigit():
+        label = next((word for word, i in LABELS.items() if i == int(label)), label)
+    if label not in LABELS:
+        words = ", ".join(f"{word} ({i})" for word, i in LABELS.items())
+        raise CorpusError(f"{path}: line {number} has the label {text!r}; expected {words}", "drop rows without a gold label")
+    return label
 
 
 def read_text(path: Path, lines: Iterator[str]) -> Table:
@@ -75,8 +90,10 @@ def _with_header(path: Path, records: Iterator[tuple[int, list[str]]], separator
                         f"{path}: line {number} has {len(cells)} cells, the header has {len(header)}",
                         f"cells are separated by {separator}; an empty cell needs its separator too",
                     )
-            yield tuple(cell(cells[i]) for i in order)
+            row = tuple(cell(cells[i]) for i in order)
+            yield (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
 
+    labelled = columns[-1] == "label"
     return columns, rows()
 
 
@@ -103,7 +120,7 @@ def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
     keys = [names[i] for i in order]
 
     def rows() -> Iterator[Row]:
-        yield _row(path, number, first, line, keys)
+        yield finished(number, _row(path, number, first, line, keys))
         for later, text in numbered:
             record = _object(path, later, text)
             if len(record) != len(first) or record.keys() != first.keys():
@@ -113,13 +130,18 @@ def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
                         f"{path}: line {later} has {', '.join(found) or 'no column'}; line 1 has {', '.join(keys)}",
                         "every line needs the same keys; write null for a missing sentence",
                     )
-            yield _row(path, later, record, text, keys)
+            yield finished(later, _row(path, later, record, text, keys))
+
+    labelled = columns[-1] == "label"
+
+    def finished(number: int, row: Row) -> Row:
+        return (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
 
     return columns, rows()
 
 
 def _keys(record: dict[str, Any]) -> list[str]:
-    return [key for key in record if ALSO.get(key, key) in {"sentence", "sent0", "sent1", "hard_neg"}]
+    return [key for key in record if ALSO.get(key, key) in {name for columns in COLUMNS for name in columns}]
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -142,15 +164,21 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
 def _row(path: Path, number: int, record: dict[str, Any], line: str, keys: list[str]) -> Row:
     texts = [record[key] for key in keys]
     for key, text in zip(keys, texts, strict=True):
+        if key_is_label(key) and isinstance(text, int) and not isinstance(text, bool):
+            continue
         if text is not None and not isinstance(text, str):
             raise CorpusError(f"{path}: line {number}: '{key}' is {json.dumps(text)[:40]}, expected a string or null")
     if "\\u" in line:  # only an escape can make half of a surrogate pair or a NUL, which no tokenizer takes
         for key, text in zip(keys, texts, strict=True):
-            if text and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
+            if isinstance(text, str) and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
                 raise CorpusError(
                     f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)"
                 )
-    return tuple(cell(text) for text in texts)
+    return tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
+
+
+def key_is_label(key: str) -> bool:
+    return ALSO.get(key, key) == "label"
 
 
 READERS: dict[str, Callable[[Path, Iterator[str]], Table]] = {

@@ -3,7 +3,7 @@
 One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
 
     meta.json          what it was made from; size and crc32 of each file
-    <column>.ids       all ids behind one another, little-endian uint16 (vocabulary up to 65,536) or uint32
+    <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to 65,536) or uint32
     <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
 """
 
@@ -23,21 +23,24 @@ import numpy as np
 
 from bench.corpora.cache import default_cache, locked
 from bench.corpora.corpus import Corpus
+from bench.corpora.rows import LABELS
 from bench.errors import BenchError
 from bench.files import write_whole
 
-LAYOUT = 1
+LAYOUT = 2
 MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more
+MAX_BYTES = 4096  # of one sentence that is kept as text
+AS_TEXT = "utf-8"  # the "tokenizer" of a corpus whose sentences are kept as they are
 CHUNK = 10_000  # rows tokenised at once
 
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 
 
 class TokenisedColumn:
-    """One column: ``ids_`` behind one another and where each row starts."""
+    """One column: ids behind one another and where each row starts. The ids are a tokenizer's, or the bytes of the text."""
 
-    def __init__(self, ids: np.ndarray, offsets: np.ndarray) -> None:
-        self._ids, self._offsets = ids, offsets
+    def __init__(self, ids: np.ndarray, offsets: np.ndarray, *, text: bool = False) -> None:
+        self._ids, self._offsets, self._text = ids, offsets, text
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -49,6 +52,11 @@ class TokenisedColumn:
             raise IndexError(f"rows {index.min()} to {index.max()} asked of {len(self)}")
         starts, ends = self._offsets[index].tolist(), self._offsets[index + 1].tolist()
         return [self._ids[a:b] for a, b in zip(starts, ends, strict=True)]
+
+    def rows(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray] | list[str]:
+        """These rows as ids, or as strings where the corpus was kept as text."""
+        ids = self.ids(rows)
+        return [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids] if self._text else ids
 
     def lengths(self) -> np.ndarray:
         """(rows,) int64: how many ids each row has."""
@@ -91,7 +99,8 @@ def tokenised(
     root = (cache if cache is not None else default_cache()) / "tokenised"
     about = {
         "layout": LAYOUT, "sha256": corpus.sha256, "format": corpus.format, "columns": list(corpus.columns),
-        "tokenizer": tokenizer_key, "vocab_size": vocab_size, "max_tokens": MAX_TOKENS,
+        "tokenizer": tokenizer_key, "vocab_size": vocab_size, "column": corpus.column,
+        "max_tokens": MAX_BYTES if tokenizer_key == AS_TEXT else MAX_TOKENS,
     }  # fmt: skip
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     folder = root / f"{corpus.sha256[:16]}-{key[:16]}"
@@ -129,6 +138,11 @@ def tokenised(
     return found
 
 
+def as_text(corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None) -> TokenisedCorpus:
+    """The corpus with its sentences as they are: ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes."""
+    return tokenised(corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress)
+
+
 class _Writer:
     """A file that knows how many bytes it got and their crc32."""
 
@@ -150,7 +164,7 @@ class _Writer:
 
 
 def _dtype(vocab_size: int) -> np.dtype:
-    return np.dtype("<u2" if vocab_size <= 1 << 16 else "<u4")
+    return np.dtype("<u1" if vocab_size <= 1 << 8 else "<u2" if vocab_size <= 1 << 16 else "<u4")
 
 
 def _build(
@@ -167,7 +181,7 @@ def _build(
         rows, done = corpus.unchanged_rows(), 0
         while chunk := list(itertools.islice(rows, CHUNK)):
             for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
-                ids, lengths = _encoded(list(texts), encode, about["vocab_size"])
+                ids, lengths = _encoded(list(texts), _label_ids if name == "label" else encode, about)
                 offsets = ends[name] + np.cumsum(lengths)
                 ends[name] = int(offsets[-1])
                 writers[f"{name}.ids"].write(ids.astype(dtype))
@@ -182,13 +196,18 @@ def _build(
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
 
 
-def _encoded(texts: list[str], encode: Encode, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
+def _label_ids(labels: list[str]) -> list[list[int]]:
+    return [[LABELS[label]] for label in labels]
+
+
+def _encoded(texts: list[str], encode: Encode, about: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """All ids of the texts behind one another, and how many each has."""
+    longest, vocab_size = about["max_tokens"], about["vocab_size"]
     encoded = encode(texts)
     if len(encoded) != len(texts):
         raise ValueError(f"encode returned {len(encoded)} rows for {len(texts)} sentences")
-    cut: Iterable[Sequence[int]] = (row[:MAX_TOKENS] for row in encoded)
-    lengths = np.fromiter((min(len(row), MAX_TOKENS) for row in encoded), dtype=np.int64, count=len(texts))
+    cut: Iterable[Sequence[int]] = (row[:longest] for row in encoded)
+    lengths = np.fromiter((min(len(row), longest) for row in encoded), dtype=np.int64, count=len(texts))
     ids = np.fromiter(itertools.chain.from_iterable(cut), dtype=np.int64, count=int(lengths.sum()))
     if ids.size and not (ids.min() >= 0 and ids.max() < vocab_size):
         raise ValueError(f"encode returned ids {ids.min()} to {ids.max()}; the vocabulary has {vocab_size}")
@@ -205,7 +224,10 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
         for name in meta["columns"]:
             for part, dtype in (("ids", _dtype(about["vocab_size"])), ("offsets", np.dtype("<i8"))):
                 parts[name, part] = _mapped(folder / f"{name}.{part}", dtype, meta["files"][f"{name}.{part}"])
-        columns = [TokenisedColumn(parts[name, "ids"], parts[name, "offsets"]) for name in meta["columns"]]
+        columns = [
+            TokenisedColumn(parts[name, "ids"], parts[name, "offsets"], text=meta["tokenizer"] == AS_TEXT and name != "label")
+            for name in meta["columns"]
+        ]
         if any(len(column) != meta["rows"] for column in columns):
             return None
         return TokenisedCorpus(folder, meta, columns)

@@ -24,7 +24,9 @@ from bench.plan import NOT_TRAINED, PlannedRun
 from bench.runs import Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
 
 if TYPE_CHECKING:
+    from bench.corpora import Corpus, TokenisedCorpus
     from bench.suites import LoadedTask
+    from bench.torch_method import TorchMethod
 
 
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
@@ -169,6 +171,7 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
         seed=run.seed or 0,
         folder=folder,
         reporter=reporter,
+        offline=options.offline,
         save_seconds=options.save_seconds,
     )
     backbone = (
@@ -179,7 +182,7 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
     torch.manual_seed(seed_for(run.seed or 0, "init"))
     method.build(backbone if backbone is not None else run.backbone, run.recipe)
     if isinstance(method, torch.nn.Module):
-        if run.setting == NOT_TRAINED:
+        if run.setting == NOT_TRAINED and not method.fitted:
             method.requires_grad_(False)
         method.to(options.device)
         method.eval()
@@ -189,28 +192,16 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
 def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options, reporter: Reporter) -> dict[str, Any]:
     """Train (or save what needs no training); returns the record's ``training`` and ``cost``."""
     folder = store.folder(run.run_id)
-    cost = Cost(**provenance.parameter_counts(method), device=devices.device_name(options.device))
+    cost = Cost(**provenance.parameter_counts(method, trained=run.corpus is not None), device=devices.device_name(options.device))
     if run.corpus is None:
         from bench.training.state import replace_folder
 
         replace_folder(folder / "checkpoint", method.save)
         return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"))}
-    from bench.corpora import tokenised
     from bench.torch_method import TorchMethod
 
     assert isinstance(method, TorchMethod)
-    tokenizer = method.backbone.tokenizer
-    reporter.phase("tokenise")
-
-    def progress(done: int, total: int | None = None) -> None:
-        if method.context.should_stop():
-            raise Interrupted("stopped while tokenising the corpus; the same command begins that again")
-        reporter.advance(done, total=total)
-
-    corpus = tokenised(
-        run.corpus, method.token_ids, provenance.tokenizer_key(tokenizer), len(tokenizer), options.cache,
-        progress,
-    )  # fmt: skip
+    corpus = _prepared(run.corpus, method, options, reporter)
     if run.dev is not None:
         method.context.dev_score = dev_scorer(run.dev)
         method.context.dev_task = str(run.recipe["select_on"])
@@ -224,3 +215,21 @@ def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options,
         sentences=report.sentences,
     )  # fmt: skip
     return {"cost": cost, "training": training}
+
+
+def _prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:
+    """The corpus as the method trains on it: as token ids, or as text."""
+    from bench.corpora import as_text, tokenised
+
+    def progress(done: int, total: int | None = None) -> None:
+        if method.context.should_stop():
+            raise Interrupted("stopped while tokenising the corpus; the same command begins that again")
+        reporter.advance(done, total=total)
+
+    reporter.phase("tokenise")
+    if method.trains_on == "text":
+        return as_text(corpus, options.cache, progress)
+    backbone = method.backbone
+    return tokenised(
+        corpus, backbone.ids, provenance.tokenizer_key(backbone.tokenizer), len(backbone.tokenizer), options.cache, progress
+    )

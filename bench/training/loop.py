@@ -7,6 +7,7 @@ The seed fixes order, initial weights and dropout; a run that was interrupted en
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import time
@@ -21,6 +22,7 @@ from bench.method import Context, Recipe, TrainReport, seed_for
 from bench.runs.curve import CURVE, read_curve
 from bench.torch_method import Batch, TorchMethod
 from bench.training.memory import explain_out_of_memory
+from bench.training.optimizer import check_schedule
 from bench.training.state import Progress, load_state, replace_folder, save_state, settle_folder
 
 if TYPE_CHECKING:
@@ -29,37 +31,24 @@ if TYPE_CHECKING:
 LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for
 
 
+def batches_per_epoch(recipe: Recipe, rows: int) -> int:
+    """The last short batch of an epoch counts, unless the recipe drops it (and there is a whole one)."""
+    whole, left = divmod(rows, recipe.batch_size)
+    return whole + bool(left and not (recipe.drop_last and whole))
+
+
 def total_steps(recipe: Recipe, rows: int) -> int:
-    """Optimiser steps of the whole run: the last short batch of each epoch counts."""
-    steps = math.ceil(recipe.epochs * math.ceil(rows / recipe.batch_size))
+    """Optimiser steps of the whole run."""
+    steps = math.ceil(recipe.epochs * batches_per_epoch(recipe, rows))
     return min(steps, recipe.max_steps) if recipe.max_steps else steps
 
 
-def learning_rate_at(step: int, *, peak: float, steps: int, warmup: int = 0) -> float:
-    """The rate of the update after ``step`` updates: rises over ``warmup`` steps, then falls linearly, 0 at ``steps``."""
-    if step < warmup:
-        return peak * step / warmup
-    return peak * max(0.0, (steps - step) / max(1, steps - warmup))
-
-
-def row_order(seed: int, rows: int, batch_size: int) -> Iterator[np.ndarray]:
-    """Endless batches of row numbers, each epoch in an order of its own that is the same for every method."""
-    epoch = 0
-    while True:
+def row_order(seed: int, rows: int, batch_size: int, drop_last: bool = False) -> Iterator[tuple[int, np.ndarray]]:
+    """Endless (epoch, row numbers of a batch), each epoch in an order of its own that is the same for every method."""
+    end = rows - rows % batch_size if drop_last and rows >= batch_size else rows
+    for epoch in itertools.count():
         order = np.random.default_rng(seed_for(seed, "data order", epoch)).permutation(rows)
-        yield from (order[i : i + batch_size] for i in range(0, rows, batch_size))
-        epoch += 1
-
-
-def make_optimizer(method: TorchMethod, recipe: Recipe) -> torch.optim.AdamW:
-    """AdamW, betas 0.9/0.999, eps 1e-8; no decay on biases and layer norms."""
-    trained = [(name, p) for name, p in method.named_parameters() if p.requires_grad]
-    if not trained:
-        raise RunFailed(f"{method.name} has no parameter that trains")
-    plain = [p for name, p in trained if p.ndim < 2]
-    decayed = [p for name, p in trained if p.ndim >= 2]
-    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": plain, "weight_decay": 0.0}]
-    return torch.optim.AdamW([g for g in groups if g["params"]], lr=recipe.learning_rate, eps=1e-8, fused=True)
+        yield from ((epoch, order[i : i + batch_size]) for i in range(0, end, batch_size))
 
 
 def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
@@ -69,24 +58,24 @@ def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Train
     not finite or memory that does not suffice.
     """
     recipe = method.recipe
+    check_schedule(recipe)
     steps = total_steps(recipe, len(corpus))
     torch.manual_seed(seed_for(context.seed, "dropout"))
     method.to(context.device)
     method.train()
     method.encoder.train()
-    optimizer = make_optimizer(method, recipe)
-    run = _Run(method, optimizer, context, steps)
+    run = _Run(method, method.optimizer(), context, steps)
     run.resume()
     context.reporter.phase("train", steps)
-    order = row_order(context.seed, len(corpus), recipe.batch_size)
+    order = row_order(context.seed, len(corpus), recipe.batch_size, recipe.drop_last)
     for _ in range(run.progress.step):
         next(order)
     try:
-        while run.progress.step < steps:
+        while run.progress.step < steps and not run.out_of_patience():
             if context.should_stop():
                 run.save()
                 raise Interrupted(f"stopped at step {run.progress.step} of {steps}; the same command goes on from there")
-            run.step(batch_of(method, corpus, next(order), run.progress.step))
+            run.step(batch_of(method, corpus, *next(order), run.progress.step))
             at_end = run.progress.step == steps
             if context.dev_score and (run.progress.step % recipe.eval_steps == 0 or (at_end and run.progress.best_step == 0)):
                 run.evaluate()
@@ -101,14 +90,12 @@ def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Train
     return run.finish()
 
 
-def batch_of(method: TorchMethod, corpus: TokenisedCorpus, rows: np.ndarray, step: int) -> Batch:
-    """The rows as features on the method's device, one entry a column."""
+def batch_of(method: TorchMethod, corpus: TokenisedCorpus, epoch: int, rows: np.ndarray, step: int) -> Batch:
+    """The rows as the method's features, on its device."""
     device = torch.device(method.context.device)
-    columns = []
-    for i in range(len(corpus.columns)):
-        features = method.assemble(corpus.column(i).ids(rows), method.recipe.max_seq_length)
-        columns.append({key: value.to(device, non_blocking=True) for key, value in features.items()})
-    return Batch(tuple(columns), step)
+    columns = {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}
+    views = method.collate(columns, rows, epoch)
+    return Batch(tuple({key: value.to(device, non_blocking=True) for key, value in view.items()} for view in views), step)
 
 
 class _Run:
@@ -147,7 +134,7 @@ class _Run:
     def step(self, batch: Batch) -> None:
         began = time.perf_counter()
         recipe, p = self.method.recipe, self.progress
-        rate = learning_rate_at(p.step, peak=recipe.learning_rate, steps=self.steps, warmup=recipe.warmup_steps)
+        rate = self.method.learning_rate(p.step, self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
@@ -194,13 +181,18 @@ class _Run:
         self._check_finite()  # else the scored vectors would be blamed
         p = self.progress
         self.context.reporter.phase("dev")
-        score = self.context.dev_score(self.method)
-        if p.best_score is None or score > p.best_score:
+        score = self.method.dev_score(self.context.dev_score)
+        p.worse = 0 if p.best_score is None or score > p.best_score else p.worse + 1
+        if not p.worse:
             p.best_step, p.best_score = p.step, score
             replace_folder(self.checkpoint, self.method.save)
         self.entry = {"step": p.step, **self.entry, "dev_score": score}
         p.dev_seconds += time.perf_counter() - began
         self.context.reporter.phase("train", self.steps)
+
+    def out_of_patience(self) -> bool:
+        patience = self.method.recipe.patience
+        return patience is not None and self.progress.worse >= patience
 
     def log(self) -> None:
         p = self.progress

@@ -26,6 +26,7 @@ class Progress:
     rows: int = 0
     best_step: int = 0
     best_score: float | None = None
+    worse: int = 0  # dev scores in a row that were not better
     train_seconds: float = 0.0
     dev_seconds: float = 0.0
 
@@ -36,7 +37,7 @@ def save_state(
 ) -> None:  # fmt: skip
     """Write ``folder/state.pt`` aside and rename it. A full disk leaves the state before untouched (RunFailed)."""
     state = {
-        "trained": method.trained_state(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict(),
+        "trained": method.training_state(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict(),
         "progress": asdict(progress), "window": window, "cpu_rng": torch.get_rng_state(),
         "device_rng": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
     }  # fmt: skip
@@ -67,7 +68,7 @@ def load_state(
         return None
     try:
         state = torch.load(file, weights_only=True, map_location="cpu")
-        if state["trained"].keys() != method.trained_state().keys():
+        if state["trained"].keys() != method.training_state().keys():
             return None
         progress = Progress(**state["progress"])
     except Exception:  # a damaged file raises whatever its bytes lead to; starting anew loses time, never correctness

@@ -38,14 +38,14 @@ class Training:
         self.stop = stop
 
     def run(self) -> Training:
-        made = bench.training.loop.make_optimizer
+        made = self.method.optimizer
 
-        def keep(*given: Any) -> Any:
-            self.optimizer = made(*given)
+        def keep() -> Any:
+            self.optimizer = made()
             return self.optimizer
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bench.training.loop, "make_optimizer", keep)
+            patch.setattr(self.method, "optimizer", keep)
             # asked for a stop between steps only: encode asks too, and is not what is tested here
             asked, fit_step = self.stop, bench.training.loop._Run.step
 

@@ -11,10 +11,12 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
+from bench.errors import BenchError
 from bench.features import pad
-from bench.method import Batch
+from bench.method import Batch, adamw
 from bench.training import fit, learning_rate_at, total_steps
-from bench.training.loop import make_optimizer, row_order
+from bench.training.loop import row_order
+from bench.training.optimizer import scheduled_rate
 
 
 def test_the_rate_falls_as_in_the_authors_code(reference) -> None:
@@ -40,14 +42,50 @@ def test_the_steps_are_those_of_the_papers(rows: int, batch_size: int, epochs: f
 @pytest.mark.parametrize(("rows", "batch_size"), [(10, 3), (12, 4), (5, 64), (1, 1)])
 def test_every_epoch_shows_every_row_once_in_an_order_of_its_own(rows: int, batch_size: int) -> None:
     per_epoch = math.ceil(rows / batch_size)
-    batches = list(islice(row_order(42, rows, batch_size), 3 * per_epoch))
+    drawn = list(islice(row_order(42, rows, batch_size), 3 * per_epoch))
+    assert [epoch for epoch, _ in drawn] == sorted([0, 1, 2] * per_epoch)
+    batches = [batch for _, batch in drawn]
     epochs = [np.concatenate(batches[i * per_epoch : (i + 1) * per_epoch]).tolist() for i in range(3)]
     assert all(sorted(epoch) == list(range(rows)) for epoch in epochs)
     assert [len(b) for b in batches[:per_epoch]] == [min(batch_size, rows - start) for start in range(0, rows, batch_size)]
     if rows > 4:
         assert epochs[0] != epochs[1] != epochs[2]
-        other = np.concatenate(list(islice(row_order(43, rows, batch_size), per_epoch))).tolist()
+        other = np.concatenate([batch for _, batch in islice(row_order(43, rows, batch_size), per_epoch)]).tolist()
         assert other != epochs[0]
+
+
+@pytest.mark.parametrize(("rows", "batch_size", "sizes"), [(10, 3, [3, 3, 3]), (12, 4, [4, 4, 4]), (5, 64, [5])])
+def test_the_last_short_batch_can_be_dropped(rows: int, batch_size: int, sizes: list[int]) -> None:
+    """As long as there is a whole one; the rows that are left out change from epoch to epoch."""
+    recipe = toy_recipe(batch_size=batch_size, drop_last=True, epochs=4)
+    assert total_steps(recipe, rows) == 4 * len(sizes)
+    drawn = list(islice(row_order(42, rows, batch_size, drop_last=True), 4 * len(sizes)))
+    for epoch in range(4):
+        assert [len(batch) for e, batch in drawn if e == epoch] == sizes
+    if len(sizes) * batch_size < rows:
+        assert len({frozenset(np.concatenate([batch for e, batch in drawn if e == epoch]).tolist()) for epoch in range(4)}) > 1
+
+
+def test_a_constant_schedule_stays_and_a_ratio_is_a_share_of_all_steps() -> None:
+    constant = [scheduled_rate(toy_recipe(schedule="constant", warmup_steps=2, learning_rate=4.0), t, 10) for t in range(6)]
+    assert constant == [0, 2, 4, 4, 4, 4]
+    ratio = [scheduled_rate(toy_recipe(warmup_ratio=0.4, learning_rate=2.0), t, 10) for t in range(11)]
+    assert ratio == [learning_rate_at(t, peak=2.0, steps=10, warmup=4) for t in range(11)]
+
+
+def test_an_unknown_schedule_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    method = toy(tmp_path, schedule="cosine")
+    with pytest.raises(BenchError, match="schedule=cosine"):
+        fit(method, Columns(TOY_ROWS), method.context)
+    assert method.seen == []
+
+
+def test_training_stops_when_patience_is_out(tmp_path: Path) -> None:
+    scores = iter([10.0, 30.0, 20.0, 30.0, 29.0, 99.0])  # two in a row that are not better than 30: stop after the fourth
+    method = toy(tmp_path, epochs=10, eval_steps=2, patience=2)
+    method.context.dev_score = lambda method: next(scores)
+    report = fit(method, Columns(TOY_ROWS), method.context)
+    assert (report.steps, report.best_step, report.dev_score) == (8, 4, 30.0)
 
 
 class Larger(Toy):
@@ -93,7 +131,7 @@ class Adam:
 
 def test_the_optimiser_is_adamw_written_by_hand(tmp_path: Path) -> None:
     method = toy(tmp_path, weight_decay=0.1, learning_rate=0.02)
-    optimizer = make_optimizer(method, method.recipe)
+    optimizer = adamw(method)
     by_hand = Adam([method.dense.weight.detach().numpy().copy(), method.dense.bias.detach().numpy().copy()], [0.1, 0.0])
     rng = np.random.default_rng(0)
     for _ in range(6):
@@ -116,7 +154,7 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
 
     by_hand, steps, losses = Adam([weight, bias], [0.05, 0.0]), 2 * math.ceil(len(TOY_ROWS) / 3), []
     clipped = 0
-    for done, rows in enumerate(islice(row_order(7, len(TOY_ROWS), 3), steps)):
+    for done, (_, rows) in enumerate(islice(row_order(7, len(TOY_ROWS), 3), steps)):
         total, grad_weight, grad_bias = 0.0, np.zeros_like(weight), np.zeros_like(bias)
         for row in rows:
             counts = np.zeros(5)
@@ -152,7 +190,7 @@ def test_rows_of_a_batch_are_cut_and_padded(tmp_path: Path) -> None:
 
     method = toy(tmp_path, max_seq_length=3)
     method.before, method.after = [4], []
-    features = batch_of(method, Columns([[1], [2, 3, 1, 2], [3, 3]]), np.array([1, 0]), 9)
+    features = batch_of(method, Columns([[1], [2, 3, 1, 2], [3, 3]]), 0, np.array([1, 0]), 9)
     assert features.step == 9 and features.size == 2
     assert features.columns[0]["input_ids"].tolist() == [[4, 2, 3], [4, 1, 0]]
     assert features.columns[0]["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0]]

@@ -1,0 +1,120 @@
+"""A backbone in memory: encoder, tokenizer, and its masked-language-modelling head where a method asks for it.
+
+Shapes: n rows, T tokens, H hidden size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bench.errors import BenchError, NotAModel
+
+TWO_OFFSET = {"roberta", "xlm-roberta", "camembert", "mpnet"}  # families whose first token stands at position padding_idx + 1
+
+
+@dataclass
+class Backbone:
+    """A pretrained encoder, ready to use, with what is needed to name it again."""
+
+    name: str
+    revision: str
+    family: str  # transformers' model_type: "bert", "roberta", ...
+    encoder: Any  # transformers.PreTrainedModel without a pooling layer, float32
+    tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
+    path: Path
+    weights: Path | None = None  # where transformers finds the checkpoint, if it is not ``path`` itself
+
+    @property
+    def hidden_size(self) -> int:
+        return int(self.encoder.config.hidden_size)
+
+    @property
+    def first_position(self) -> int:
+        """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""
+        return int(self.encoder.config.pad_token_id) + 1 if self.family in TWO_OFFSET else 0
+
+    @property
+    def max_tokens(self) -> int:
+        """How many positions a sentence may fill, special tokens included."""
+        positions = int(getattr(self.encoder.config, "max_position_embeddings", 512))
+        return positions - 2 if self.family in TWO_OFFSET else positions
+
+    @property
+    def mask_id(self) -> int:
+        """The id of the mask token. Raises BenchError where the tokenizer has none."""
+        if self.tokenizer.mask_token_id is None:
+            raise BenchError(f"the tokenizer of '{self.name}' has no mask token", "take a backbone that was trained with one")
+        return int(self.tokenizer.mask_token_id)
+
+    def special_tokens(self) -> tuple[list[int], list[int]]:
+        """The ids that stand before and after one sentence: ([CLS], [SEP]) for BERT."""
+        inner = self.tokenizer("a", add_special_tokens=False)["input_ids"]
+        whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
+        for start in range(len(whole) - len(inner) + 1):
+            if whole[start : start + len(inner)] == inner:
+                return whole[:start], whole[start + len(inner) :]
+        raise BenchError(f"the tokenizer of '{self.name}' does not wrap a sentence in special tokens")
+
+    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Each sentence's ids, without special tokens and not cut."""
+        return self.tokenizer(list(sentences), add_special_tokens=False, verbose=False)["input_ids"] if sentences else []
+
+    def mlm_head(self) -> nn.Module:
+        """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.
+
+        Its decoder matrix is a parameter of its own, which starts as the word embeddings (METHODS of SimCSE's code: nothing
+        ties the two). Raises BenchError where the checkpoint carries no head, or for a family whose head is not known here.
+        """
+        model = self._masked_lm(self)
+        head: Any = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
+        if head is None or not isinstance(getattr(head, "decoder", None), nn.Linear):
+            raise BenchError(f"the MLM head of the family '{self.family}' is not known", "take a BERT or RoBERTa backbone")
+        head.decoder.weight = nn.Parameter(self.encoder.get_input_embeddings().weight.detach().clone().float())
+        return head.train()  # type: ignore[no-any-return]
+
+    def masked_lm(self, name: str | None = None, *, offline: bool = False) -> MaskedLM:
+        """The whole pretrained masked language model, frozen: this one, or that of the backbone ``name``.
+
+        Raises BenchError where there is none, or where the other one has another vocabulary than this.
+        """
+        other = self
+        if name is not None:
+            from bench.backbones import load, resolve
+
+            other = load(resolve(name), offline=offline)
+        if len(other.tokenizer) != len(self.tokenizer) or other.ids(["A word, or two."]) != self.ids(["A word, or two."]):
+            raise BenchError(f"{other.name} and {self.name} have different vocabularies", "take one of the same family")
+        return MaskedLM(self._masked_lm(other))
+
+    def _masked_lm(self, backbone: Backbone) -> Any:
+        from transformers import AutoModelForMaskedLM
+
+        folder = backbone.weights or backbone.path
+        try:
+            model, info = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+        except Exception as error:  # transformers raises many kinds
+            raise NotAModel(f"{backbone.name} cannot be loaded as a masked language model: {error}") from None
+        missing = sorted(key for key in info["missing_keys"] if "decoder" not in key)
+        if missing:
+            raise NotAModel(
+                f"{backbone.name} carries no MLM head ({missing[0]} is missing)", "take a pretrained BERT or RoBERTa, or builtin"
+            )
+        return model
+
+
+class MaskedLM(nn.Module):
+    """A frozen masked language model: ids and mask (n, T) -> logits (n, T, V)."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model.requires_grad_(False)
+
+    def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
+        logits: Tensor = self.model(input_ids=ids_nT, attention_mask=mask_nT).logits
+        return logits

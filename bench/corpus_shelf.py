@@ -1,0 +1,82 @@
+"""Which corpus a run trains on: the one that was asked for, or its recipe's own; checked against what the method needs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.corpora import KINDS, Corpus, default_cache, open_corpus
+from bench.errors import BenchError, DataMissing
+from bench.files import write_whole
+from bench.method import Recipe
+from bench.plugins import Plugin
+from bench.recipes import Entry
+
+if TYPE_CHECKING:
+    from bench.datasets import DataFolder
+    from bench.suites import LoadedTask
+
+TARGET = "target"  # the name of the corpus of all sentences that are scored
+RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv", "nli-labelled": "nli_labelled.csv"}
+EXPECTED = {"sentences": "one column of sentences", "pairs": "columns sent0, sent1", "triplets": "columns sent0, sent1, hard_neg",
+            "labelled": "columns sent0, sent1, label"}  # fmt: skip
+
+
+class CorpusShelf:
+    """The corpora of one plan, each opened once."""
+
+    def __init__(self, asked: str | None, data: DataFolder, scored: Sequence[LoadedTask]) -> None:
+        self._asked, self._data, self._scored = asked, data, scored
+        self._open: dict[str, Corpus] = {}
+
+    def fitting(self, plugin: Plugin, setting: str, recipe: Recipe, entry: Entry | None) -> Corpus:
+        """The corpus of one run. Raises DataMissing where it is not on this machine, BenchError where it is of another kind
+        than the method needs."""
+        needed = plugin.cls.needs(setting, recipe)
+        name = self._asked or corpus_file(entry.corpus if entry else None, self._data)
+        if name not in self._open:
+            self._open[name] = (
+                target_corpus(self._scored) if name == TARGET else open_corpus(name if name == "builtin" else Path(name))
+            )
+        corpus = self._open[name]
+        if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
+            corpus = corpus.only(str(recipe["corpus_column"]))
+        if corpus.kind not in needed:
+            hint = "give another --corpus, or another --setting"
+            if "sentences" in needed:
+                hint = "--set corpus_column=sent0 trains on its first column, =all on every cell as a sentence"
+            wanted = " or ".join(EXPECTED[kind] for kind in needed)
+            raise BenchError(
+                f"{plugin.name} in the {setting} setting needs {wanted}; {corpus.name} has {', '.join(corpus.columns)}", hint
+            )
+        return corpus
+
+
+def corpus_file(name: str | None, data: DataFolder) -> str:
+    """Where a recipe's own corpus lies. Raises DataMissing, naming --corpus, where it is not on this machine."""
+    if name in ("builtin", TARGET):
+        return name
+    if name is None:
+        raise DataMissing("this method's recipes name no corpus", "--corpus FILE (one sentence a line), or --corpus builtin")
+    file = RECIPE_CORPORA.get(name, name)
+    path = data.root / "train" / file if data.root else None
+    if path is None or not path.exists():
+        looked = f" (looked for {path})" if path else " (no --data was given)"
+        raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", "--corpus FILE, or --corpus builtin")
+    return str(path)
+
+
+def target_corpus(scored: Sequence[LoadedTask]) -> Corpus:
+    """All distinct sentences of the tasks that are scored, in their order: what transductive rows of the papers trained on."""
+    sentences = dict.fromkeys(" ".join(s.split()) or " " for task in scored for s in task.sentences)
+    text = "".join(f"{s}\n" for s in sentences).encode()
+    cache = default_cache()
+    path = cache / "target" / f"{hashlib.sha256(text).hexdigest()[:16]}.txt"
+    if not path.exists():
+        write_whole(path, text)
+    return Corpus(path, TARGET, cache)
+
+
+assert set(KINDS.values()) == set(EXPECTED)
