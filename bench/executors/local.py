@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench import devices, provenance
 from bench.backbones import load as load_backbone
+from bench.encoding import VectorStore
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from bench.torch_method import TorchMethod
 
 
+VECTORS = "vectors"  # in the run's folder: of every sentence that was encoded; may be deleted
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
 
 
@@ -56,7 +58,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         if options.fresh and folder.exists():
             for name in ("run.json", "curve.jsonl", TRACEBACK):
                 (folder / name).unlink(missing_ok=True)
-            for name in ("checkpoint", "state", "predictions"):
+            for name in ("checkpoint", "state", "predictions", VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
         record = _stored(run, store)
         missing = [one for task, one in zip(run.tasks, run.loaded, strict=True) if not _scored(record, task, one)]
@@ -138,12 +140,13 @@ def _train_and_score(
     if trained and (folder / "checkpoint").exists():
         method.load(folder / "checkpoint")
     else:
+        shutil.rmtree(folder / VECTORS, ignore_errors=True)  # they belong to the checkpoint that was
         record = replace(record, **_train(run, method, store, options, reporter))
         store.write(record)
         shutil.rmtree(folder / "state", ignore_errors=True)
     before = replace(record, status="finished", error=None)
     if missing:
-        results, cost = score_tasks(method, missing, before.cost, reporter)
+        results, cost = score_tasks(method, missing, before.cost, reporter, VectorStore(folder / VECTORS, run.fingerprint[:16]))
         for result in results:
             store.write_predictions(run.run_id, result.task, result.text, result.predictions)
         shas = {_data_key(r.task, r.text): one.sha256 for r, one in zip(results, missing, strict=True)}

@@ -13,6 +13,8 @@ from bench.method import Method, Reporter
 from bench.runs import Cost, Score
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bench.suites import LoadedTask, TaskResult
 
 
@@ -27,30 +29,38 @@ def dev_scorer(dev: LoadedTask) -> Callable[[Method], float]:
     return score
 
 
-def score_tasks(method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter) -> tuple[list[TaskResult], Cost]:
-    """Encode each distinct sentence once, score every task; returns the results and the cost with what that took."""
+def score_tasks(
+    method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter, vectors: VectorStore
+) -> tuple[list[TaskResult], Cost]:
+    """Encode each distinct sentence that ``vectors`` lacks once, score every task; returns the results and the cost with what
+    that took. The speed of encoding is of what was encoded here; where nothing was, it stays as it was recorded."""
     import torch
 
     from bench.training.memory import explain_out_of_memory
 
-    vectors = VectorStore()
     began = time.perf_counter()
-    sentences = list(dict.fromkeys(s for task in tasks for s in task.sentences))
-    reporter.phase("encode", len(sentences))
+
+    def encode(sentences: list[str]) -> np.ndarray:
+        reporter.phase("encode", len(sentences))
+        return method.encode(sentences)
+
     try:
-        vectors.add(sentences, method.encode)
+        encoded = vectors.add([s for task in tasks for s in task.sentences], encode)
     except ValueError as error:
         raise RunFailed(f"encoding failed: {error}") from None
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
         explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
         raise
-    encoded = time.perf_counter()
+    middle = time.perf_counter()
     reporter.phase("score", len(tasks))
-    results = [task.score(vectors) for task in tasks]
-    seconds = time.perf_counter() - began
-    return results, replace(
-        cost, eval_seconds=round(seconds, 2), encode_sentences_per_second=round(len(sentences) / max(encoded - began, 1e-9), 1)
-    )
+    results = []
+    for i, task in enumerate(tasks, 1):
+        results.append(task.score(vectors))
+        reporter.advance(i)
+    cost = replace(cost, eval_seconds=round(time.perf_counter() - began, 2))
+    if encoded:
+        cost = replace(cost, encode_sentences_per_second=round(encoded / max(middle - began, 1e-9), 1))
+    return results, cost
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:

@@ -31,6 +31,7 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
         "curve.jsonl",
         "predictions",
         "run.json",
+        "vectors",
     ]
     assert sorted(p.name for p in (folder / "checkpoint").iterdir()) == ["method.json", "trained.safetensors"]
     record = RunsFolder(runs).read(folder.name)
@@ -167,7 +168,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(command: tuple[Any, ...], 
     assert done.exit_code == 0, done.stderr
     assert not runs.exists()
     assert re.search(r"^simcse-tiny-s1-[0-9a-f]{8}  \(1 of 2\)$", done.stdout, re.M) and "(2 of 2)" in done.stdout
-    for key, value, source in (("batch_size", "8", "--set"), ("temperature", "0.05", "SimCSE"), ("warmup_steps", "0", "the papers' common loop"),
+    for key, value, source in (("batch_size", "8", "--set"), ("temperature", "0.05", "SimCSE"), ("drop_last", "false", "the papers' common loop"),
                                ("select_on", '"CHECK dev"', "only the suite check")):  # fmt: skip
         assert re.search(rf"{key} +{re.escape(value)} +{re.escape(source)}", done.stdout), key
     assert re.search(r"estimate: 8 steps, about .* of training, about [0-9.]+ GiB", done.stdout)

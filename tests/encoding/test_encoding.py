@@ -138,7 +138,7 @@ def test_store_encodes_each_sentence_once_over_all_tasks():
     assert store.add(["a", "bb", "a"], encode) == 2
     assert store.add(["bb", "ccc"], encode) == 1
     assert store.add(["a", "ccc"], encode) == 0
-    assert calls == [["a", "bb"], ["ccc"]]
+    assert calls == [["bb", "a"], ["ccc"]]
     vectors = store(["ccc", "a", "a", "bb"])
     assert vectors.dtype == np.float32 and vectors.tolist() == [[3, 0], [1, 1], [1, 1], [2, 0]]
     assert len(store) == 3 and "bb" in store and "d" not in store

@@ -1,0 +1,85 @@
+"""The vectors of a checkpoint on disk: each sentence once over all suites and sessions, whatever was killed in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bench.encoding import VectorStore
+from bench.errors import RunFailed
+
+
+class Encoder:
+    """The vector of a sentence is (its length, its number of a's, 1); counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, sentences: list[str]) -> np.ndarray:
+        self.asked += sentences
+        return np.array([[len(s), s.count("a"), 1.0] for s in sentences], dtype=np.float32)
+
+
+WORDS = st.lists(st.text("ab \u00e9\U0001f600", max_size=6), max_size=12)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(WORDS, min_size=1, max_size=4), st.integers(1, 5))
+def test_a_sentence_is_encoded_once_over_all_sessions(tmp_path_factory: pytest.TempPathFactory, suites: list[list[str]], chunk: int) -> None:
+    folder, encoder = tmp_path_factory.mktemp("store"), Encoder()
+    for sentences in suites:
+        store = VectorStore(folder, "k")  # a new session each time
+        store.add(sentences, encoder, chunk=chunk)
+        if sentences:
+            np.testing.assert_array_equal(store(sentences), Encoder()(sentences))
+    assert sorted(encoder.asked) == sorted({s for sentences in suites for s in sentences})
+    every = [s for sentences in suites for s in sentences]
+    if every:
+        np.testing.assert_array_equal(VectorStore(folder, "k")(every), Encoder()(every))
+
+
+@pytest.mark.parametrize(("file", "lost"), [("f32", 5), ("f32", 12 * 3), ("keys", 1), ("keys", 40), ("f32", 60), ("keys", 80)])
+def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path: Path, file: str, lost: int) -> None:
+    sentences = ["a" * i + "b" for i in range(5)]
+    VectorStore(tmp_path, "k").add(sentences, Encoder())
+    (path,) = tmp_path.glob(f"*.{file}")
+    path.write_bytes(path.read_bytes()[:-lost])
+    store, encoder = VectorStore(tmp_path, "k"), Encoder()
+    kept = len(store)
+    assert kept == 5 - -(-lost // {"f32": 12, "keys": 16}[file])
+    store.add(sentences, encoder)
+    assert len(encoder.asked) == 5 - kept
+    np.testing.assert_array_equal(store(sentences), Encoder()(sentences))
+    np.testing.assert_array_equal(VectorStore(tmp_path, "k")(sentences), Encoder()(sentences))
+
+
+def test_another_checkpoint_has_vectors_of_its_own(tmp_path: Path) -> None:
+    VectorStore(tmp_path, "one").add(["a", "b"], Encoder())
+    encoder = Encoder()
+    VectorStore(tmp_path, "other").add(["a"], encoder)
+    assert encoder.asked == ["a"] and len(VectorStore(tmp_path, "one")) == 2
+
+
+def test_an_encoder_that_fails_in_the_middle_loses_only_its_chunk(tmp_path: Path) -> None:
+    store, encoder = VectorStore(tmp_path, "k"), Encoder()
+
+    def fails(sentences: list[str]) -> np.ndarray:
+        if "b" in sentences:
+            raise KeyboardInterrupt
+        return encoder(sentences)
+
+    with pytest.raises(KeyboardInterrupt):
+        store.add(["ccc", "aa", "b"], fails, chunk=1)
+    again = Encoder()
+    VectorStore(tmp_path, "k").add(["ccc", "aa", "b"], again)
+    assert again.asked == ["b"]
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFailed, match="vectors cannot be written to"):
+        VectorStore(tmp_path / "file", "k").add(["a"], Encoder())
