@@ -1,6 +1,12 @@
-"""Losses as pure functions of vectors.  B anchors, C candidates, D dimensions.  They know no method."""
+"""Losses as pure functions of vectors.  They know no method.
+
+B anchors, C candidates, D dimensions.  A batch that is spread over several processes has anchors of its own and candidates
+from everywhere (see gather.py): C >= B, and the anchor of row i belongs to candidate ``offset`` + i.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -12,26 +18,105 @@ SMALLEST_NORM = 1e-8  # as torch's CosineSimilarity: a zero vector has cosine 0,
 def cosine_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
     """(B, C) cosines, in float32 at least whatever autocast does around."""
     with torch.autocast(a_BD.device.type, enabled=False):
-        a, b = (x if x.dtype == torch.float64 else x.float() for x in (a_BD, b_CD))
+        a, b = (_float32_at_least(x) for x in (a_BD, b_CD))
         unit_a, unit_b = (x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST_NORM) for x in (a, b))
         return unit_a @ unit_b.T
 
 
-def info_nce(
-    anchors_BD: Tensor, positives_BD: Tensor, negatives_BD: Tensor | None = None, *,
-    temperature: float, hard_negative_weight: float = 0.0,
-) -> Tensor:  # fmt: skip
-    """Surprise of each anchor's own positive among all positives and all hard negatives: mean, in nats.
+def dot_matrix(a_BD: Tensor, b_CD: Tensor) -> Tensor:
+    """(B, C) dot products, in float32 at least."""
+    with torch.autocast(a_BD.device.type, enabled=False):
+        return _float32_at_least(a_BD) @ _float32_at_least(b_CD).T
 
-    Row i of the three belongs together. ``hard_negative_weight`` w is added to the logit of the anchor's OWN hard negative,
-    so that its term is multiplied by alpha = exp(w).  Raises ValueError where the row counts differ.
+
+Similarity = Callable[[Tensor, Tensor], Tensor]
+SIMILARITIES: dict[str, Similarity] = {"cosine": cosine_matrix, "dot": dot_matrix}
+
+
+def info_nce(
+    anchors_BD: Tensor, positives_CD: Tensor, negatives_CD: Tensor | None = None, *,
+    temperature: float, hard_negative_weight: float = 0.0, offset: int = 0, similarity: Similarity = cosine_matrix,
+) -> Tensor:  # fmt: skip
+    """Surprise of each anchor's own positive among all positives and all hard negatives: mean over the anchors, in nats.
+
+    ``hard_negative_weight`` w is added to the logit of the anchor's OWN hard negative, so that its term is multiplied by
+    alpha = exp(w).  Raises ValueError where an anchor has no candidate of its own.
     Source: SimCSE (Gao et al. 2021) eq. 1 and 5; eq. 8 for the weight, as the authors' code has it.
     """
-    B = len(anchors_BD)
-    if len(positives_BD) != B or (negatives_BD is not None and len(negatives_BD) != B):
-        raise ValueError(f"{B} anchors, {len(positives_BD)} positives: row i of each must belong together")
-    logits = cosine_matrix(anchors_BD, positives_BD) / temperature  # (B, B)
-    if negatives_BD is not None:
-        hard = cosine_matrix(anchors_BD, negatives_BD) / temperature
-        logits = torch.cat([logits, hard + hard_negative_weight * torch.eye(B, dtype=hard.dtype, device=hard.device)], dim=1)
-    return cross_entropy(logits, torch.arange(B, device=logits.device))
+    own = _own(anchors_BD, positives_CD, negatives_CD, offset=offset)
+    logits = similarity(anchors_BD, positives_CD) / temperature  # (B, C)
+    if negatives_CD is not None:
+        hard = similarity(anchors_BD, negatives_CD) / temperature
+        logits = torch.cat([logits, hard + hard_negative_weight * _at(own, hard)], dim=1)  # (B, 2C)
+    return cross_entropy(logits, own)
+
+
+def energy_hinge(anchors_BD: Tensor, positives_CD: Tensor, negatives_CD: Tensor, *, margin: float, offset: int = 0) -> Tensor:
+    """How far each anchor's own positive fails to be nearer, by ``margin``, than the nearest wrong candidate: mean, in cosines.
+
+    Wrong candidates are the others' positives and all hard negatives, the anchor's own one included; other anchors are none.
+    No temperature. The gradient goes to the own positive and to the one nearest candidate, through both sides of each cosine.
+    Raises ValueError where an anchor has no candidate of its own.
+    Source: PromCSE (Jiang et al. 2022) eq. 11, the energy-based hinge loss.
+    """
+    own = _own(anchors_BD, positives_CD, negatives_CD, offset=offset)
+    to_positives = cosine_matrix(anchors_BD, positives_CD)  # (B, C)
+    mine = to_positives.gather(1, own[:, None])[:, 0]  # (B,)
+    others = to_positives.masked_fill(_at(own, to_positives).bool(), float("-inf"))
+    hardest = torch.cat([others, cosine_matrix(anchors_BD, negatives_CD)], dim=1).max(dim=1).values  # (B,)
+    return (margin - mine + hardest).clamp_min(0).mean()
+
+
+def focal_logits(cosines_BC: Tensor, *, temperature: float, m: float, offset: int = 0) -> Tensor:
+    """(B, C) logits from cosines s: s^2 / tau for the anchor's own candidate, s (s + m) / tau for every other column.
+
+    Both factors carry a gradient. More columns than anchors are more negatives. A negative's term is smallest at s = -m / 2.
+    Source: Focal-InfoNCE (Hou and Li 2023) eq. 2.
+    """
+    own = torch.arange(len(cosines_BC), device=cosines_BC.device) + offset
+    return cosines_BC * (cosines_BC + m * (1 - _at(own, cosines_BC))) / temperature
+
+
+def focal_info_nce(anchors_BD: Tensor, positives_CD: Tensor, *, temperature: float, m: float, offset: int = 0) -> Tensor:
+    """InfoNCE with logits that grow faster for hard negatives (cosine above 1 - m) and slower for easy ones: mean, in nats.
+
+    Raises ValueError where an anchor has no candidate of its own.
+    Source: Focal-InfoNCE (Hou and Li 2023) eq. 2 and 3; the mean, as the authors' code has it, where eq. 3 writes a sum.
+    """
+    own = _own(anchors_BD, positives_CD, offset=offset)
+    return cross_entropy(focal_logits(cosine_matrix(anchors_BD, positives_CD), temperature=temperature, m=m, offset=offset), own)
+
+
+def nt_xent(first_BD: Tensor, second_BD: Tensor, *, temperature: float) -> Tensor:
+    """Both views are anchors: surprise of a row's other view among all other 2B - 1 vectors, mean over 2B anchors, in nats.
+
+    Raises ValueError where the views differ in length.
+    Source: SimCLR (Chen et al. 2020) eq. 1, as Mirror-BERT uses it; ConSERT's sum of two directions is twice this.
+    """
+    B = len(first_BD)
+    if len(second_BD) != B:
+        raise ValueError(f"{B} and {len(second_BD)} rows: row i of both views must be of one sentence")
+    z = torch.cat([first_BD, second_BD])  # (2B, D)
+    itself = torch.eye(2 * B, dtype=torch.bool, device=z.device)
+    logits = (cosine_matrix(z, z) / temperature).masked_fill(itself, float("-inf"))
+    return cross_entropy(logits, torch.arange(2 * B, device=z.device).roll(B))
+
+
+def _own(anchors: Tensor, *candidates: Tensor | None, offset: int) -> Tensor:
+    """(B,) the column of each anchor's own candidate, for every kind of candidate alike."""
+    counts = [len(one) for one in candidates if one is not None]
+    if offset < 0 or len(set(counts)) > 1 or counts[0] < offset + len(anchors):
+        raise ValueError(
+            f"{len(anchors)} anchors from row {offset} on, {' and '.join(map(str, counts))} candidates: row {offset} + i of "
+            "positives and negatives must belong to anchor i"
+        )
+    return torch.arange(len(anchors), device=anchors.device) + offset
+
+
+def _at(own_B: Tensor, like_BC: Tensor) -> Tensor:
+    """(B, C) ones at each anchor's own column, zeros elsewhere."""
+    return (torch.arange(like_BC.shape[1], device=own_B.device) == own_B[:, None]).to(like_BC.dtype)
+
+
+def _float32_at_least(x: Tensor) -> Tensor:
+    return x if x.dtype == torch.float64 else x.float()

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
+from bench.method import Features, TorchMethod
+
 Pooler = Callable[[Sequence[Tensor], Tensor], Tensor]
 
 
@@ -28,6 +30,16 @@ POOLERS: dict[str, Pooler] = {
     "avg_first_last": lambda states, mask: masked_mean((states[1] + states[-1]) / 2, mask),
     "avg_emb_last": lambda states, mask: masked_mean((states[0] + states[-1]) / 2, mask),
 }
+
+LAST_LAYER_ALONE = {"cls", "avg"}  # poolers that look at no other layer
+
+
+def pooled(method: TorchMethod, features: Features, pooler: str) -> Tensor:
+    """(n, H): what the named pooler makes of the states of a method's encoder."""
+    if pooler in LAST_LAYER_ALONE:
+        return POOLERS[pooler]([method.hidden(features)], features["attention_mask"])
+    states = method.encoder(**features, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
+    return POOLERS[pooler](states, features["attention_mask"])
 
 
 class Head(nn.Module):

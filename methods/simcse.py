@@ -9,17 +9,23 @@ h = head(CLS of the last layer) while training. Two settings share one loss, Inf
 
 What is scored is CLS without the head in the unsupervised setting ("MLP only during training", section 6.3) and with it in
 the supervised one. Confusing the two is the most frequent error in reproductions: the recipe says which (`head_at_test`).
+
+Two losses can be added. `mlm`: lambda times the masked language modelling of a masked copy of the same views. `eh`: the
+energy-based hinge loss with which PromCSE (Jiang, Zhang and Wang 2022, eq. 11) extends supervised SimCSE.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, Features, Loss, Recipe, TorchMethod, Value, join
-from methods.losses import info_nce
-from methods.pooling import Head
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, join
+from methods.gather import across_ranks
+from methods.losses import SIMILARITIES, energy_hinge, info_nce
+from methods.masking import NOT_CHOSEN, mask_tokens, mlm_loss, special_positions
+from methods.pooling import POOLERS, Head, pooled
 
 
 class SimCSE(TorchMethod):
@@ -27,28 +33,95 @@ class SimCSE(TorchMethod):
     settings = ("unsupervised", "supervised")
     summary = "contrastive learning: two dropout views of a sentence, or NLI pairs with hard negatives"
     paper = "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821"
+    trains = "the whole encoder and the head; with mlm the LM head too"
+    training_only = ("lm_head",)
+    variants = {
+        "eh": {"eh": True},
+        "mlm": {"mlm": True},
+        "no-head": {"head": False},
+        "fixed-dropout": {"fixed_dropout": True},
+        "dot-product": {"similarity": "dot", "temperature": 1.0},
+    }
     defaults = {
         "temperature": Value(0.05, "SimCSE run_unsup_example.sh and run_sup_example.sh; paper section 3"),
+        "similarity": Value("cosine", "SimCSE simcse/models.py", "the ablation 'dot' goes without a temperature: 1"),
+        "pooler": Value("cls", "SimCSE run_unsup_example.sh", f"{', '.join(POOLERS)}; none but cls has a head"),
+        "head": Value(True, "SimCSE simcse/models.py", "a new one: BERT's own pooling layer is not used"),
         "head_at_test": Value(False, "unsupervised: SimCSE --mlp_only_train; recipes of the supervised setting say true"),
+        "fixed_dropout": Value(
+            False, "SimCSE paper, dropout ablation: 'Fixed 0.1'", "true: both views under the same dropout masks"
+        ),
         "hard_negative_weight": Value(0.0, "SimCSE simcse/models.py", "the paper's alpha is exp of this"),
+        "eh": Value(False, "PromCSE table 1: the rows '+ EH'", "the authors have no code for it without a prompt"),
+        "eh_margin": Value(0.2, "PromCSE table 4, run_sup_example.sh", "0 to 0.4 give 81.4 to 81.9 on BERT-base"),
+        "eh_weight": Value(10.0, "PromCSE train.py and section 3.3, eq. 12"),
+        "mlm": Value(False, "SimCSE --do_mlm", "raises transfer scores and lowers STS, says the paper"),
+        "mlm_weight": Value(0.1, "SimCSE train.py; paper: lambda"),
+        "mlm_probability": Value(0.15, "SimCSE train.py"),
+        "faithful": Value(
+            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+        ),
     }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        for key, known in (("pooler", POOLERS), ("similarity", SIMILARITIES)):
+            if recipe[key] not in known:
+                raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(known)}")
+        if not recipe.temperature > 0:
+            raise BenchError(f"temperature={recipe.temperature}: above 0")
+        if not 0 < recipe.mlm_probability <= 1:
+            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+
+    @classmethod
+    def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
+        if recipe.fixed_dropout and setting == "supervised":
+            raise BenchError("fixed_dropout is about two views of one sentence", "--setting unsupervised")
+        if recipe.eh and setting != "supervised":
+            hint = "--setting supervised, with a corpus of triplets (sent0, sent1, hard_neg)"
+            raise BenchError(f"the energy-based hinge loss needs hard negatives, and the {setting} setting has none", hint)
+        return ("triplets",) if recipe.eh else super().needs(setting, recipe)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.head = Head(backbone.hidden_size)
+        self.head = Head(backbone.hidden_size) if recipe.head and recipe.pooler == "cls" else None
+        if recipe.mlm:
+            self.lm_head = backbone.mlm_head()
 
     def forward(self, batch: Batch) -> Loss:
         # one column: the same features twice, each row under dropout masks of its own
         views = batch.columns if len(batch.columns) > 1 else batch.columns * 2
-        cls = self.cls(join(views, self.pad_id))  # (views * n, H) in one encoder pass
-        z = self.head(cls).chunk(len(views))  # anchor, positive[, hard negative], each (n, H)
-        loss = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight)
-        return Loss(loss)
+        z, offset = across_ranks(self.encode_views(views), self.recipe.faithful)  # anchor, positive[, hard negative]
+        parts = {"info_nce": info_nce(
+            *z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight, offset=offset,
+            similarity=SIMILARITIES[self.recipe.similarity],
+        )}  # fmt: skip
+        total = parts["info_nce"]
+        if self.recipe.eh:
+            parts["hinge"] = energy_hinge(*z, margin=self.recipe.eh_margin, offset=offset)
+            total = total + self.recipe.eh_weight * parts["hinge"]
+        if self.recipe.mlm:
+            parts["mlm"] = self.guess(join(views, self.pad_id))
+            total = total + self.recipe.mlm_weight * parts["mlm"]
+        return Loss(total, parts if len(parts) > 1 else {})
+
+    def encode_views(self, views: tuple[Features, ...]) -> list[Tensor]:
+        """The vectors that the loss compares, (n, H) for each view."""
+        if self.recipe.fixed_dropout:  # the same sentence under the same masks is the same vector
+            return [self.vectors(views[0], with_head=True)] * 2
+        return list(self.vectors(join(views, self.pad_id), with_head=True).chunk(len(views)))  # in one encoder pass
+
+    def guess(self, features: Features) -> Tensor:
+        """The MLM loss of a masked copy; each view is masked on its own."""
+        ids, tokenizer = features["input_ids"], self.backbone.tokenizer  # (views * n, T)
+        spared = special_positions(ids, tokenizer.all_special_ids)
+        masked, labels = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability)
+        states, chosen = self.hidden({**features, "input_ids": masked}), labels != NOT_CHOSEN
+        return mlm_loss(self.lm_head(states[chosen]), labels[chosen])  # the vocabulary is computed for these alone
 
     def embed(self, features: Features) -> Tensor:
-        cls = self.cls(features)
-        embedded: Any = self.head(cls) if self.recipe.head_at_test else cls
-        return embedded
+        return self.vectors(features, with_head=self.recipe.head_at_test)
 
-    def cls(self, features: Features) -> Tensor:
-        return self.hidden(features)[:, 0]  # (n, H)
+    def vectors(self, features: Features, with_head: bool) -> Tensor:
+        found: Any = pooled(self, features, self.recipe.pooler)  # (n, H)
+        return self.head(found) if with_head and self.head is not None else found

@@ -1,18 +1,26 @@
-"""InfoNCE against the authors' values and against plain loops."""
+"""Every loss and its gradients against the authors' values (against plain loops: test_losses_by_hand.py)."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 import torch
 
-from methods.losses import cosine_matrix, info_nce
+from methods.losses import cosine_matrix, energy_hinge, focal_info_nce, focal_logits, info_nce, nt_xent
+
+MARGINS = (0.0, 0.05, 0.1, 0.15, 0.25, 0.3, 0.35, 0.4)
 
 
 def tensor(rows) -> torch.Tensor:
     return torch.tensor(rows, dtype=torch.float64)
+
+
+def leaves(inputs: dict, *names: str) -> list[torch.Tensor]:
+    return [tensor(inputs[name]).requires_grad_() for name in names]
+
+
+def same(ours: torch.Tensor, theirs) -> None:
+    np.testing.assert_allclose(ours.detach(), theirs, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -21,87 +29,139 @@ def tensor(rows) -> torch.Tensor:
 )
 def test_info_nce_is_that_of_the_authors_code(reference, key: str, weight: float | None) -> None:
     inputs, wanted = reference["contrastive"]["inputs"], reference["contrastive"][key]
-    z1 = tensor(inputs["z1"]).requires_grad_()
-    negatives = {} if weight is None else {"negatives_BD": tensor(inputs["z3"]), "hard_negative_weight": weight}
-    loss = info_nce(z1, tensor(inputs["z2"]), temperature=inputs["temperature"], **negatives)
+    z1, z2, z3 = leaves(inputs, "z1", "z2", "z3")
+    hard = {} if weight is None else {"negatives_CD": z3, "hard_negative_weight": weight}
+    loss = info_nce(z1, z2, temperature=inputs["temperature"], **hard)
     loss.backward()
-    assert loss.item() == pytest.approx(wanted["loss"], abs=1e-10)
-    np.testing.assert_allclose(z1.grad, wanted["grad_z1"], rtol=0, atol=1e-10)
+    same(loss, wanted["loss"])
+    same(z1.grad, wanted["grad_z1"])
 
 
 def test_cosines_are_those_of_the_authors_code(reference) -> None:
     contrastive = reference["contrastive"]
     z1, z2, z3 = (tensor(contrastive["inputs"][name]) for name in ("z1", "z2", "z3"))
-    np.testing.assert_allclose(cosine_matrix(z1, z2), contrastive["cosine_z1_z2"], rtol=0, atol=1e-11)
-    np.testing.assert_allclose(cosine_matrix(z1, z3), contrastive["cosine_z1_z3"], rtol=0, atol=1e-11)
+    same(cosine_matrix(z1, z2), contrastive["cosine_z1_z2"])
+    same(cosine_matrix(z1, z3), contrastive["cosine_z1_z3"])
 
 
-def by_hand(anchors, positives, negatives, temperature: float, weight: float):
-    """Loss and gradients by loops: d cos(a, c) / d a = (c/|c| - cos a/|a|) / |a|, d loss / d logit = (softmax - one hot) / B."""
-    candidates = [*positives, *(negatives if negatives is not None else [])]
-    count, loss = len(anchors), 0.0
-    grad_anchors, grad_candidates = np.zeros_like(anchors), np.zeros((len(candidates), anchors.shape[1]))
-    for i, a in enumerate(anchors):
-        size_a, logits, cosines = math.sqrt(sum(x * x for x in a)), [], []
-        for j, c in enumerate(candidates):
-            cosines.append(sum(x * y for x, y in zip(a, c, strict=True)) / size_a / math.sqrt(sum(y * y for y in c)))
-            logits.append(cosines[-1] / temperature + (weight if j == count + i else 0.0))
-        total = sum(math.exp(x) for x in logits)
-        loss += (math.log(total) - logits[i]) / count
-        for j, c in enumerate(candidates):
-            pull = (math.exp(logits[j]) / total - (j == i)) / count / temperature
-            size_c = np.linalg.norm(c)
-            grad_anchors[i] += pull * (c / size_c - cosines[j] * a / size_a) / size_a
-            grad_candidates[j] += pull * (a / size_a - cosines[j] * c / size_c) / size_c
-    return loss, grad_anchors, grad_candidates
-
-
-@pytest.mark.parametrize("with_negatives", [False, True])
-@pytest.mark.parametrize(
-    ("B", "D", "temperature", "weight"), [(1, 3, 1.0, 0.0), (5, 7, 0.05, 0.0), (7, 2, 0.3, 1.0), (3, 11, 0.1, -2.0)]
-)
-def test_info_nce_and_all_its_gradients_agree_with_a_plain_loop(
-    B: int, D: int, temperature: float, weight: float, with_negatives: bool
-) -> None:
-    rng = np.random.default_rng(B * D)
-    rows = [rng.normal(size=(B, D)) for _ in range(3 if with_negatives else 2)]
-    loss, grad_anchors, grad_candidates = by_hand(rows[0], rows[1], rows[2] if with_negatives else None, temperature, weight)
-    ours = [tensor(row).requires_grad_() for row in rows]
-    found = info_nce(*ours, temperature=temperature, hard_negative_weight=weight)
-    found.backward()
-    assert found.item() == pytest.approx(loss, abs=1e-12)
-    np.testing.assert_allclose(ours[0].grad, grad_anchors, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(torch.cat([one.grad for one in ours[1:]]), grad_candidates, rtol=0, atol=1e-10)
-
-
-def test_the_weight_of_the_own_hard_negative_multiplies_its_term_by_its_exponential() -> None:
-    z = [tensor(np.random.default_rng(3).normal(size=(1, 4))) for _ in range(3)]
-    plain = [(z[0] @ other.T / z[0].norm() / other.norm()).item() for other in z[1:]]
-    alpha = 2.0
-    wanted = -math.log(math.exp(plain[0]) / (math.exp(plain[0]) + alpha * math.exp(plain[1])))
-    assert info_nce(*z, temperature=1.0, hard_negative_weight=math.log(alpha)).item() == pytest.approx(wanted, abs=1e-12)
-
-
-def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
-    a = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
-    loss = info_nce(a, torch.eye(2, 3, dtype=torch.float64), temperature=0.05)
+def test_the_energy_hinge_is_that_of_the_authors_code(reference) -> None:
+    contrastive = reference["contrastive"]
+    wanted = contrastive["eh_alone_margin_0.2"]
+    z1, z2, z3 = leaves(contrastive["inputs"], "z1", "z2", "z3")
+    loss = energy_hinge(z1, z2, z3, margin=0.2)
     loss.backward()
-    assert loss.item() == pytest.approx(math.log(2))
-    assert torch.isfinite(a.grad).all()
+    same(loss, wanted["loss"])
+    same(z1.grad, wanted["grad_z1"])
 
 
-def test_cosines_are_computed_in_float32_at_least_under_autocast() -> None:
-    a, b = torch.randn(3, 8, generator=torch.manual_seed(0)), torch.randn(4, 8)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = cosine_matrix(a.bfloat16(), b.bfloat16())
-    assert found.dtype == torch.float32
-    wanted = torch.nn.functional.cosine_similarity(a.bfloat16().float()[:, None], b.bfloat16().float()[None], dim=-1)
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
+@pytest.mark.parametrize("row", range(4))
+def test_the_energy_hinge_of_one_row_and_the_candidate_that_it_pushes_away(reference, row: int) -> None:
+    wanted = reference["contrastive"]["eh_alone_margin_0.2"]
+    z1, z2, z3 = leaves(reference["contrastive"]["inputs"], "z1", "z2", "z3")
+    anchor = z1[row : row + 1]
+    same(energy_hinge(anchor, z2, z3, margin=0.2, offset=row), wanted["per_row_hinge"][row])
+    energy_hinge(anchor, z2, z3, margin=1.0, offset=row).backward()  # a margin that makes every row active
+    pushed = torch.cat([z2.grad, z3.grad]).abs().sum(1).nonzero()[:, 0].tolist()
+    assert pushed == sorted([row, wanted["hardest_column"][row]])
+    loss = energy_hinge(anchor, z2, z3, margin=1.0, offset=row)
+    same(loss, 1.0 - wanted["positive_similarity"][row] + wanted["hardest_similarity"][row])
 
 
-@pytest.mark.parametrize(("positives", "negatives"), [(3, None), (2, 3), (1, None)])
-def test_rows_that_do_not_belong_together_are_refused(positives: int, negatives: int | None) -> None:
-    with pytest.raises(ValueError, match="2 anchors"):
-        info_nce(
-            torch.ones(2, 4), torch.ones(positives, 4), None if negatives is None else torch.ones(negatives, 4), temperature=1.0
-        )
+@pytest.mark.parametrize("margin", MARGINS)
+def test_the_energy_hinge_at_other_margins(reference, margin: float) -> None:
+    contrastive = reference["contrastive"]
+    loss = energy_hinge(*leaves(contrastive["inputs"], "z1", "z2", "z3"), margin=margin)
+    same(loss, contrastive["eh_alone_other_margins"][str(margin)])
+
+
+@pytest.mark.parametrize(
+    ("key", "weight"), [("total_promcse_eh", 0.0), ("total_promcse_eh_hard_negative_weight_1", 1.0)]
+)  # fmt: skip
+def test_info_nce_and_ten_times_the_hinge_is_the_authors_total(reference, key: str, weight: float) -> None:
+    contrastive = reference["contrastive"]
+    z = leaves(contrastive["inputs"], "z1", "z2", "z3")
+    loss = info_nce(*z, temperature=0.05, hard_negative_weight=weight) + 10 * energy_hinge(*z, margin=0.2)
+    loss.backward()
+    same(loss, contrastive[key]["loss"])
+    if "grad_z1" in contrastive[key]:
+        same(z[0].grad, contrastive[key]["grad_z1"])
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_focal_info_nce_is_that_of_the_authors_code(reference_b, index: int) -> None:
+    wanted = reference_b["focal_infonce"]["grid"][index]
+    h, h_plus = leaves(reference_b["inputs"], "v", "c_pos")
+    loss = focal_info_nce(h, h_plus, temperature=wanted["tau"], m=wanted["m"])
+    loss.backward()
+    same(loss, wanted["loss"])
+    same(h.grad, wanted["grad_h"])
+    if "grad_h_plus" in wanted:
+        same(h_plus.grad, wanted["grad_h_plus"])
+
+
+def test_focal_logits_rows_and_slopes_are_those_of_the_authors_code(reference_b) -> None:
+    (wanted,) = [one for one in reference_b["focal_infonce"]["grid"] if "logits" in one]
+    h, h_plus = leaves(reference_b["inputs"], "v", "c_pos")
+    cosines = cosine_matrix(h, h_plus).detach().requires_grad_()
+    logits = focal_logits(cosines, temperature=wanted["tau"], m=wanted["m"])
+    same(logits, wanted["logits"])
+    rows = torch.nn.functional.cross_entropy(logits, torch.arange(4), reduction="none")
+    same(rows, wanted["loss_rows"])
+    rows.mean().backward()
+    same(cosines.grad, wanted["dloss_dcos"])
+
+
+def test_focal_terms_of_one_cosine(reference_b) -> None:
+    curve = reference_b["focal_infonce"]["scalar_curve"]
+    s = tensor([curve["s"]] * 2).requires_grad_()  # in row 0 column 0 is the own one, in row 1 column 1
+    logits = focal_logits(s, temperature=curve["tau"], m=curve["m"])
+    (slope,) = torch.autograd.grad(logits.sum(), s)
+    same(logits[0, 1:], curve["negative_term_s_times_s_plus_m"][1:])
+    same(logits[1, 0], curve["negative_term_s_times_s_plus_m"][0])
+    same(logits[[0, 1], [0, 1]], curve["positive_term_s_squared"][:2])
+    same(slope[0, 1:], curve["its_derivative_2s_plus_m"][1:])
+
+
+@pytest.mark.parametrize("tau", [0.05, 0.07])
+def test_info_nce_on_the_focal_input(reference_b, tau: float) -> None:
+    h, h_plus = leaves(reference_b["inputs"], "v", "c_pos")
+    same(info_nce(h, h_plus, temperature=tau), reference_b["focal_infonce"]["infonce_same_inputs"][str(tau)])
+
+
+def test_conpvps_loss_is_info_nce_with_everybodys_negative_prototypes(reference_b) -> None:
+    wanted = reference_b["conpvp"]
+    v, c_pos, c_neg = leaves(reference_b["inputs"], "v", "c_pos", "c_neg")
+    loss = info_nce(v, c_pos, c_neg, temperature=wanted["tau"])
+    loss.backward()
+    same(loss, wanted["loss"])
+    for ours, key in ((v, "grad_v"), (c_pos, "grad_c_pos"), (c_neg, "grad_c_neg")):
+        same(ours.grad, wanted[key])
+    for i, row in enumerate(wanted["loss_rows"]):
+        same(info_nce(v[i : i + 1], c_pos, c_neg, temperature=wanted["tau"], offset=i), row)
+
+
+def test_conpvps_loss_without_negative_prototypes(reference_b) -> None:
+    wanted = reference_b["conpvp"]["without_c_neg"]
+    v, c_pos = leaves(reference_b["inputs"], "v", "c_pos")
+    loss = info_nce(v, c_pos, temperature=0.05)
+    loss.backward()
+    same(loss, wanted["loss"])
+    same(v.grad, wanted["grad_v"])
+    same(c_pos.grad, wanted["grad_c_pos"])
+    for i, row in enumerate(wanted["loss_rows"]):
+        same(info_nce(v[i : i + 1], c_pos, temperature=0.05, offset=i), row)
+
+
+@pytest.mark.parametrize("tau", [0.04, 0.1])
+def test_nt_xent_is_that_of_the_baselines(reference, tau: float) -> None:
+    z1, z2 = leaves(reference["contrastive"]["inputs"], "z1", "z2")
+    same(nt_xent(z1, z2, temperature=tau), reference["other_baselines"]["ntxent_2n_mean"][f"tau_{tau}"])
+
+
+def test_nt_xent_is_mirror_berts_loss_and_half_of_conserts(reference, reference_b) -> None:
+    z1, z2 = leaves(reference_b["inputs"], "v", "c_pos")
+    mirror, consert = reference_b["mirror_bert"], reference_b["consert"]
+    same(nt_xent(z1, z2, temperature=mirror["tau"]), mirror["loss_mean_over_2N"])
+    same(2 * nt_xent(z1, z2, temperature=consert["tau"]), consert["loss_a_plus_loss_b"])
+    z1, z2 = leaves(reference["contrastive"]["inputs"], "z1", "z2")
+    same(2 * nt_xent(z1, z2, temperature=0.1), reference["other_baselines"]["consert_ntxent"]["tau_0.1"])

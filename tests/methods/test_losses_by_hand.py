@@ -1,0 +1,226 @@
+"""Every loss and its gradients against plain loops on random input, and the laws that they keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from methods.losses import cosine_matrix, dot_matrix, energy_hinge, focal_info_nce, info_nce, nt_xent
+
+
+def tensor(rows) -> torch.Tensor:
+    return torch.tensor(rows, dtype=torch.float64)
+
+
+def cosine_of(a, c) -> float:
+    return sum(x * y for x, y in zip(a, c, strict=True)) / math.sqrt(sum(x * x for x in a)) / math.sqrt(sum(y * y for y in c))
+
+
+def chained(anchors, candidates, pull) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients for anchors and candidates from pull[i, j] = d loss / d cos(a_i, c_j): d cos / d a = (c/|c| - cos a/|a|) / |a|."""
+    grad_anchors, grad_candidates = np.zeros_like(anchors), np.zeros_like(candidates)
+    for i, a in enumerate(anchors):
+        for j, c in enumerate(candidates):
+            cosine, size_a, size_c = cosine_of(a, c), np.linalg.norm(a), np.linalg.norm(c)
+            grad_anchors[i] += pull[i, j] * (c / size_c - cosine * a / size_a) / size_a
+            grad_candidates[j] += pull[i, j] * (a / size_a - cosine * c / size_c) / size_c
+    return grad_anchors, grad_candidates
+
+
+def softmax_loss(logits, own, slopes) -> tuple[float, np.ndarray]:
+    """Mean surprise of column own[i] of each row, and its slope by cosine where logit k of row i has the slope slopes[i][k]."""
+    loss, pull = 0.0, np.zeros((len(logits), len(logits[0])))
+    for i, row in enumerate(logits):
+        total = sum(math.exp(x) for x in row)
+        loss += (math.log(total) - row[own[i]]) / len(logits)
+        for k, x in enumerate(row):
+            pull[i, k] = (math.exp(x) / total - (k == own[i])) / len(logits) * slopes[i][k]
+    return loss, pull
+
+
+def info_nce_by_hand(anchors, positives, negatives, offset, *, temperature, weight):
+    C, candidates = len(positives), [*positives, *negatives]
+    logits = [
+        [cosine_of(a, c) / temperature + (weight if k == C + offset + i else 0) for k, c in enumerate(candidates)]
+        for i, a in enumerate(anchors)
+    ]
+    return softmax_loss(logits, [offset + i for i in range(len(anchors))], [[1 / temperature] * len(candidates)] * len(anchors))
+
+
+def hinge_by_hand(anchors, positives, negatives, offset, *, margin):
+    candidates, loss, pull = [*positives, *negatives], 0.0, np.zeros((len(anchors), len(positives) + len(negatives)))
+    for i, a in enumerate(anchors):
+        wrong = [(cosine_of(a, c), k) for k, c in enumerate(candidates) if k != offset + i]
+        hardest, column = max(wrong)
+        hinge = margin - cosine_of(a, positives[offset + i]) + hardest
+        if hinge > 0:
+            loss += hinge / len(anchors)
+            pull[i, offset + i] -= 1 / len(anchors)
+            pull[i, column] += 1 / len(anchors)
+    return loss, pull
+
+
+def focal_by_hand(anchors, positives, _negatives, offset, *, temperature, m):
+    logits, slopes = [], []
+    for i, a in enumerate(anchors):
+        cosines = [(cosine_of(a, c), 0 if k == offset + i else m) for k, c in enumerate(positives)]
+        logits.append([s * (s + extra) / temperature for s, extra in cosines])
+        slopes.append([(2 * s + extra) / temperature for s, extra in cosines])
+    return softmax_loss(logits, [offset + i for i in range(len(anchors))], slopes)
+
+
+@st.composite
+def batches(draw, hard: bool | None = None) -> tuple[list[np.ndarray], int]:
+    """Anchors, positives[, negatives] and the offset: random normal, of odd sizes, with candidates before and after."""
+    B, D = draw(st.integers(1, 6)), draw(st.integers(2, 7))
+    offset, after = draw(st.integers(0, 3)), draw(st.integers(0, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    C = offset + B + after
+    with_negatives = draw(st.booleans()) if hard is None else hard
+    return [rng.normal(size=(B, D)), rng.normal(size=(C, D)), *([rng.normal(size=(C, D))] if with_negatives else [])], offset
+
+
+def agrees(loss: Callable, by_hand: Callable, rows: list[np.ndarray], offset: int) -> None:
+    ours = [tensor(row).requires_grad_() for row in rows]
+    found = loss(*ours, offset=offset)
+    found.backward()
+    wanted, pull = by_hand(rows[0], rows[1], rows[2] if len(rows) > 2 else np.zeros((0, rows[0].shape[1])), offset)
+    grad_anchors, grad_candidates = chained(rows[0], np.concatenate(rows[1:]), pull)
+    assert found.item() == pytest.approx(wanted, abs=1e-10)
+    scale = max(1.0, np.abs(pull).max())  # vectors close to zero have large gradients
+    np.testing.assert_allclose(ours[0].grad, grad_anchors, rtol=1e-9, atol=1e-10 * scale)
+    np.testing.assert_allclose(torch.cat([one.grad for one in ours[1:]]), grad_candidates, rtol=1e-9, atol=1e-10 * scale)
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches(), st.sampled_from([0.03, 0.05, 0.3, 1.0]), st.floats(-2, 2))
+def test_info_nce_and_all_its_gradients_agree_with_a_plain_loop(batch, temperature: float, weight: float) -> None:
+    agrees(
+        lambda *z, offset: info_nce(*z, temperature=temperature, hard_negative_weight=weight, offset=offset),
+        lambda *rows: info_nce_by_hand(*rows, temperature=temperature, weight=weight),
+        *batch,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches(hard=True), st.sampled_from([0.0, 0.2, 0.5, 2.5]))
+def test_the_energy_hinge_and_all_its_gradients_agree_with_a_plain_loop(batch, margin: float) -> None:
+    agrees(
+        lambda *z, offset: energy_hinge(*z, margin=margin, offset=offset),
+        lambda *rows: hinge_by_hand(*rows, margin=margin),
+        *batch,
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(batches(hard=False), st.sampled_from([0.05, 0.07, 1.0]), st.floats(-0.5, 0.9))
+def test_focal_info_nce_and_all_its_gradients_agree_with_a_plain_loop(batch, temperature: float, m: float) -> None:
+    agrees(
+        lambda *z, offset: focal_info_nce(*z, temperature=temperature, m=m, offset=offset),
+        lambda *rows: focal_by_hand(*rows, temperature=temperature, m=m),
+        *batch,
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 6), st.integers(2, 7), st.integers(0, 2**32 - 1), st.sampled_from([0.04, 0.1, 1.0]))
+def test_nt_xent_and_its_gradients_agree_with_a_plain_loop(B: int, D: int, seed: int, temperature: float) -> None:
+    rows = np.random.default_rng(seed).normal(size=(2 * B, D))
+    loss, gradient = 0.0, np.zeros_like(rows)
+    for i in range(2 * B):
+        others = [k for k in range(2 * B) if k != i]
+        logits = [cosine_of(rows[i], rows[k]) / temperature for k in others]
+        mine, pull = softmax_loss([logits], [others.index((i + B) % (2 * B))], [[1 / temperature] * len(others)])
+        of_anchor, of_others = chained(rows[i : i + 1], rows[others], pull)
+        loss += mine / (2 * B)
+        gradient[i] += of_anchor[0] / (2 * B)
+        gradient[others] += of_others / (2 * B)
+    ours = tensor(rows).requires_grad_()
+    found = nt_xent(ours[:B], ours[B:], temperature=temperature)
+    found.backward()
+    assert found.item() == pytest.approx(loss, abs=1e-10)
+    np.testing.assert_allclose(ours.grad, gradient, rtol=1e-9, atol=1e-9)
+
+
+# laws
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches(), st.integers(1, 5))
+def test_the_loss_of_a_batch_is_the_mean_over_its_parts(batch, cut: int) -> None:
+    """What makes a batch divisible over processes: rows of anchors keep their loss when others leave."""
+    rows, offset = batch
+    anchors, *candidates = (tensor(row) for row in rows)
+    cut = min(cut, len(anchors))
+
+    def loss(part: torch.Tensor, first: int) -> torch.Tensor:
+        return info_nce(part, *candidates, temperature=0.05, offset=offset + first) * len(part)
+
+    parts = loss(anchors[:cut], 0) + (loss(anchors[cut:], cut) if cut < len(anchors) else 0)
+    torch.testing.assert_close(parts, loss(anchors, 0), rtol=0, atol=1e-9)
+
+
+def test_dot_products_take_the_place_of_cosines_where_asked() -> None:
+    a, b = tensor([[1.0, 2.0], [0.5, -1.0]]), tensor([[0.2, 0.1], [1.0, 3.0]])
+    logits = [[0.4, 7.0], [0.0, -2.5]]
+    wanted = sum(math.log(sum(map(math.exp, row))) - row[i] for i, row in enumerate(logits)) / 2
+    assert info_nce(a, b, temperature=1.0, similarity=dot_matrix).item() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_the_weight_of_the_own_hard_negative_multiplies_its_term_by_its_exponential() -> None:
+    z = [tensor(np.random.default_rng(3).normal(size=(1, 4))) for _ in range(3)]
+    plain = [(z[0] @ other.T / z[0].norm() / other.norm()).item() for other in z[1:]]
+    alpha = 2.0
+    wanted = -math.log(math.exp(plain[0]) / (math.exp(plain[0]) + alpha * math.exp(plain[1])))
+    assert info_nce(*z, temperature=1.0, hard_negative_weight=math.log(alpha)).item() == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
+    a = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
+    loss = info_nce(a, torch.eye(2, 3, dtype=torch.float64), temperature=0.05)
+    loss.backward()
+    assert loss.item() == pytest.approx(math.log(2))
+    assert torch.isfinite(a.grad).all()
+
+
+def test_cosines_are_computed_in_float32_at_least_under_autocast() -> None:
+    a, b = torch.randn(3, 8, generator=torch.manual_seed(0)), torch.randn(4, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = cosine_matrix(a.bfloat16(), b.bfloat16())
+    assert found.dtype == torch.float32
+    wanted = torch.nn.functional.cosine_similarity(a.bfloat16().float()[:, None], b.bfloat16().float()[None], dim=-1)
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("positives", "negatives", "offset"), [(2, 3, 0), (1, None, 0), (2, None, 1), (3, 2, 0), (3, None, -1)])
+def test_anchors_without_a_candidate_of_their_own_are_refused(positives: int, negatives: int | None, offset: int) -> None:
+    others = [torch.ones(positives, 4)] + ([torch.ones(negatives, 4)] if negatives else [])
+    with pytest.raises(ValueError, match="2 anchors"):
+        info_nce(torch.ones(2, 4), *others, temperature=1.0, offset=offset)
+    if negatives is None:
+        with pytest.raises(ValueError, match="2 anchors"):
+            focal_info_nce(torch.ones(2, 4), *others, temperature=1.0, m=0.3, offset=offset)
+    else:
+        with pytest.raises(ValueError, match="2 anchors"):
+            energy_hinge(torch.ones(2, 4), *others, margin=0.2, offset=offset)
+
+
+def test_views_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 and 3 rows"):
+        nt_xent(torch.ones(2, 4), torch.ones(3, 4), temperature=1.0)
+
+
+@pytest.mark.parametrize("loss", [lambda *z: focal_info_nce(*z[:2], temperature=0.05, m=0.3), lambda *z: nt_xent(*z[:2], temperature=0.05),
+                                  lambda *z: energy_hinge(*z, margin=0.2)])  # fmt: skip
+def test_half_precision_vectors_give_a_float32_loss(loss: Callable) -> None:
+    z = [torch.randn(3, 8, generator=torch.manual_seed(seed)).bfloat16() for seed in range(3)]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = loss(*z)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, loss(*(one.float() for one in z)), rtol=0, atol=1e-5)

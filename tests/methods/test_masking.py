@@ -1,0 +1,132 @@
+"""Masking: which positions are chosen and what becomes of them; the loss against the authors' arithmetic."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from methods.masking import mask_tokens, mlm_loss, special_positions
+
+PAD, UNKNOWN, CLS, SEP, MASK, V = 0, 1, 2, 3, 4, 997
+SPECIAL = (MASK, PAD, UNKNOWN, SEP, CLS)
+
+
+def rows(n: int, T: int, seed: int = 0) -> torch.Tensor:
+    """Sentences of random ordinary ids between CLS and SEP, padded, with an unknown token in each."""
+    rng = np.random.default_rng(seed)
+    ids = torch.from_numpy(rng.integers(5, V, size=(n, T)))
+    for row, length in zip(ids, rng.integers(4, T + 1, size=n), strict=True):
+        row[0], row[2], row[length - 1], row[length:] = CLS, UNKNOWN, SEP, PAD
+    return ids
+
+
+@given(st.integers(1, 9), st.integers(4, 20), st.integers(0, 10_000), st.sampled_from([0.0, 0.15, 1.0]))
+@settings(max_examples=50, deadline=None)
+def test_what_is_spared_is_never_chosen_and_what_is_not_chosen_never_changes(n: int, T: int, seed: int, share: float) -> None:
+    ids = rows(n, T, seed)
+    spared = special_positions(ids, SPECIAL)
+    before = ids.clone()
+    torch.manual_seed(seed)
+    masked, labels = mask_tokens(ids, spared, MASK, V, share)
+    chosen = labels != -100
+    assert torch.equal(ids, before), "the given ids were written to"
+    assert not (chosen & spared).any()
+    assert torch.equal(labels[chosen], ids[chosen])
+    assert torch.equal(masked[~chosen], ids[~chosen])
+    assert masked.dtype == labels.dtype == ids.dtype
+    assert chosen.sum() == {0.0: 0, 1.0: (~spared).sum()}.get(share, chosen.sum())
+
+
+def test_every_special_id_is_found_and_nothing_else() -> None:
+    ids = torch.tensor([[CLS, 7, UNKNOWN, 8, MASK, SEP, PAD, PAD]])
+    assert special_positions(ids, SPECIAL).tolist() == [[True, False, True, False, True, True, True, True]]
+
+
+def test_shares_are_15_percent_and_of_these_80_10_10() -> None:
+    """400,000 positions: each share within five standard deviations of what it should be."""
+    ids = torch.full((4000, 100), 5)
+    torch.manual_seed(3)
+    masked, labels = mask_tokens(ids, torch.zeros_like(ids, dtype=torch.bool), MASK, V, 0.15)
+    chosen = labels != -100
+    n = int(chosen.sum())
+    assert n / ids.numel() == pytest.approx(0.15, abs=5 * math.sqrt(0.15 * 0.85 / ids.numel()))
+    after = masked[chosen]
+    # a random id is the mask or the token itself once in V draws: no more than 1e-4 of all
+    for share, wanted in (((after == MASK), 0.8), ((after == 5), 0.1), (((after != MASK) & (after != 5)), 0.1)):
+        assert share.double().mean().item() == pytest.approx(wanted, abs=5 * math.sqrt(wanted * (1 - wanted) / n) + 2e-4)
+    drawn = after[(after != MASK) & (after != 5)]
+    assert drawn.min() >= 0 and drawn.max() < V
+    counts = np.bincount(drawn.numpy(), minlength=V)
+    assert np.count_nonzero(counts) > 0.99 * (V - 2), "random ids do not cover the vocabulary"
+    assert np.var(counts) / np.mean(counts) == pytest.approx(1, abs=0.3), "random ids are not uniform"
+
+
+def test_positions_are_chosen_on_their_own() -> None:
+    """Neither rows nor columns share their fate: the variance of their counts is that of independent draws."""
+    ids = torch.full((2000, 50), 5)
+    torch.manual_seed(4)
+    _, labels = mask_tokens(ids, torch.zeros_like(ids, dtype=torch.bool), MASK, V, 0.15)
+    chosen = (labels != -100).double()
+    assert chosen.sum(1).var().item() == pytest.approx(50 * 0.15 * 0.85, rel=0.2)
+    assert chosen.sum(0).var().item() == pytest.approx(2000 * 0.15 * 0.85, rel=0.8)
+
+
+def test_the_draw_belongs_to_torchs_generator() -> None:
+    """The harness seeds and saves that generator: a resumed run masks as the uninterrupted one."""
+    ids = rows(6, 12)
+    spared = special_positions(ids, SPECIAL)
+
+    def draw(seed: int) -> torch.Tensor:
+        torch.manual_seed(seed)
+        return mask_tokens(ids, spared, MASK, V, 0.5)[1]
+
+    assert torch.equal(draw(1), draw(1))
+    assert not torch.equal(draw(1), draw(2))
+
+
+def test_the_loss_is_the_authors(reference: dict[str, Any]) -> None:
+    known = reference["mlm_auxiliary"]
+    logits = torch.tensor(known["logits"], dtype=torch.float64, requires_grad=True)
+    labels = torch.tensor(known["labels"])
+    loss = mlm_loss(logits, labels)
+    assert loss.item() == pytest.approx(known["mlm_loss"], abs=1e-10)
+    contrastive = reference["contrastive"]["infonce_unsup"]["loss"]
+    assert contrastive + 0.1 * loss.item() == pytest.approx(known["simcse_total"]["value"], abs=1e-10)
+    # the gradient by hand: (softmax - one-hot) / chosen, nothing at positions that are not guessed
+    loss.backward()
+    wanted = torch.zeros_like(logits.detach())
+    for i, t in (labels != -100).nonzero().tolist():
+        row = np.exp(np.array(known["logits"][i][t]))
+        wanted[i, t] = torch.tensor(row / row.sum())
+        wanted[i, t, labels[i, t]] -= 1
+    torch.testing.assert_close(logits.grad, wanted / 3, rtol=0, atol=1e-12)
+
+
+def test_the_loss_of_the_chosen_positions_alone_is_the_same(reference: dict[str, Any]) -> None:
+    """So that a caller need not compute the vocabulary at every position."""
+    known = reference["mlm_auxiliary"]
+    logits, labels = torch.tensor(known["logits"], dtype=torch.float64), torch.tensor(known["labels"])
+    chosen = labels != -100
+    assert mlm_loss(logits[chosen], labels[chosen]).item() == pytest.approx(known["mlm_loss"], abs=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4), (0, 4)])
+def test_nothing_chosen_is_a_loss_of_zero_with_a_gradient_of_zero(shape: tuple[int, ...]) -> None:
+    logits = torch.randn(shape, requires_grad=True)
+    loss = mlm_loss(logits, torch.full(shape[:-1], -100))
+    loss.backward()
+    assert loss.item() == 0 and logits.grad is not None and not logits.grad.any()
+
+
+def test_half_precision_logits_are_summed_in_single_precision() -> None:
+    logits = torch.randn(3, 5, 7, generator=torch.Generator().manual_seed(0)).bfloat16()
+    labels = torch.arange(15).reshape(3, 5) % 7
+    loss = mlm_loss(logits, labels)
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(mlm_loss(logits.double(), labels).item(), abs=1e-6)
