@@ -1,0 +1,162 @@
+"""DCPCSE: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings (Jiang and Wang 2022, arXiv 2203.06875v1).
+
+PromCSE's first version: a deep prompt for a frozen encoder (P slots of keys and values at every layer) and the head over CLS,
+trained with InfoNCE as SimCSE. Two variants:
+
+* `mlm`: loss = InfoNCE + lambda(s) * MLM, lambda(s) = 0.1 * 0.95^(s / 100) after s updates. A second pass reads the same
+  sentences with 15 % of their tokens masked, behind the very same prompt: one draw of its dropout serves both passes.
+* `shallow` (the paper's SCPCSE): the prompt is six vectors in the place of a template's words,
+  [CLS] p1 p2 p3 p4 sentence p5 p6 [MASK] . [SEP], which start as the word embeddings of ``This sentence : "`` and ``" means``
+  and pass through all layers as ordinary tokens. The sentence's vector is the state of [MASK].
+
+The paper names no head. The authors' code has one while training, and at test where training was supervised; so has this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join
+from methods.gather import across_ranks
+from methods.losses import info_nce
+from methods.masking import mask_tokens, mlm_loss, special_positions
+from methods.pooling import Head
+from methods.prefix import check_prompt, prompt_for, states_behind_prefix
+from methods.templates import Template, at_mask, wrap
+
+TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
+
+
+class TemplatePrompt(nn.Module):
+    """A template whose words before the mask are trainable vectors; mask and full stop stay as they are."""
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__()
+        self.backbone, self.template = backbone, Template.of(TEMPLATE, backbone)
+        opening, closing = self.template.specials
+        whole = self.template.before + self.template.after
+        ids = torch.tensor(whole[opening : self.template.mask])
+        self.table = nn.Parameter(backbone.encoder.get_input_embeddings()(ids).detach().clone())  # (6, H)
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None) -> Features:
+        """The sentence is cut as it would be without a template, which comes on top: 32 + 8 tokens."""
+        specials = sum(self.template.specials)
+        return wrap(ids, [self.template] * len(ids), self.backbone, None if max_length is None else max_length - specials)
+
+    def states(self, encoder: Any, features: Features) -> Tensor:
+        words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
+        inside = features["prompt_mask"]
+        number = inside.cumsum(1) * inside  # (n, T): 1, 2, ... on the template's tokens, 0 elsewhere
+        trained = (number > 0) & (number <= len(self.table))
+        vectors = self.table.to(words.dtype)[(number - 1).clamp(0, len(self.table) - 1)]
+        named = {key: features[key] for key in ("attention_mask", "position_ids")}
+        states: Tensor = encoder(inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words), **named).last_hidden_state
+        return states
+
+
+class DCPCSE(TorchMethod):
+    name = "dcpcse"
+    settings = ("unsupervised", "supervised")
+    variants = {"mlm": {"mlm": True}, "shallow": {"shallow": True}}
+    summary = "contrastive learning of a deep prompt for a frozen encoder; variant mlm adds masked language modelling"
+    paper = "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1, 2022"
+    trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen"
+    training_only = ("lm_head",)
+    prompt: Any  # TemplatePrompt or DeepPrefix
+    defaults = {
+        "prompt_length": Value(16, "DCPCSE table 3", "the sentence starts at position P; the template decides for `shallow`"),
+        "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
+        "temperature": Value(0.05, "DCPCSE appendix A; PromCSE run_unsup_example.sh"),
+        "head_at_test": Value(
+            False, "unsupervised: PromCSE README (pooler_type); recipes of the supervised setting say true",
+            "the paper names no head; the authors' code has one while training in both settings",
+        ),
+        "hard_negative_weight": Value(0.0, "PromCSE train.py default", "added to the logit of the anchor's own contradiction"),
+        "mlm": Value(False, "DCPCSE table 3: RoBERTa with, BERT without"),
+        "mlm_weight": Value(0.1, "DCPCSE section 2.2; PromCSE train.py default", "before the first update"),
+        "mlm_decay_rate": Value(0.95, "DCPCSE section 2.2; PromCSE promcse/trainers.py"),
+        "mlm_decay_steps": Value(100, "DCPCSE section 2.2; PromCSE promcse/trainers.py", "updates; no staircase"),
+        "mlm_probability": Value(0.15, "DCPCSE section 2.2; PromCSE train.py"),
+        "freeze_lm_head": Value(
+            False, "PromCSE promcse/models.py: made after the freeze, tied to nothing",
+            "the paper (section 2.1): only prompts are optimised; true keeps the LM head as it was pretrained",
+        ),
+        "shallow": Value(
+            False, "DCPCSE section 3.3 and appendix A; its code was not published",
+            "open in the paper: the head (here: while training), the full stop (here: fixed), 32 tokens (here: the template on top)",
+        ),
+        "faithful": Value(
+            False, "exact gradient over several processes",
+            "true: the authors' gather, whose gradient is divided by the number of processes",
+        ),
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_prompt("deep", recipe.prompt_length, recipe.prefix_dropout, backbone)
+        if recipe.mlm and recipe.shallow:
+            raise BenchError("mlm and shallow do not go together: the template is no text to be guessed", "choose one of them")
+        if recipe.mlm_decay_steps < 1:
+            raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
+        if not 0 < recipe.mlm_probability <= 1:
+            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.encoder.requires_grad_(False)
+        deep = (recipe.prompt_length, recipe.prefix_dropout)
+        self.prompt = TemplatePrompt(backbone) if recipe.shallow else prompt_for(backbone, "deep", *deep)
+        self.head = Head(backbone.hidden_size)
+        if recipe.mlm:
+            self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        if self.recipe.shallow:
+            return self.prompt.assemble(ids, max_length)
+        room = self.backbone.max_tokens - self.prompt.length
+        return super().assemble(ids, min(max_length or room, room))
+
+    def states(self, features: Features) -> Tensor:
+        return self.prompt.states(self.encoder, features)
+
+    def pooled(self, states_nTH: Tensor, features: Features) -> Tensor:
+        return at_mask(states_nTH, features) if self.recipe.shallow else states_nTH[:, 0]  # (n, H)
+
+    def forward(self, batch: Batch) -> Loss:
+        views = batch.columns if len(batch.columns) > 1 else batch.columns * 2
+        features = join(views, self.pad_id)  # (views * n, T)
+        if not self.recipe.mlm:
+            return Loss(self.contrast(self.hidden(features), features, len(views)))
+        drawn = self.prompt(len(features["input_ids"]))  # one draw of the prompt's dropout for both passes
+        contrast = self.contrast(states_behind_prefix(self.encoder, features, drawn), features, len(views))
+        mlm = self.guess(features, drawn)
+        return Loss(contrast + self.mlm_weight(batch.step) * mlm, {"info_nce": contrast, "mlm": mlm})
+
+    def mlm_weight(self, step: int) -> float:
+        """lambda after ``step`` updates: falls by 5 % every 100, smoothly."""
+        weight: float = self.recipe.mlm_weight * self.recipe.mlm_decay_rate ** (step / self.recipe.mlm_decay_steps)
+        return weight
+
+    def contrast(self, states_nTH: Tensor, features: Features, views: int) -> Tensor:
+        z, offset = across_ranks(self.head(self.pooled(states_nTH, features)).chunk(views), self.recipe.faithful)
+        weight = self.recipe.hard_negative_weight
+        return info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight, offset=offset)
+
+    def guess(self, features: Features, drawn: Any) -> Tensor:
+        """The MLM loss of a masked copy; every view is masked on its own."""
+        ids, tokenizer = features["input_ids"], self.backbone.tokenizer
+        spared = special_positions(ids, tokenizer.all_special_ids)
+        masked, labels = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability)
+        states = states_behind_prefix(self.encoder, {**features, "input_ids": masked}, drawn)
+        chosen = labels != -100  # the vocabulary is computed for these alone
+        return mlm_loss(self.lm_head(states[chosen]), labels[chosen])
+
+    def embed(self, features: Features) -> Tensor:
+        vectors = self.pooled(self.hidden(features), features)
+        embedded: Any = self.head(vectors) if self.recipe.head_at_test else vectors
+        return embedded

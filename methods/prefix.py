@@ -1,0 +1,141 @@
+"""Prompts of trainable numbers for a frozen encoder. They know no method.
+
+n sentences, T tokens, P length of the prompt, H hidden size, L layers, A attention heads, d = H / A.
+
+* :class:`DeepPrefix`: P keys and P values a layer, which the sentence's tokens attend to (prefix tuning, Li and Liang 2021;
+  for sentence embeddings PromCSE, Jiang et al. 2022, as its authors' code has it: the parameters ARE keys and values, they
+  pass through no projection and no layer norm). A prefix has no hidden state of its own and is never pooled.
+* :class:`InputPrompt`: P vectors before the word embeddings, processed by all layers as tokens are (Lester et al. 2021).
+
+Both leave P positions to the prompt: the sentence's first token stands at position P. Both give the states of the T tokens of
+the sentence, so that CLS stays at index 0 and poolers use the sentence's own mask.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bench.method import Backbone, BenchError, Features, read_json
+
+KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
+KINDS = ("deep", "layer-shared", "input-layer")
+SHORTEST = 3  # [CLS], a token, [SEP]: what must find room behind a prompt
+INIT_STD = 0.02  # the library's initializer_range, which the authors' prefix and head start from
+
+
+class PrefixCache:
+    """A prefix with the face of the library's cache. It is only read, so that any number of passes may share one."""
+
+    def __init__(self, keys_values: KeysValues) -> None:
+        self.keys_values = keys_values
+
+    def get_seq_length(self, *_: Any, **__: Any) -> int:
+        """Where the positions of the sentence start."""
+        return self.keys_values[0][0].shape[2]
+
+    def update(self, keys: Tensor, values: Tensor, layer: int, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        """What the tokens of one layer attend to: (n, A, P + T, d) keys and values. The library's name; nothing is stored."""
+        k, v = self.keys_values[layer]
+        return torch.cat([k.to(keys.dtype), keys], dim=2), torch.cat([v.to(values.dtype), values], dim=2)
+
+
+def states_behind_prefix(encoder: Any, features: Features, keys_values: KeysValues) -> Tensor:
+    """(n, T, H) states of the last layer of sentences that attend to a prefix as well as to themselves."""
+    cache = PrefixCache(keys_values)
+    mask = with_prompt(features["attention_mask"], cache.get_seq_length())
+    states: Tensor = encoder(input_ids=features["input_ids"], attention_mask=mask, past_key_values=cache).last_hidden_state
+    return states
+
+
+def with_prompt(mask_nT: Tensor, P: int) -> Tensor:
+    """(n, P + T): the prompt is always attended to."""
+    return torch.cat([mask_nT.new_ones(len(mask_nT), P), mask_nT], dim=1)
+
+
+class DeepPrefix(nn.Module):
+    """Keys and values of P slots at every layer: a (P, 2LH) table whose row p holds, layer by layer, H numbers of a key and H
+    of a value, each cut into A heads. ``shared``: one pair for all layers, a (P, 2H) table.
+
+    Dropout is drawn for each row of the batch and each number, and so is part of what makes two views of a sentence differ
+    (``shared``: once a row for all layers). Starts as N(0, 0.02).
+    """
+
+    def __init__(self, layers: int, heads: int, hidden: int, length: int, dropout: float, *, shared: bool = False) -> None:
+        super().__init__()
+        self.layers, self.heads, self.length, self.shared = layers, heads, length, shared
+        self.table = nn.Parameter(torch.empty(length, 2 * (1 if shared else layers) * hidden).normal_(std=INIT_STD))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, n: int) -> KeysValues:
+        """One draw for n sentences. Two passes that are to see the same dropout mask take the same draw."""
+        kinds = 2 if self.shared else 2 * self.layers  # key and value of layer 0, of layer 1, ...
+        cut = self.table.view(self.length, kinds, self.heads, self.table.shape[1] // (kinds * self.heads))  # (P, 2L, A, d)
+        drawn = self.dropout(cut.expand(n, -1, -1, -1, -1)).permute(2, 0, 3, 1, 4).unbind()  # 2L times (n, A, P, d)
+        pairs = list(zip(drawn[0::2], drawn[1::2], strict=True))
+        return pairs * self.layers if self.shared else pairs
+
+    def states(self, encoder: Any, features: Features) -> Tensor:
+        return states_behind_prefix(encoder, features, self(len(features["input_ids"])))
+
+
+class InputPrompt(nn.Module):
+    """P vectors before the word embeddings; the encoder's own embedding sum, layer norm and dropout apply to them."""
+
+    def __init__(self, hidden: int, length: int) -> None:
+        super().__init__()
+        self.length = length
+        self.table = nn.Parameter(torch.empty(length, hidden).normal_(std=INIT_STD))
+
+    def states(self, encoder: Any, features: Features) -> Tensor:
+        words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
+        whole = torch.cat([self.table.to(words.dtype).expand(len(words), -1, -1), words], dim=1)
+        mask = with_prompt(features["attention_mask"], self.length)
+        # without ids the library counts positions from its first, RoBERTa's padding included: a token at t gets P + t
+        states: Tensor = encoder(inputs_embeds=whole, attention_mask=mask).last_hidden_state
+        return states[:, self.length :]
+
+
+def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path | None = None) -> None:
+    """Raises BenchError for a kind that there is not, a prompt of no vectors or longer than the ``backbone`` of that folder
+    takes, or a dropout that is none."""
+    if kind not in KINDS:
+        raise BenchError(f"prompt={kind} is unknown", f"choose one of {', '.join(KINDS)}")
+    if length < 1:
+        raise BenchError(f"prompt_length={length}: a prompt has one vector at least")
+    if backbone is not None and (backbone / "config.json").is_file():
+        positions = read_json(backbone / "config.json").get("max_position_embeddings")
+        if isinstance(positions, int) and length > positions - SHORTEST:
+            raise BenchError(f"prompt_length={length}: the backbone has {positions} positions for prompt and sentence")
+    try:
+        possible = dropout is None or 0 <= float(dropout) < 1
+    except ValueError:
+        possible = False
+    if not possible:
+        raise BenchError(f"prefix_dropout={dropout}: expected a number from 0 to below 1, or none for the backbone's own")
+
+
+def prompt_for(backbone: Backbone, kind: str, length: int, dropout: Any = None) -> DeepPrefix | InputPrompt:
+    """A prompt of one of the KINDS that fits a backbone; ``dropout`` None: the backbone's own between its layers.
+
+    Raises BenchError where the encoder takes no prefix, or the prompt leaves no room for a sentence.
+    """
+    check_prompt(kind, length, dropout)
+    config = backbone.encoder.config
+    if length > backbone.max_tokens - SHORTEST:
+        raise BenchError(f"prompt_length={length}: {backbone.name} has {backbone.max_tokens} positions for prompt and sentence")
+    if kind == "input-layer":
+        return InputPrompt(config.hidden_size, length)
+    if "past_key_values" not in inspect.signature(backbone.encoder.forward).parameters:
+        raise BenchError(
+            f"{backbone.name} is a {backbone.family} model, whose layers take no keys and values from outside",
+            "a deep prefix needs a backbone of the BERT or RoBERTa family",
+        )
+    p = config.hidden_dropout_prob if dropout is None else float(dropout)
+    layers, heads = config.num_hidden_layers, config.num_attention_heads
+    return DeepPrefix(layers, heads, config.hidden_size, length, p, shared=kind == "layer-shared")

@@ -1,0 +1,145 @@
+"""Templates: a text around a sentence, with one mask token whose last state stands for the sentence.
+
+A template is written with ``{s}`` for the sentence, ``{m}`` for the mask token and ``{p}`` for each learned vector that stands
+directly before the mask: ``This sentence of "{s}" means{m}.``  It is tokenised in three pieces (what stands before the
+sentence, the sentence, what stands after it) and the ids are joined. So the sentence is cut and never the template, and the
+template's own mask is known by its place, whatever the sentence itself contains.
+
+What is a template's bias (its [MASK] state without a sentence), two answers:
+
+* PromptBERT: the template with nothing in it, what follows the gap at the positions that it has behind a sentence of l
+  tokens: :func:`empty` and :func:`gaps`;
+* ConPVP: the same sequence, of which only the template's tokens can be attended to. They never see the others, so that a
+  pass over them alone, at their own positions, gives the same states: :func:`only`.
+
+Shapes: n rows, T tokens (padded), H hidden size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bench.method import Backbone, BenchError, Features, Ids, pad
+
+SENTENCE, MASK, SLOT = "{s}", "{m}", "{p}"
+
+
+def check_text(text: object) -> tuple[str, str]:
+    """What stands before and after the sentence. Raises BenchError for a text that is no template."""
+    parts = str(text).split(SENTENCE)
+    if len(parts) != 2 or str(text).count(MASK) != 1:
+        hint = f'write {SENTENCE} for the sentence and {MASK} for the mask token, once each: This sentence of "{{s}}" means{{m}}.'
+        raise BenchError(f"no template: {text}", hint)
+    return parts[0], parts[1]
+
+
+def blank_before(text: str) -> str:
+    """The blank that a template has before its sentence, or nothing. A byte-level vocabulary makes it part of the first word
+    where the filled template is tokenised in one go."""
+    before, _ = check_text(text)
+    return " " if before.endswith(" ") else ""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template's ids for one tokenizer."""
+
+    before: tuple[int, ...]  # [CLS] and what stands before the sentence
+    after: tuple[int, ...]  # what stands after it, and [SEP]
+    mask: int  # where the mask token stands in before + after
+    slots: int  # learned vectors, directly before the mask
+    specials: tuple[int, int]  # how many special tokens open `before` and close `after`
+
+    def __len__(self) -> int:
+        return len(self.before) + len(self.after)
+
+    @classmethod
+    def of(cls, text: str, backbone: Backbone, *, keep_blank: bool = True) -> Template:
+        """Tokenise a template. Raises BenchError where ``text`` is none, or leaves the sentence no room.
+
+        ``keep_blank``: a blank at the end of the first piece stays, and is a token of its own in a byte-level vocabulary.
+        """
+        first, last = (
+            piece.replace(MASK, backbone.tokenizer.mask_token or "").replace(SLOT, backbone.tokenizer.pad_token or "")
+            for piece in check_text(text)
+        )
+        mask_id, opening, closing = backbone.mask_id, *backbone.special_tokens()
+        before = (*opening, *backbone.ids([first if keep_blank else first.rstrip(" ")])[0])
+        after = (*backbone.ids([last])[0], *closing)
+        whole = before + after
+        if whole.count(mask_id) != 1 or len(whole) >= backbone.max_tokens:
+            raise BenchError(
+                f"the template {text} has {whole.count(mask_id)} mask tokens and {len(whole)} tokens in all",
+                f"{MASK} alone stands for the mask token, and {backbone.name} takes {backbone.max_tokens} tokens",
+            )
+        return cls(before, after, whole.index(mask_id), text.count(SLOT), (len(opening), len(closing)))
+
+
+def wrap(ids: Sequence[Ids], templates: Sequence[Template], backbone: Backbone, longest: int | None = None) -> Features:
+    """Sentence i in ``templates[i]``; sentences are cut to ``longest`` tokens, and to what the backbone takes.
+
+    Beside input_ids and attention_mask: mask_position (n,), where the template's mask stands; and (n, T): position_ids (a pad
+    token inside the text would mislead RoBERTa's own), sentence_mask, prompt_mask (1 on the template's tokens, 0 on [CLS],
+    sentence, [SEP] and padding) and slot (k where the k-th learned vector stands, counted from 1, else 0).
+    """
+    rooms = [backbone.max_tokens - len(template) for template in templates]
+    cut = [row[: room if longest is None else min(longest, room)] for row, room in zip(ids, rooms, strict=True)]
+    features = pad(
+        [[*t.before, *row, *t.after] for row, t in zip(cut, templates, strict=True)], int(backbone.tokenizer.pad_token_id or 0)
+    )
+
+    def column(values: list[int]) -> Tensor:
+        return torch.tensor(values, dtype=torch.int64).reshape(-1, 1)  # (n, 1)
+
+    place = torch.arange(features["input_ids"].shape[1])  # (T,)
+    start, length = column([len(t.before) for t in templates]), column([len(row) for row in cut])
+    opening, closing = column([t.specials[0] for t in templates]), column([t.specials[1] for t in templates])
+    mask, slots = column([t.mask for t in templates]), column([t.slots for t in templates])
+    mask = mask + length * (mask >= start)
+    sentence = (place >= start) & (place < start + length)
+    inside = (place >= opening) & (place < features["attention_mask"].sum(1, keepdim=True) - closing)
+    in_slot = (place >= mask - slots) & (place < mask)
+    return {
+        **features,
+        "position_ids": (backbone.first_position + place).expand(len(cut), -1).contiguous(),
+        "sentence_mask": sentence.long(),
+        "prompt_mask": (inside & ~sentence).long(),
+        "slot": (place - mask + slots + 1) * in_slot,
+        "mask_position": mask.squeeze(1),
+    }
+
+
+def at_mask(states_nTH: Tensor, features: Features) -> Tensor:
+    """(n, H): the state of each row's own mask token."""
+    return states_nTH[torch.arange(len(states_nTH), device=states_nTH.device), features["mask_position"]]
+
+
+def only(features: Features, kept_nT: Tensor) -> Features:
+    """The tokens where ``kept_nT`` is 1, moved together; each keeps the position id that it had. The mask must be kept."""
+    width = int(kept_nT.sum(1).max())
+    order = kept_nT.argsort(dim=1, descending=True, stable=True)[:, :width]  # (n, width): the kept ones first, in their order
+    moved = {key: value.gather(1, order) if value.ndim == 2 else value for key, value in features.items()}
+    place = kept_nT.cumsum(1).gather(1, features["mask_position"].unsqueeze(1)) - 1
+    return {**moved, "attention_mask": kept_nT.gather(1, order), "mask_position": place.squeeze(1)}
+
+
+def gaps(features: Features, template: Template) -> tuple[Tensor, Tensor]:
+    """The distinct lengths (K,) of the sentences in a template, and which of them each row (n,) has."""
+    return (features["attention_mask"].sum(1) - len(template)).unique(return_inverse=True)
+
+
+def empty(template: Template, lengths_K: Tensor, first_position: int) -> Features:
+    """The template with nothing in it, one row for each length: what follows the gap is shifted by that many positions."""
+    ids = torch.tensor(template.before + template.after, device=lengths_K.device)
+    place = torch.arange(len(template), device=lengths_K.device)
+    rows = len(lengths_K)
+    return {
+        "input_ids": ids.expand(rows, -1).contiguous(),
+        "attention_mask": torch.ones_like(ids).expand(rows, -1).contiguous(),
+        "position_ids": first_position + place + lengths_K.unsqueeze(1) * (place >= len(template.before)),
+        "mask_position": torch.full((rows,), template.mask, device=lengths_K.device),
+    }

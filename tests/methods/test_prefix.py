@@ -1,0 +1,276 @@
+"""Prompts for a frozen encoder, against an encoder written out here: float64, keys and values put together by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm, linear
+from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+
+from methods.prefix import DeepPrefix, InputPrompt, PrefixCache, states_behind_prefix
+
+P, L, A, H = 3, 3, 4, 24
+PAD = {"bert": 0, "roberta": 1}
+IDS = [[7, 9, 11, 13, 15], [21, 23, 25, None, None]]  # None: padding
+FAMILIES = pytest.mark.parametrize("family", ["bert", "roberta"])
+ATTENTION = pytest.mark.parametrize("attention", ["eager", "sdpa"])
+
+
+def encoder(family: str, attention: str = "sdpa", dropout: float = 0.0) -> Any:
+    """Random, and far from flat: the library's own start hardly shows a token at the wrong position."""
+    sizes = {"vocab_size": 50, "hidden_size": H, "num_hidden_layers": L, "num_attention_heads": A, "intermediate_size": 40}
+    rest = {"max_position_embeddings": 40, "pad_token_id": PAD[family], "attn_implementation": attention}
+    rest |= {"hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
+    torch.manual_seed(0)
+    config, model = {"bert": (BertConfig, BertModel), "roberta": (RobertaConfig, RobertaModel)}[family]
+    built = model(config(**sizes, type_vocab_size=2 if family == "bert" else 1, **rest), add_pooling_layer=False)
+    with torch.no_grad():
+        for parameter in built.parameters():
+            parameter += 0.2 * torch.randn_like(parameter)
+    return built.eval()
+
+
+def batch(family: str, extra_padding: int = 0) -> dict[str, Tensor]:
+    rows = [row + [None] * extra_padding for row in IDS]
+    ids = torch.tensor([[PAD[family] if i is None else i for i in row] for row in rows])
+    return {"input_ids": ids, "attention_mask": torch.tensor([[int(i is not None) for i in row] for row in rows])}
+
+
+def table(seed: int = 5, columns: int = 2 * L * H) -> Tensor:
+    return torch.randn(P, columns, generator=torch.Generator().manual_seed(seed))
+
+
+def prefix(values: Tensor, dropout: float = 0.0, shared: bool = False) -> DeepPrefix:
+    made = DeepPrefix(L, A, H, len(values), dropout, shared=shared).to(values.dtype)
+    made.table.data.copy_(values)
+    return made.eval()
+
+
+def heads(x: Tensor) -> Tensor:
+    """(n, T, H) -> (n, A, T, d), head a being columns a d to (a + 1) d."""
+    return torch.stack([x[..., a * (H // A) : (a + 1) * (H // A)] for a in range(A)], dim=1)
+
+
+def by_hand(
+    model: Any, family: str, features: dict[str, Tensor], E: Tensor | None = None, *,
+    start: int | None = None, swapped: bool = False, shared: bool = False, before: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """(n, T, H) in float64. E: a prefix; ``before``: (P, H) vectors in front of the word embeddings; start: first position."""
+    w = {name: value.detach().double() for name, value in model.state_dict().items()}
+    ids, mask = features["input_ids"], features["attention_mask"]
+    n, T = ids.shape
+    taken = len(E) if E is not None else 0
+    x = w["embeddings.word_embeddings.weight"][ids]
+    positions = torch.arange(T).expand(n, T) + (taken if start is None else start)
+    if family == "roberta":
+        positions = (mask.cumsum(1) + (taken if start is None else start)) * mask + PAD[family]
+    if before is not None:
+        x = torch.cat([before.double().expand(n, -1, -1), x], dim=1)
+        own = torch.arange(len(before)).expand(n, -1) + (PAD[family] + 1 if family == "roberta" else 0)
+        positions = torch.cat([own, positions + len(before) * (mask if family == "roberta" else 1)], dim=1)
+        mask = torch.cat([torch.ones(n, len(before), dtype=mask.dtype), mask], dim=1)
+
+    def norm(name: str, value: Tensor) -> Tensor:
+        return layer_norm(value, (H,), w[f"{name}.LayerNorm.weight"], w[f"{name}.LayerNorm.bias"], model.config.layer_norm_eps)
+
+    def dense(name: str, value: Tensor) -> Tensor:
+        return linear(value, w[f"{name}.weight"], w[f"{name}.bias"])
+
+    x = x + w["embeddings.token_type_embeddings.weight"][0] + w["embeddings.position_embeddings.weight"][positions]
+    x = norm("embeddings", x)
+    for i in range(L):
+        at = f"encoder.layer.{i}"
+        q, k, v = (heads(dense(f"{at}.attention.self.{kind}", x)) for kind in ("query", "key", "value"))
+        seen = mask
+        if E is not None:
+            first = 0 if shared else 2 * i * H
+            own_k, own_v = E[:, first : first + H].double(), E[:, first + H : first + 2 * H].double()
+            own_k, own_v = (own_v, own_k) if swapped else (own_k, own_v)
+            k = torch.cat([heads(own_k.expand(n, -1, -1)), k], dim=2)
+            v = torch.cat([heads(own_v.expand(n, -1, -1)), v], dim=2)
+            seen = torch.cat([torch.ones(n, taken, dtype=mask.dtype), mask], dim=1)
+        scores = q @ k.transpose(2, 3) / math.sqrt(H // A)
+        scores = scores.masked_fill(seen[:, None, None] == 0, -1e30)
+        attended = torch.softmax(scores, dim=-1) @ v  # (n, A, T, d)
+        attended = torch.cat([attended[:, a] for a in range(A)], dim=-1)
+        x = norm(f"{at}.attention.output", x + dense(f"{at}.attention.output.dense", attended))
+        inner = dense(f"{at}.intermediate.dense", x)
+        inner = inner * 0.5 * (1 + torch.erf(inner / math.sqrt(2)))
+        x = norm(f"{at}.output", x + dense(f"{at}.output.dense", inner))
+    return x[:, len(before) :] if before is not None else x
+
+
+def apart(a: Tensor, b: Tensor, features: dict[str, Tensor]) -> float:
+    """Largest difference of two (n, T, H) where a token stands."""
+    real = features["attention_mask"].bool()
+    T = min(a.shape[1], b.shape[1])
+    return float((a[:, :T].double() - b[:, :T].double()).abs()[real[:, :T]].max())
+
+
+@FAMILIES
+@ATTENTION
+def test_states_equal_those_computed_by_hand(family: str, attention: str) -> None:
+    model, features, E = encoder(family, attention), batch(family), table()
+    with torch.no_grad():
+        single = prefix(E).states(model, features)
+        wanted = by_hand(model, family, features, E)
+        assert single.shape == (2, 5, H)
+        assert apart(single, wanted, features) <= 5e-6
+        # what must not be: the sentence at position 0, values taken for keys
+        assert apart(single, by_hand(model, family, features, E, start=0), features) > 0.1
+        assert apart(single, by_hand(model, family, features, E, swapped=True), features) > 0.1
+        assert apart(prefix(E.double()).states(model.double(), features), wanted, features) <= 1e-12
+
+
+@FAMILIES
+@ATTENTION
+def test_a_prefix_that_the_layers_share_and_vectors_before_the_sentence(family: str, attention: str) -> None:
+    model, features = encoder(family, attention).double(), batch(family)
+    shared, before = table(columns=2 * H).double(), table(columns=H).double()
+    prompt = InputPrompt(H, P).double()
+    prompt.table.data.copy_(before)
+    with torch.no_grad():
+        ours = prefix(shared, shared=True).states(model, features)
+        assert apart(ours, by_hand(model, family, features, shared, shared=True), features) <= 1e-12
+        # the same keys and values at each layer is what a deep prefix with equal slices is
+        assert torch.equal(ours, prefix(shared.repeat(1, L)).states(model, features))
+        ours = prompt.states(model, features)
+        assert ours.shape == (2, 5, H)
+        assert apart(ours, by_hand(model, family, features, before=before), features) <= 1e-12
+        assert apart(ours, by_hand(model, family, features), features) > 0.1
+
+
+@FAMILIES
+@ATTENTION
+def test_a_draw_may_be_used_again_and_never_grows(family: str, attention: str) -> None:
+    model, features = encoder(family, attention), batch(family)
+    drawn = prefix(table())(2)
+    with torch.no_grad():
+        first, second = (states_behind_prefix(model, features, drawn) for _ in range(2))
+        assert torch.equal(first, second)
+        cache = PrefixCache(drawn)
+        named = {
+            "input_ids": features["input_ids"],
+            "attention_mask": torch.cat([torch.ones(2, P), features["attention_mask"]], 1),
+        }
+        again = [model(**named, past_key_values=cache).last_hidden_state for _ in range(2)]
+        assert torch.equal(again[0], first) and torch.equal(again[1], first)
+    assert cache.get_seq_length() == P and all(k.shape == v.shape == (2, A, P, H // A) for k, v in drawn)
+
+
+@FAMILIES
+def test_gradients_with_respect_to_the_prefix(family: str) -> None:
+    model, features = encoder(family), batch(family)
+    direction = torch.randn(2, H, generator=torch.Generator().manual_seed(9))
+    ours, theirs = prefix(table()), table().double().requires_grad_()
+    (ours.states(model, features)[:, 0] * direction).sum().backward()
+    (by_hand(model, family, features, theirs)[:, 0] * direction.double()).sum().backward()
+    assert ours.table.grad is not None and theirs.grad is not None
+    assert theirs.grad.abs().max() > 0.5, "a gradient too small to show a mistake"
+    torch.testing.assert_close(ours.table.grad.double(), theirs.grad, rtol=0, atol=5e-6)
+
+
+@FAMILIES
+@ATTENTION
+def test_padding_is_not_seen(family: str, attention: str) -> None:
+    model, E = encoder(family, attention), prefix(table())
+    prompt = InputPrompt(H, P)
+    with torch.no_grad():
+        for kind in (E, prompt):
+            short, long = (kind.states(model, batch(family, extra)) for extra in (0, 2))
+            assert apart(short, long, batch(family)) <= 5e-6
+            alone = {name: value[1:, :3] for name, value in batch(family).items()}
+            torch.testing.assert_close(kind.states(model, alone)[0], short[1, :3], rtol=0, atol=5e-6)
+
+
+@FAMILIES
+@ATTENTION
+def test_a_prompt_of_no_length_is_the_plain_encoder(family: str, attention: str) -> None:
+    model, features = encoder(family, attention), batch(family)
+    with torch.no_grad():
+        plain = model(**features).last_hidden_state
+        assert apart(prefix(torch.empty(0, 2 * L * H)).states(model, features), plain, features) == 0.0
+        assert apart(InputPrompt(H, 0).states(model, features), plain, features) == 0.0
+
+
+@FAMILIES
+def test_it_compiles_whole(family: str) -> None:
+    model, features, E = encoder(family), batch(family), prefix(table())
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda given: E.states(model, given), fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        assert apart(compiled(features), E.states(model, features), features) <= 5e-6
+        assert apart(compiled(features), by_hand(model, family, features, table()), features) <= 5e-6
+
+
+@contextmanager
+def training(*modules: nn.Module) -> Iterator[None]:
+    for module in modules:
+        module.train()
+    yield
+    for module in modules:
+        module.eval()
+
+
+@FAMILIES
+@pytest.mark.parametrize("of_prefix, of_backbone", [(0.1, 0.0), (0.0, 0.1), (0.0, 0.0)])
+def test_in_training_two_rows_of_equal_ids_differ_by_either_dropout(family: str, of_prefix: float, of_backbone: float) -> None:
+    model, E = encoder(family, dropout=of_backbone), prefix(table(), of_prefix)
+    ids = torch.tensor([IDS[0], IDS[0]])
+    with training(model, E), torch.no_grad():
+        one, other = E.states(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    if of_prefix or of_backbone:
+        assert (one - other).abs().max() > 0.01
+    else:
+        torch.testing.assert_close(one, other, rtol=0, atol=5e-6)
+
+
+def test_prefix_dropout_is_drawn_per_row_and_number_and_off_when_scoring() -> None:
+    E = DeepPrefix(L, A, H, 8, 0.1)
+    with training(E):
+        drawn = torch.stack([torch.cat(pair) for pair in E(64)])
+    dropped = (drawn == 0).double()
+    assert dropped.mean().item() == pytest.approx(0.1, abs=5 * math.sqrt(0.09 / drawn.numel()))
+    rows = dropped.flatten(2).mean((0, 2))
+    assert rows.std() < 0.05 and rows.max() < 0.5, "whole rows are dropped"
+    # two rows are both without a number one time in a hundred, not one in ten: each row has a draw of its own
+    assert (dropped[:, 0] * dropped[:, 1]).mean().item() < 0.03
+    kept = drawn[drawn != 0]
+    quiet = torch.stack([torch.cat(pair) for pair in E(64)])
+    torch.testing.assert_close(kept * 0.9, quiet[drawn != 0])
+
+
+def test_layers_share_one_draw_where_they_share_the_prefix() -> None:
+    E = DeepPrefix(L, A, H, P, 0.5, shared=True)
+    with training(E):
+        pairs = E(4)
+    assert len(pairs) == L
+    for k, v in pairs[1:]:
+        assert torch.equal(k, pairs[0][0]) and torch.equal(v, pairs[0][1])
+    assert not torch.equal(pairs[0][0] == 0, pairs[0][1] == 0)
+    assert not torch.equal(pairs[0][0][0], pairs[0][0][1])
+
+
+def test_the_start_is_normal_with_deviation_002() -> None:
+    torch.manual_seed(0)
+    for values in (DeepPrefix(12, 12, 768, 16, 0.1).table, InputPrompt(768, 64).table):
+        assert values.mean().item() == pytest.approx(0, abs=5 * 0.02 / math.sqrt(values.numel()))
+        assert values.std().item() == pytest.approx(0.02, rel=0.02)
+
+
+@FAMILIES
+@ATTENTION
+def test_mixed_precision_takes_the_prefix_in_the_precision_of_the_layers(family: str, attention: str) -> None:
+    model, features, E = encoder(family, attention), batch(family), prefix(table())
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        states = E.states(model, features)
+        low = torch.zeros(2, A, 1, H // A, dtype=torch.bfloat16)
+        keys, values = PrefixCache(E(2)).update(low, low, 0)
+    assert apart(states, by_hand(model, family, features, table()), features) < 0.2
+    assert keys.dtype == values.dtype == torch.bfloat16
