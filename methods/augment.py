@@ -1,0 +1,82 @@
+"""Augmentations: how a second view of a sentence is made. They know no method.
+
+T tokens, H hidden size, n rows of a batch. Where a view is drawn, a numpy generator is handed in; a method takes one for each
+sentence (``rng_for(seed, what, epoch, row)``), so that neither batch order nor a resumed training changes the view. Only
+:class:`DropHead` draws from torch's generator, for it is a kind of dropout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bench.method import Ids
+
+
+def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: int = 2, most: int = 10) -> list[int]:
+    """``ids`` with some tokens doubled in place.
+
+    How many is uniform below min(``most``, rate x length), where the length counts the ``around`` special tokens too;
+    which ones is uniform, each at most once. ``ids`` come without special tokens, so that these are never doubled.
+    """
+    bound = min(most, int(rate * (len(ids) + around)))
+    count = min(int(rng.integers(bound)), len(ids)) if bound > 0 else 0
+    doubled = np.ones(len(ids), dtype=np.int64)
+    doubled[rng.choice(len(ids), size=count, replace=False)] = 2
+    return np.repeat(np.asarray(ids, dtype=np.int64), doubled).tolist()
+
+
+def mask_span(text: str, rng: np.random.Generator, *, length: int = 5, shortest: int = 30, mask: str = "[MASK]") -> str:
+    """``text`` with one span of ``length`` characters, anywhere, replaced by the mask between two blanks.
+
+    A text under ``shortest`` characters, or no longer than the span, stays as it is.
+    """
+    if len(text) < max(shortest, length + 1):
+        return text
+    start = int(rng.integers(len(text) - length + 1))
+    return f"{text[:start]} {mask} {text[start + length :]}"
+
+
+def kept(size: int, rate: float, rng: np.random.Generator) -> np.ndarray:
+    """(size,) bool with int(rate x size) False ones, at random places.
+
+    Over the H features it is feature cut-off, over the T tokens token cut-off, over all T x H entries dropout of an exact count.
+    """
+    keep = np.ones(size, dtype=bool)
+    keep[rng.permutation(size)[: int(rate * size)]] = False
+    return keep
+
+
+def shuffled(positions: Sequence[int] | np.ndarray, tokens: int, rng: np.random.Generator) -> np.ndarray:
+    """The (T,) position ids with the first ``tokens`` of them permuted; those of the padding stay."""
+    mixed = np.array(positions, dtype=np.int64)
+    mixed[:tokens] = rng.permutation(mixed[:tokens])
+    return mixed
+
+
+class DropHead:
+    """Drops whole attention heads of an encoder while it trains: each head of each row with ``probability``.
+
+    The heads that are left are scaled by heads / left, so that the sum keeps its size; a row that would lose every head keeps
+    all (the published hook divides by zero there). Made once for an encoder of BERT's form, it stays attached to it.
+    """
+
+    def __init__(self, encoder: Any, probability: float) -> None:
+        self.probability, self.heads = probability, int(encoder.config.num_attention_heads)
+        for layer in encoder.encoder.layer:
+            # what goes into the output projection are the heads' results behind one another
+            layer.attention.output.dense.register_forward_pre_hook(self)
+
+    def __call__(self, projection: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+        if not projection.training:
+            return None
+        (states_nTH,) = inputs
+        keep_nA = torch.rand(len(states_nTH), self.heads, device=states_nTH.device) >= self.probability
+        keep_nA = keep_nA | ~keep_nA.any(1, keepdim=True)
+        scale_nA = keep_nA * (self.heads / keep_nA.sum(1, keepdim=True))
+        each_nTAd = states_nTH.unflatten(-1, (self.heads, -1))
+        return ((each_nTAd * scale_nA[:, None, :, None].to(states_nTH.dtype)).flatten(-2),)

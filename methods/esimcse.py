@@ -1,0 +1,89 @@
+"""ESimCSE: Enhanced Sample Building Method for Contrastive Learning (Wu, Gao, Zang, Han, Wang and Hu, COLING 2022).
+
+SimCSE learns that length means similarity, for both views of a pair are equally long and most negatives are not. Two changes:
+
+* word repetition, section 3.2: the second view is the sentence with some word pieces doubled. Drawn once for each line of the
+  corpus, as the authors' code does while it tokenises, after the cut to the maximum length: the view may be longer than that;
+* momentum contrast, section 3.3, eq. 3: sentences of earlier batches join the negatives without being encoded again. They are
+  encoded by a copy of the encoder that follows it, theta_m = gamma theta_m + (1 - gamma) theta (eq. 2), without dropout, and go
+  through the online head. A step's own sentences enter the queue after its loss.
+
+The loss is InfoNCE with cosines and temperature tau over [second views of the batch | queue]. What is scored is CLS of the last
+layer without the head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bench.method import Backbone, Batch, Features, Loss, Recipe, TorchMethod, Value, join, rng_for
+from methods.augment import repeat_tokens
+from methods.losses import info_nce
+from methods.momentum import FrozenCopy, Queue
+from methods.pooling import Head
+
+
+class ESimCSE(TorchMethod):
+    name = "esimcse"
+    settings = ("unsupervised",)
+    summary = "SimCSE with repeated word pieces in the second view and a queue of negatives from a momentum encoder"
+    paper = (
+        "Wu, Gao, Zang, Han, Wang, Hu: ESimCSE: Enhanced Sample Building Method for Contrastive Learning of Unsupervised "
+        "Sentence Embedding, COLING 2022, arXiv 2109.04380"
+    )
+    trains = "the whole encoder and the head; the momentum copy follows the encoder without a gradient"
+    training_only = ("head", "momentum", "queue")
+    defaults = {
+        "temperature": Value(0.05, "ESimCSE run.sh"),
+        "repetition": Value(
+            0.32, "ESimCSE run.sh, bert-base-uncased",
+            "how many are doubled is uniform in {0 .. min(10, int(rate x length)) - 1} (train.py); "
+            "the paper bounds it by max(2, int(rate x length))",
+        ),
+        "momentum": Value(0.995, "ESimCSE run.sh", "the paper's gamma"),
+        "queue_size": Value(160, "ESimCSE run.sh, bert-base-uncased", "the paper: 2.5 times the batch size"),
+    }  # fmt: skip
+    # the rows of the paper's ablation: each of the two changes alone
+    variants = {"no-repetition": {"repetition": 0.0}, "no-queue": {"queue_size": 0}}
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.head = Head(backbone.hidden_size)
+        self.momentum = FrozenCopy(self.encoder)
+        self.queue = Queue(recipe.queue_size, backbone.hidden_size)
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        (ids,) = columns.values()
+        specials = len(self.before) + len(self.after)
+        cut = [row[: self.recipe.max_seq_length - specials] for row in ids]
+        repeated = [
+            repeat_tokens(row, self.recipe.repetition, rng_for(self.context.seed, "repetition", int(number)), around=specials)
+            for row, number in zip(cut, rows, strict=True)
+        ]
+        return self.assemble(cut), self.assemble(repeated)
+
+    def forward(self, batch: Batch) -> Loss:
+        first, second = batch.columns
+        z1, z2 = self.head(self.cls(join([first, second], self.pad_id))).chunk(2)  # each (n, H), one encoder pass
+        loss = info_nce(z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature)
+        if self.training and self.recipe.queue_size:
+            self.remember(first)
+        return Loss(loss)
+
+    @torch.no_grad()
+    def remember(self, sentences: Features) -> None:
+        """The copy makes its step, then encodes the sentences for the queue: the order of the authors' code."""
+        self.momentum.follow(self.encoder, self.recipe.momentum)
+        cls = self.momentum(**sentences).last_hidden_state[:, 0]
+        self.queue.push(self.head(cls))
+
+    def embed(self, features: Features) -> Tensor:
+        return self.cls(features)
+
+    def cls(self, features: Features) -> Tensor:
+        return self.hidden(features)[:, 0]  # (n, H)

@@ -1,0 +1,101 @@
+"""Mirror-BERT: Fast, Effective, and Self-Supervised (Liu, Vulic, Korhonen and Collier, EMNLP 2021).
+
+Two views of a sentence, drawn anew each time: the text itself, and the text with one random span of five characters replaced by
+" [MASK] " (section 2.2, random span masking; a text under 30 characters stays as it is). Dropout makes the views differ further.
+The loss is InfoNCE (eq. 1) over the 2n views of a batch: each view's mirror against the 2n - 2 others, cosines, temperature tau,
+the mean over all 2n anchors. No head, no dev selection: 50 steps of 200 sentences, the last one counts.
+
+What is scored is what is trained. Every text is padded to exactly 50 tokens and cut to them, at test too, so that a vector
+depends on no other sentence. On BERT the authors' "mean" is the mean over all 50 positions, padding included; on RoBERTa they
+take [CLS]. Their literal "[MASK]" is kept on RoBERTa, whose own mask token is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join, rng_for, widened
+from methods.augment import DropHead, mask_span
+from methods.losses import nt_xent
+from methods.pooling import masked_mean
+
+POOLINGS = ("mean-padded", "mean", "cls")
+
+
+class MirrorBert(TorchMethod):
+    name = "mirror-bert"
+    settings = ("unsupervised",)
+    summary = "two views of a text, one with five characters masked; under a minute of training"
+    paper = (
+        "Liu, Vulic, Korhonen, Collier: Fast, Effective, and Self-Supervised: Transforming Masked Language Models into "
+        "Universal Lexical and Sentence Encoders, EMNLP 2021, arXiv 2104.08027"
+    )
+    trains = "the whole encoder; there is nothing else"
+    trains_on = "text"
+    defaults = {
+        "temperature": Value(0.04, "mirror-bert mirror_scripts"),
+        "span": Value(5, "mirror-bert mirror_scripts", "characters; a span is redrawn at each visit of a line"),
+        "shortest": Value(30, "mirror-bert src/data_loader.py", "a shorter text, in characters, is not masked"),
+        "pooling": Value(
+            None, "mirror-bert mirror_scripts: mean-padded on BERT, cls on RoBERTa",
+            "mean-padded counts the padding up to max_seq_length, mean does not (their mean_std)",
+        ),
+        "drophead": Value(0.0, "mirror-bert mirror_scripts", "share of attention heads dropped while training"),
+        "batch_size": Value(200, "mirror-bert mirror_scripts"),
+        "learning_rate": Value(2e-5, "mirror-bert mirror_scripts"),
+        "epochs": Value(1, "mirror-bert mirror_scripts"),
+        "max_steps": Value(50, "mirror-bert: one epoch of 10,000 lines", "holds on a longer corpus as well"),
+        "max_seq_length": Value(50, "mirror-bert mirror_scripts", "at test too"),
+        "schedule": Value("constant", "mirror-bert train.py"),
+        "weight_decay": Value(0.01, "mirror-bert mirror_scripts"),
+        "max_grad_norm": Value(None, "mirror-bert train.py: not clipped"),
+        "drop_last": Value(True, "mirror-bert train.py"),
+        "select_on": Value("last", "mirror-bert train.py: no dev set", "the printed scores are means of 3 runs"),
+    }  # fmt: skip
+    variants = {
+        "masked-mean": {"pooling": "mean"},
+        "drophead": {"dropout": 0.0, "drophead": Value(0.05, "mirror-bert mirror_scripts")},
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        if recipe.pooling not in (None, *POOLINGS):
+            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(POOLINGS)}")
+        if not 0 <= recipe.drophead < 1:
+            raise BenchError(f"drophead={recipe.drophead}: expected a share from 0 to below 1", "--set drophead=0.05")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.pooling = recipe.pooling or ("mean-padded" if backbone.family == "bert" else "cls")
+        self.length = min(recipe.max_seq_length, backbone.max_tokens)
+        if recipe.drophead:
+            DropHead(self.encoder, recipe.drophead)
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        (texts,) = columns.values()
+        masked = [
+            mask_span(text, rng_for(self.context.seed, "span", epoch, int(row)), length=self.recipe.span, shortest=self.recipe.shortest)
+            for text, row in zip(texts, rows, strict=True)
+        ]  # fmt: skip
+        return self.tokenize(texts), self.tokenize(masked)
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        """Always (n, 50): longer ones are cut, shorter ones padded."""
+        features = super().assemble(ids, self.length)
+        fill = {"input_ids": self.pad_id}
+        return {key: widened(tensor, self.length, fill.get(key, 0)) for key, tensor in features.items()}
+
+    def forward(self, batch: Batch) -> Loss:
+        z1, z2 = self.embed(join(batch.columns, self.pad_id)).chunk(2)  # each (n, H), one encoder pass
+        return Loss(nt_xent(z1, z2, temperature=self.recipe.temperature))
+
+    def embed(self, features: Features) -> Tensor:
+        states_nTH = self.states(features)  # not `hidden`, whose states at padding mean nothing
+        if self.pooling == "mean-padded":
+            return states_nTH.mean(1)
+        return states_nTH[:, 0] if self.pooling == "cls" else masked_mean(states_nTH, features["attention_mask"])

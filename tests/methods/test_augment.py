@@ -1,0 +1,132 @@
+"""Augmentations: what holds for every text and every draw."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from transformers import BertConfig, BertModel
+
+from methods.augment import DropHead, kept, mask_span, repeat_tokens, shuffled
+
+SEEDS = st.integers(0, 2**32)
+
+
+@given(st.integers(0, 60), st.floats(0, 1), SEEDS)
+def test_repeated_tokens_stand_in_place_at_most_twice_and_are_fewer_than_the_bound(length: int, rate: float, seed: int) -> None:
+    ids = list(range(100, 100 + length))
+    repeated = repeat_tokens(ids, rate, np.random.default_rng(seed))
+    runs = [(token, len(list(run))) for token, run in groupby(repeated)]
+    assert [token for token, _ in runs] == ids
+    assert all(count in (1, 2) for _, count in runs)
+    assert len(repeated) - length <= max(0, min(10, int(rate * (length + 2))) - 1)
+    assert repeat_tokens(np.array(ids), rate, np.random.default_rng(seed)) == repeated
+
+
+@pytest.mark.parametrize(
+    ("length", "rate", "bound"), [(6, 0.32, 2), (30, 0.32, 10), (30, 0.25, 8), (6, 0.3, 2), (1, 0.32, 0), (100, 0.5, 10)]
+)
+def test_how_many_are_repeated_is_uniform_below_the_bound_and_every_token_may_be(length: int, rate: float, bound: int) -> None:
+    """The bound counts two special tokens: int(0.32 x 8) = 2 for six word pieces."""
+    rng = np.random.default_rng(0)
+    draws = [repeat_tokens(range(length), rate, rng) for _ in range(3000)]  # type: ignore[arg-type]
+    counts = np.bincount([len(draw) - length for draw in draws], minlength=max(1, bound))
+    assert len(counts) == max(1, bound)
+    np.testing.assert_allclose(counts / 3000, 1 / len(counts), atol=0.035)
+    if bound > 1:
+        doubled = np.bincount(np.concatenate([np.array(draw)[1:][np.diff(draw) == 0] for draw in draws]), minlength=length)
+        assert doubled.min() > 0.6 * doubled.mean()
+
+
+@given(st.text(max_size=80), SEEDS)
+def test_a_span_of_five_characters_becomes_the_mask(text: str, seed: int) -> None:
+    masked = mask_span(text, np.random.default_rng(seed))
+    if len(text) < 30:
+        assert masked == text
+    else:
+        assert masked in {f"{text[:i]} [MASK] {text[i + 5 :]}" for i in range(len(text) - 4)}
+
+
+def test_every_span_is_drawn_and_short_texts_stay() -> None:
+    text = "abcdefghijklmnopqrstuvwxyz0123"  # 30 characters, all different
+    rng = np.random.default_rng(1)
+    assert {mask_span(text, rng).index(" [MASK] ") for _ in range(1000)} == set(range(26))
+    assert mask_span(text[:29], rng) == text[:29]
+    assert mask_span("abc", rng, length=3, shortest=2) == "abc", "nothing of it would be left"
+    assert mask_span("abcd", rng, length=3, shortest=2, mask="<mask>") in {" <mask> d", "a <mask> "}
+
+
+@given(st.integers(1, 200), st.floats(0, 0.999), SEEDS)
+def test_a_cut_off_drops_an_exact_number_of_places(size: int, rate: float, seed: int) -> None:
+    keep = kept(size, rate, np.random.default_rng(seed))
+    assert keep.dtype == bool and len(keep) == size
+    assert (~keep).sum() == int(rate * size)
+
+
+def test_a_cut_off_drops_every_place_equally_often() -> None:
+    rng = np.random.default_rng(2)
+    dropped = sum((~kept(10, 0.2, rng)).astype(int) for _ in range(5000)) / 5000
+    np.testing.assert_allclose(dropped, 0.2, atol=0.02)
+
+
+@given(st.integers(0, 50), st.integers(0, 20), st.integers(0, 2), SEEDS)
+def test_only_the_positions_of_tokens_are_permuted(tokens: int, padding: int, first: int, seed: int) -> None:
+    positions = np.arange(first, first + tokens + padding)
+    before = positions.copy()
+    mixed = shuffled(positions, tokens, np.random.default_rng(seed))
+    assert sorted(mixed[:tokens]) == list(before[:tokens])
+    assert list(mixed[tokens:]) == list(before[tokens:])
+    assert list(positions) == list(before), "the input is changed"
+
+
+def test_every_order_of_positions_is_drawn() -> None:
+    rng = np.random.default_rng(3)
+    assert len({tuple(shuffled(range(3), 3, rng)) for _ in range(200)}) == 6
+
+
+def encoder() -> BertModel:
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=20, hidden_size=12, num_hidden_layers=2, num_attention_heads=4, intermediate_size=8,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    return BertModel(config, add_pooling_layer=False)
+
+
+@pytest.mark.parametrize("probability", [0.3, 0.999])
+def test_dropped_heads_are_zero_and_the_others_make_up_for_them(probability: float) -> None:
+    model = encoder()
+    hook = DropHead(model, probability)
+    states = torch.randn(500, 3, 12)
+    projection = nn.Linear(12, 12)
+    (dropped,) = hook(projection.train(), (states,)) or ()
+    before, after = states.unflatten(-1, (4, 3)), dropped.unflatten(-1, (4, 3))
+    factor = (after / before).mean((1, 3))  # (500, 4): one a row and head
+    torch.testing.assert_close(after, before * factor[:, None, :, None])
+    left = (factor > 0).sum(1)
+    assert left.min() >= 1, "a row lost every head"
+    torch.testing.assert_close(factor.sum(1), torch.full((500,), 4.0))
+    if probability == 0.3:
+        assert 1 - (factor > 0).float().mean() == pytest.approx(0.3, abs=0.04)
+    assert hook(projection.eval(), (states,)) is None
+
+
+def test_heads_are_dropped_in_every_layer_and_only_while_training() -> None:
+    model, ids = encoder(), torch.arange(12).view(3, 4)
+    plain = model.eval()(input_ids=ids).last_hidden_state
+    DropHead(model, 0.5)
+    assert torch.equal(model.eval()(input_ids=ids).last_hidden_state, plain)
+    seen = []
+    for layer in model.encoder.layer:
+        layer.attention.output.dense.register_forward_pre_hook(
+            lambda _module, inputs: seen.append(inputs[0].unflatten(-1, (4, 3)))
+        )
+    model.train()
+    model(input_ids=ids.repeat(10, 1))
+    assert len(seen) == 2
+    assert all(0 < (states == 0).all(-1).all(1).sum() < 120 for states in seen)

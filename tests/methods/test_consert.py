@@ -1,0 +1,208 @@
+"""ConSERT: loss against the reference, the views at the embedding layer, pooling while training and at test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_step, views
+from models import built
+
+from bench.method import Batch, BenchError, Context
+from methods.consert import ConSERT
+from methods.losses import nt_xent
+
+
+@pytest.fixture(params=["tiny", "tiny_roberta"])
+def build(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., ConSERT]:
+    return partial(built, ConSERT, request.getfixturevalue(request.param), tmp_path, setting="unsupervised")
+
+
+def by_hand(first: np.ndarray, second: np.ndarray, temperature: float) -> tuple[float, np.ndarray]:
+    """The authors' sum: from each side, partner against all of the other view and the others of the own view, in numpy.
+
+    Also its gradient with respect to the first view, before the factor 0.15.
+    """
+    n, loss = len(first), 0.0
+    both = np.concatenate([first, second])
+    sizes = np.linalg.norm(both, axis=1, keepdims=True)
+    units = both / sizes
+    cosines = units @ units.T
+    pulls = np.zeros((2 * n, 2 * n))
+    for i in range(2 * n):
+        logits = cosines[i] / temperature
+        logits[i] = -np.inf
+        shares = np.exp(logits - logits.max())
+        shares /= shares.sum()
+        partner = (i + n) % (2 * n)
+        loss -= np.log(shares[partner]) / n
+        pulls[i] += (shares - (np.arange(2 * n) == partner)) / n / temperature
+    together = pulls + pulls.T  # every cosine is used from both ends
+    gradient = (together @ units - (together * cosines).sum(1, keepdims=True) * units) / sizes
+    return loss, gradient[:n]
+
+
+def test_loss_and_gradient_are_those_of_the_reference(reference: dict[str, Any], reference_b: dict[str, Any]) -> None:
+    inputs, known = reference_b["inputs"], reference_b["consert"]
+    a, b = (torch.tensor(inputs[name], dtype=torch.float64, requires_grad=True) for name in ("v", "c_pos"))
+    loss = 2 * nt_xent(a, b, temperature=known["tau"])
+    loss.backward()
+    wanted, gradient = by_hand(a.detach().numpy(), b.detach().numpy(), known["tau"])
+    assert loss.item() == pytest.approx(known["loss_a_plus_loss_b"], abs=1e-10) == pytest.approx(wanted, abs=1e-10)
+    assert known["training_loss_factor_cl_rate"] * loss.item() == pytest.approx(known["training_loss"], abs=1e-10)
+    np.testing.assert_allclose(a.grad, gradient, rtol=0, atol=1e-10)
+    a, b = (torch.tensor(reference["contrastive"]["inputs"][z], dtype=torch.float64) for z in ("z1", "z2"))
+    wanted = reference["other_baselines"]["consert_ntxent"]["tau_0.1"]
+    assert 2 * nt_xent(a, b, temperature=0.1).item() == pytest.approx(wanted, abs=1e-10)
+
+
+class Seen:
+    """What the encoder's layers were given, and all hidden states, in one pass."""
+
+    def __init__(self, method: ConSERT) -> None:
+        self.embeddings: list[torch.Tensor] = []
+        method.encoder.encoder.register_forward_pre_hook(lambda _module, inputs: self.embeddings.append(inputs[0].detach()))
+
+
+def pooled(
+    method: ConSERT, views: tuple[dict[str, torch.Tensor], ...], embeddings: torch.Tensor, layers: int
+) -> list[np.ndarray]:
+    """Masked means of the last ``layers`` layers, from embeddings on, layer by layer."""
+    found = []
+    for view, given in zip(views, embeddings.chunk(2), strict=True):
+        states, mask = [given], view["attention_mask"]
+        for layer in method.encoder.encoder.layer:
+            out = layer(states[-1], attention_mask=mask[:, None, None, :].bool())
+            states.append(out if isinstance(out, torch.Tensor) else out[0])
+        top, weights = sum(states[-layers:]) / layers, mask[:, :, None]  # type: ignore[operator]
+        found.append(((top * weights).sum(1) / weights.sum(1)).numpy())
+    return found
+
+
+@pytest.mark.parametrize(("train_pooler", "layers"), [("avg", 1), ("avg_top2", 2)])
+def test_the_loss_follows_from_cut_features_and_shuffled_positions(
+    build: Callable[..., ConSERT], train_pooler: str, layers: int
+) -> None:
+    """Every step by hand, in float64: embeddings, cut-off, layers, means, loss."""
+    method = build(train_pooler=train_pooler).double()
+    batch, seen = batch_of(method), Seen(method)
+    first, second = batch.columns
+    with torch.no_grad():
+        found = method.train()(batch)
+        (embeddings,) = seen.embeddings
+        plain = method.encoder.embeddings(input_ids=first["input_ids"])
+        cut, mixed = embeddings.chunk(2)
+        real = first["attention_mask"].bool()
+        lost = (cut == 0) & (plain != 0)
+        for i in range(len(TEXTS)):
+            columns = lost[i].all(0)
+            assert columns.sum() == int(0.2 * 32) and torch.equal(lost[i], columns.expand_as(lost[i]))
+        torch.testing.assert_close(cut[real & True], plain.masked_fill(lost, 0)[real], rtol=0, atol=1e-12)
+        again = method.encoder.embeddings(input_ids=first["input_ids"], position_ids=second["position_ids"])
+        torch.testing.assert_close(mixed[real], again[real], rtol=0, atol=1e-12)
+        assert not torch.allclose(mixed[real], plain[real])
+        z1, z2 = pooled(method, batch.columns, embeddings, layers)
+    wanted, _ = by_hand(z1, z2, 0.1)
+    assert found.parts["contrast"].item() == pytest.approx(wanted, abs=1e-10)
+    assert found.total.item() == pytest.approx(0.15 * wanted, abs=1e-10)
+
+
+def test_the_positions_of_the_tokens_are_permuted_and_those_of_the_padding_stay(build: Callable[..., ConSERT]) -> None:
+    method = build()
+    plain, mixed = views(method, TEXTS)
+    first, T = method.backbone.first_position, plain["input_ids"].shape[1]
+    assert first == (0 if method.backbone.family == "bert" else 2)
+    assert (plain["position_ids"] == torch.arange(first, first + T)).all()
+    for ids, tokens in zip(mixed["position_ids"].tolist(), plain["attention_mask"].sum(1).tolist(), strict=True):
+        assert sorted(ids[:tokens]) == list(range(first, first + tokens))
+        assert ids[tokens:] == list(range(first + tokens, first + T))
+    assert mixed["kept"].all()
+
+
+@pytest.mark.parametrize("kind", ["none", "feature-cutoff", "token-cutoff", "dropout"])
+def test_what_each_view_cuts(build: Callable[..., ConSERT], kind: str) -> None:
+    method = build(view1="none", view2=kind, rate2=0.3)
+    plain, cut = views(method, TEXTS)
+    assert plain["kept"].all() and torch.equal(plain["position_ids"], cut["position_ids"])
+    for keep, mask in zip(cut["kept"], plain["attention_mask"], strict=True):
+        tokens = int(mask.sum())
+        lost = ~keep
+        if kind == "none":
+            assert keep.all()
+        elif kind == "feature-cutoff":
+            assert lost.any(0).sum() == int(0.3 * 32) and torch.equal(lost.any(0), lost.all(0))
+        else:
+            assert keep[tokens:].all(), "padding is not cut, or fewer tokens are"
+            assert lost.sum() == (int(0.3 * tokens) * 32 if kind == "token-cutoff" else int(0.3 * tokens * 32))
+            assert kind == "dropout" or torch.equal(lost.any(1), lost.all(1))
+
+
+@pytest.mark.parametrize("kinds", [("feature-cutoff", "shuffle"), ("token-cutoff", "dropout")])
+def test_views_follow_from_seed_epoch_and_row(build: Callable[..., ConSERT], kinds: tuple[str, str]) -> None:
+    method = build(view1=kinds[0], view2=kinds[1])
+    equal = [f"a man plays {word} dogs run" for word in ("guitar",) * 6]  # so that all rows are of one length
+
+    def drawn(rows: list[int], epoch: int = 0) -> list[list[Any]]:
+        return [
+            [v["kept"][i].tolist() + v["position_ids"][i].tolist() for i in range(6)] for v in views(method, equal, rows, epoch)
+        ]
+
+    rows = [3, 1, 4, 15, 9, 2]
+    wanted = drawn(rows)
+    assert [view[::-1] for view in drawn(rows[::-1])] == wanted
+    for other in (drawn(rows, epoch=1), drawn([30, 10, 40, 150, 90, 20])):
+        assert all(a != b for a, b in zip(other, wanted, strict=True))
+    assert len({str(row) for row in wanted[0]}) > 1
+    method.context = Context(seed=2)
+    assert all(a != b for a, b in zip(drawn(rows), wanted, strict=True))
+
+
+def test_two_cut_views_of_one_kind_differ(build: Callable[..., ConSERT]) -> None:
+    one, other = views(build(view2="feature-cutoff"), TEXTS)
+    assert not torch.equal(one["kept"], other["kept"])
+
+
+def test_dropout_is_off_and_no_hook_is_left(build: Callable[..., ConSERT]) -> None:
+    method = build()
+    batch = batch_of(method)
+    method.train()
+    assert method(batch).total.item() == method(batch).total.item()
+    assert not method.encoder.embeddings._forward_hooks
+    broken = Batch(({**batch.columns[0], "kept": batch.columns[0]["kept"][:, :, :5]},) * 2)
+    with pytest.raises(RuntimeError):
+        method(broken)
+    assert not method.encoder.embeddings._forward_hooks
+
+
+def test_what_is_scored_is_the_mean_of_the_last_two_layers(build: Callable[..., ConSERT]) -> None:
+    method = build()
+    features = method.tokenize(TEXTS)
+    with torch.no_grad():
+        states = method.encoder(**features, output_hidden_states=True).hidden_states
+        mask = features["attention_mask"][:, :, None]
+        wanted = ((states[-1] + states[-2]) / 2 * mask).sum(1) / mask.sum(1)
+    np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("key", "value"), [("view1", "crop"), ("view2", "cutoff"), ("train_pooler", "max"), ("rate1", 1.0)])
+def test_what_cannot_be_is_refused(build: Callable[..., ConSERT], key: str, value: Any) -> None:
+    with pytest.raises(BenchError, match=key):
+        ConSERT.check(build(**{key: value}).recipe, None)
+
+
+def test_everything_trains(build: Callable[..., ConSERT]) -> None:
+    check_step(build(learning_rate=1e-3))
+
+
+def test_the_checkpoint_is_the_encoder(build: Callable[..., ConSERT], tmp_path: Path) -> None:
+    check_checkpoint(partial(build, learning_rate=1e-3), tmp_path / "saved")
+    assert {name.split(".")[0] for name in build().trained_state()} == {"encoder"}
+
+
+def test_a_stopped_training_goes_on(build: Callable[..., ConSERT], tmp_path: Path) -> None:
+    check_resume(partial(build, learning_rate=1e-3), tmp_path)

@@ -1,0 +1,154 @@
+"""SG-OPT: loss and gradient against the reference and by loops, the distance, the frozen copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_step
+from models import built
+from torch import nn
+
+from methods.sg_opt import SGOpt, self_guided, squared_distance
+
+
+@pytest.fixture(params=["tiny", "tiny_roberta"])
+def build(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., SGOpt]:
+    return partial(built, SGOpt, request.getfixturevalue(request.param), tmp_path, setting="unsupervised", head_width=64)
+
+
+def by_hand(cls: np.ndarray, layers: np.ndarray, temperature: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """The loss as the paper writes it, by loops, and its gradients."""
+    (B, K, _), loss = layers.shape, 0.0
+    grad_cls, grad_layers = np.zeros_like(cls), np.zeros_like(layers)
+    for i in range(B):
+        cosine = [[cls[i] @ h / np.linalg.norm(cls[i]) / np.linalg.norm(h) for h in layers[j]] for j in range(B)]
+        foreign = sum(np.exp(c / temperature) for j in range(B) if j != i for c in cosine[j])
+        pull = np.zeros((B, K))
+        for k in range(K):
+            own = np.exp(cosine[i][k] / temperature)
+            loss -= np.log(own / (own + foreign)) / (B * K)
+            pull[i, k] -= foreign / (own + foreign)
+            for j in range(B):
+                if j != i:
+                    pull[j] += np.exp(np.array(cosine[j]) / temperature) / (own + foreign)
+        for j in range(B):
+            for m in range(K):
+                h, size, other = layers[j, m], np.linalg.norm(cls[i]), np.linalg.norm(layers[j, m])
+                weight = pull[j, m] / (B * K * temperature)
+                grad_cls[i] += weight * (h / other - cosine[j][m] * cls[i] / size) / size
+                grad_layers[j, m] += weight * (cls[i] / size - cosine[j][m] * h / other) / other
+    return loss, grad_cls, grad_layers
+
+
+def test_the_loss_is_that_of_the_authors_code(reference: dict[str, Any]) -> None:
+    z1, z2, z3 = (torch.tensor(reference["contrastive"]["inputs"][z], dtype=torch.float64) for z in ("z1", "z2", "z3"))
+    loss = self_guided(z1, torch.stack([z2, z3], dim=1), temperature=0.1)
+    assert loss.item() == pytest.approx(reference["other_baselines"]["sg_opt"]["tau_0.1"], abs=1e-10)
+
+
+@pytest.mark.parametrize(("B", "K", "D", "temperature"), [(2, 1, 3, 1.0), (5, 3, 4, 0.1), (4, 13, 7, 0.05)])
+def test_loss_and_gradients_agree_with_plain_loops(B: int, K: int, D: int, temperature: float) -> None:
+    rng = np.random.default_rng(B)
+    cls, layers = (torch.tensor(rng.normal(size=size), requires_grad=True) for size in ((B, D), (B, K, D)))
+    loss = self_guided(cls, layers, temperature=temperature)
+    loss.backward()
+    wanted, grad_cls, grad_layers = by_hand(cls.detach().numpy(), layers.detach().numpy(), temperature)
+    assert loss.item() == pytest.approx(wanted, abs=1e-10)
+    np.testing.assert_allclose(cls.grad, grad_cls, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(layers.grad, grad_layers, rtol=0, atol=1e-10)
+
+
+def test_a_sentence_without_others_gives_zero_and_a_finite_gradient() -> None:
+    cls, layers = torch.randn(1, 4, requires_grad=True), torch.randn(1, 3, 4, requires_grad=True)
+    loss = self_guided(cls, layers, temperature=0.01)
+    loss.backward()
+    assert loss.item() == 0 and cls.grad is not None and not cls.grad.any()
+
+
+def test_the_distance_is_the_sum_of_squares_over_what_trains() -> None:
+    now, then = nn.Linear(3, 2).double(), nn.Linear(3, 2).double()
+    wanted = ((now.weight - then.weight) ** 2).sum() + ((now.bias - then.bias) ** 2).sum()
+    assert squared_distance(now, then).item() == pytest.approx(wanted.item(), abs=1e-12)
+    squared_distance(now, then).backward()
+    torch.testing.assert_close(now.weight.grad, 2 * (now.weight - then.weight).detach())
+    now.bias.requires_grad_(False)
+    assert squared_distance(now, then).item() == pytest.approx(((now.weight - then.weight) ** 2).sum().item(), abs=1e-12)
+
+
+def test_the_loss_follows_from_the_two_copies_and_the_head(build: Callable[..., SGOpt]) -> None:
+    method = build(dropout=0.0, temperature=0.1).double()
+    batch = batch_of(method, TEXTS[:4])
+    with torch.no_grad():
+        for parameter in method.encoder.encoder.parameters():
+            parameter += 0.01 * torch.randn_like(parameter)
+        mask = batch.columns[0]["attention_mask"].numpy()[:, :, None]
+        cls = method.encoder(**batch.columns[0]).last_hidden_state[:, 0]
+        layers = method.start.module(**batch.columns[0], output_hidden_states=True).hidden_states
+        assert len(layers) == 3  # the embedding layer and both others
+        means = np.stack([(layer.numpy() * mask).sum(1) / mask.sum(1) for layer in layers], axis=1)
+        w1, b1, w2, b2 = (p.numpy() for p in method.head.parameters())
+        erf = np.vectorize(math.erf)
+
+        def head(x: np.ndarray) -> np.ndarray:
+            for w, b in ((w1, b1), (w2, b2)):
+                x = x @ w.T + b
+                x = x * 0.5 * (1 + erf(x / 2**0.5))
+            return x
+
+        contrast, _, _ = by_hand(head(cls.numpy()), head(means), 0.1)
+        distance = sum(
+            ((now - then) ** 2).sum().item()
+            for now, then in zip(method.encoder.parameters(), method.start.module.parameters(), strict=True)
+        )
+        found = method.train()(batch)
+    assert found.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
+    assert distance > 0 and found.parts["distance"].item() == pytest.approx(distance, rel=1e-12)
+    assert found.total.item() == pytest.approx(contrast + 0.1 * distance, abs=1e-10)
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+def test_the_frozen_copy_drops_out_only_as_the_authors_code_does(build: Callable[..., SGOpt], faithful: bool) -> None:
+    method = build(faithful=faithful).train()
+    (features,) = batch_of(method).columns
+    one, other = (method.start(**features).last_hidden_state for _ in range(2))
+    assert torch.equal(one, other) != faithful
+    assert not torch.equal(*(method.encoder(**features).last_hidden_state for _ in range(2)))
+    assert torch.equal(*(method.eval().start(**features).last_hidden_state for _ in range(2)))
+
+
+def test_layers_and_head_train_and_embeddings_and_copy_do_not(build: Callable[..., SGOpt]) -> None:
+    check_step(build(), frozen=["start.", "encoder.embeddings."])
+
+
+def test_the_checkpoint_is_the_layers(build: Callable[..., SGOpt], tmp_path: Path) -> None:
+    check_checkpoint(build, tmp_path / "saved", absent=["start", "head", "encoder.embeddings"])
+
+
+def test_a_stopped_training_goes_on_from_the_same_start(build: Callable[..., SGOpt], tmp_path: Path) -> None:
+    """The copy is not stored: it is the backbone."""
+    check_resume(build, tmp_path, extra=["head"])
+
+
+def test_the_optimiser_has_the_authors_betas(build: Callable[..., SGOpt]) -> None:
+    optimizer = build().optimizer()
+    assert {group["betas"] for group in optimizer.param_groups} == {(0.9, 0.9)}
+
+
+def test_the_head_has_the_authors_size_and_start(tiny: str, tmp_path: Path) -> None:
+    method = built(SGOpt, tiny, tmp_path, setting="unsupervised")
+    assert [tuple(p.shape) for p in method.head.parameters()] == [(4096, 32), (4096,), (4096, 4096), (4096,)]
+    assert method.head[2].weight.std().item() == pytest.approx(0.02, rel=0.01) and not method.head[2].bias.any()
+
+
+def test_what_is_scored_is_cls_without_the_head(build: Callable[..., SGOpt]) -> None:
+    method = build()
+    with torch.no_grad():
+        wanted = method.encoder(**method.tokenize(TEXTS)).last_hidden_state[:, 0]
+    np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-6)
