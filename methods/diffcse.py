@@ -1,0 +1,143 @@
+"""DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings (Chuang et al., NAACL 2022).
+
+Two dropout views are to be alike, as in SimCSE, and an EDITED sentence is to be told from the original by its vector.
+h = head(CLS of the last layer), with a head of two layers and batch normalisation, while training only.
+
+* contrastive, eq. 1: InfoNCE with cosines of h and h+, temperature tau;
+* replaced-token detection, eq. 2 and 3: a share of x is masked, a frozen generator G fills in all of it, x'' = G(x'), each
+  position with its likeliest token. A discriminator D reads x'' with h in the place of its CLS embedding, and says for each
+  token whether it differs from x: binary cross-entropy. Its gradient reaches the encoder through h alone.
+
+loss = contrastive + lambda * detection. D is a second full copy of the backbone, which is trained too and thrown away.
+What is scored is CLS of the encoder without the head. Variant ``focal``: Focal-InfoNCE (Hou and Li 2023) in the contrastive
+part; no code for that was published, and the rest stays as it is.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, join
+from methods.gather import across_ranks
+from methods.losses import focal_info_nce, info_nce
+from methods.masking import mask_tokens, special_positions
+
+RUN = "DiffCSE run_diffcse.sh"
+ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repository"
+
+
+class DiffCSE(TorchMethod):
+    name = "diffcse"
+    settings = ("unsupervised",)
+    summary = "SimCSE, and a discriminator that finds edited tokens with the help of the sentence's vector"
+    paper = "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, NAACL 2022, arXiv 2204.10298"
+    trains = "the whole encoder; while training also the head, and the discriminator: a second whole encoder and Linear(H, 2)"
+    training_only = ("head", "discriminator", "classifier")
+    places = ("generator",)
+    variants = {"focal": {"focal": True, "temperature": 0.07}}
+    defaults = {
+        "learning_rate": Value(7e-6, RUN, ROBERTA),
+        "batch_size": Value(64, RUN),
+        "epochs": Value(2, RUN),
+        "temperature": Value(0.05, RUN, "0.07 with focal on BERT: Focal-InfoNCE table 2"),
+        "detection_weight": Value(0.005, RUN, "the paper's lambda"),
+        "masking": Value(0.30, RUN, "share of the tokens; of these 80 % masked, 10 % random, 10 % kept"),
+        "generator": Value(None, "the backbone's own masked language model", RUN + ": distilbert-base-uncased; distilroberta-base for RoBERTa"),
+        "focal": Value(False, "DiffCSE", "true: Focal-InfoNCE table 3, for which no code exists"),
+        "hardness_m": Value(0.3, "Focal-InfoNCE section 4", "read only with focal"),
+        "faithful": Value(
+            False, "an exact gradient over several processes", "true: the authors' gather, gradient divided by their number"
+        ),
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        if not recipe.temperature > 0:
+            raise BenchError(f"temperature={recipe.temperature}: above 0")
+        if not 0 < recipe.masking <= 1:
+            raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        if not isinstance(getattr(self.encoder, "embeddings", None), nn.Module):
+            raise BenchError(
+                f"diffcse replaces an embedding, which it does not find in '{backbone.family}'", "take BERT or RoBERTa"
+            )
+        self.head = batch_norm_head(backbone.hidden_size)
+        self.discriminator = deepcopy(self.encoder)
+        self.classifier = nn.Linear(backbone.hidden_size, 2)
+        self.generator = backbone.masked_lm(
+            recipe.generator, offline=self.context.offline
+        )  # frozen; its dropout is on, as theirs
+
+    def forward(self, batch: Batch) -> Loss:
+        views = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
+        h = self.head(self.embed(views))  # (2n, H): batch statistics over both views
+        detection = self.detect(views, h)
+        recipe = self.recipe
+        (h1, h2), offset = across_ranks(h.chunk(2), recipe.faithful)
+        if recipe.focal:
+            contrastive = focal_info_nce(h1, h2, temperature=recipe.temperature, m=recipe.hardness_m, offset=offset)
+        else:
+            contrastive = info_nce(h1, h2, temperature=recipe.temperature, offset=offset)
+        return Loss(contrastive + recipe.detection_weight * detection, {"contrastive": contrastive, "detection": detection})
+
+    def detect(self, views: Features, h_nH: Tensor) -> Tensor:
+        """Mean cross-entropy over ALL positions, as the authors have it: padding and CLS count, with label 0."""
+        edited_nT, replaced_nT = self.edit(views)
+        states = read_with(self.discriminator, {**views, "input_ids": edited_nT}, h_nH)
+        return detection_loss(self.classifier(states), replaced_nT)
+
+    @torch.no_grad()
+    def edit(self, views: Features) -> tuple[Tensor, Tensor]:
+        """(ids that the generator wrote, 1 where they differ), both (n, T). The first token and padding stay as they are."""
+        ids, mask, tokenizer = views["input_ids"], views["attention_mask"], self.backbone.tokenizer
+        spared = special_positions(ids, tokenizer.all_special_ids)
+        masked, _ = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking)
+        written = self.generator(masked, mask).argmax(-1)
+        keep = mask == 0
+        keep[:, 0] = True
+        edited = torch.where(keep, ids, written)
+        return edited, (edited != ids).long()
+
+    def embed(self, features: Features) -> Tensor:
+        return self.hidden(features)[:, 0]  # (n, H)
+
+
+def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
+    """(n, T, H) last states of an encoder that finds ``vectors`` where its first token's embedding would stand.
+
+    They take the place of what the embedding layer gives, so of word, position, type, layer norm and dropout together.
+    """
+
+    def replaced(_module: nn.Module, _given: Any, embedded_nTH: Tensor) -> Tensor:
+        return torch.cat([vectors_nH.unsqueeze(1).to(embedded_nTH.dtype), embedded_nTH[:, 1:]], dim=1)
+
+    hook = encoder.embeddings.register_forward_hook(replaced)
+    try:
+        states: Tensor = encoder(**features).last_hidden_state
+    finally:
+        hook.remove()
+    return states
+
+
+def detection_loss(logits_nT2: Tensor, replaced_nT: Tensor) -> Tensor:
+    """Mean cross-entropy, in nats, over every position."""
+    logits = logits_nT2 if logits_nT2.dtype == torch.float64 else logits_nT2.float()
+    return cross_entropy(logits.flatten(0, 1), replaced_nT.flatten())
+
+
+def batch_norm_head(hidden: int) -> nn.Sequential:
+    """H -> 2H -> H, each with batch normalisation, the last without a scale of its own; weights N(0, 0.02)."""
+    layers = (nn.Linear(hidden, 2 * hidden, bias=False), nn.BatchNorm1d(2 * hidden), nn.ReLU(),
+              nn.Linear(2 * hidden, hidden, bias=False), nn.BatchNorm1d(hidden, affine=False))  # fmt: skip
+    for layer in layers:
+        if isinstance(layer, nn.Linear):
+            nn.init.normal_(layer.weight, std=0.02)
+    return nn.Sequential(*layers)

@@ -1,0 +1,112 @@
+"""BERT-flow: On the Sentence Embeddings from Pre-trained Language Models (Li et al., EMNLP 2020).
+
+Where whitening makes pooled vectors u of mean 0 and covariance 1, an invertible network f makes them standard normal:
+
+    max over f of  E_u [ log N(f(u); 0, 1) + log |det df/du| ]          (section 3.2, in words)
+
+by maximum likelihood on unlabelled sentences; f is Glow (methods/glow.py) with additive couplings, the encoder is frozen.
+The loss is the negative of it in bits per dimension. z = f(u) is scored, by its cosines, without a normalisation before.
+
+"The last two layers" of the paper are, in the authors' code, the FIRST and the last: an index runs over -0 and -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from bench.method import Backbone, Batch, BenchError, Context, Features, Ids, Loss, Recipe, TorchMethod, Value, rng_for
+from methods.glow import Glow, bits_per_channel
+from methods.pooling import POOLERS, pooled
+
+CONFIG = "BERT-flow flow/config/config_l3_d3_w32.json"
+CODE = "BERT-flow optimization_bert_flow.py"
+RUN = "BERT-flow run_siamese.py"
+
+
+class Flow(TorchMethod):
+    name = "flow"
+    settings = ("none",)
+    fitted = True
+    summary = "pooled vectors made standard normal by an invertible network, fitted on unlabelled text"
+    paper = (
+        "Li, Zhou, He, Wang, Yang, Li: On the Sentence Embeddings from Pre-trained Language Models, EMNLP 2020, arXiv 2011.05864"
+    )
+    trains = "the flow alone (additive Glow, 3 levels x 3 steps, width 32); the encoder is frozen"
+    defaults = {
+        "pooling": Value("avg_first_last", RUN + ": avg-last-2", "the paper says the last two layers; the code's index takes the first and the last"),
+        "levels": Value(3, CONFIG),
+        "depth": Value(3, CONFIG, "steps of a level"),
+        "width": Value(32, CONFIG, "of the coupling's hidden layers"),
+        "permutation": Value(
+            "random", "Glow's fixed permutation, drawn from the seed",
+            "BERT-flow flow/glow_ops_1x1.py fills the matrix so that the channels are reversed, not shuffled: permutation=reversed",
+        ),
+        "batch_size": Value(32, RUN + ": train_batch_size", "of pairs, whose two losses are added; here of sentences"),
+        "learning_rate": Value(1e-3, "BERT-flow README: --flow_learning_rate"),
+        "schedule": Value("constant", CODE + ": only the encoder's rate decays, and the encoder is frozen"),
+        "weight_decay": Value(0.01, CODE, "on every parameter of the flow: none is named as those that are excluded"),
+        "max_grad_norm": Value(1.0, CODE),
+        "epochs": Value(1, "BERT-flow README: --num_train_epochs"),
+        "max_seq_length": Value(64, RUN + ": of the sentences that it is fitted on and of those that are scored"),
+        "dropout": Value(None, RUN + ": the frozen encoder reads training text with its dropout on; dropout=0 switches it off"),
+        "select_on": Value("last", RUN + ": no dev selection"),
+        "corpus_column": Value("all", "SimCSE appendix C: NLI text", "target text (--corpus target) is the paper's other option"),
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        if recipe.pooling not in POOLERS:
+            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLERS))}")
+        for key in ("levels", "depth", "width"):
+            if int(recipe[key]) < 1:
+                raise BenchError(f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}")
+        if recipe.permutation not in {"random", "reversed"}:
+            raise BenchError(f"permutation={recipe.permutation} is unknown", "choose random or reversed")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.check(recipe, backbone.path)
+        self.encoder.requires_grad_(False)
+        try:
+            self.glow = Glow(backbone.hidden_size, recipe.levels, recipe.depth, recipe.width, recipe.permutation)
+        except ValueError as error:
+            raise BenchError(f"flow on {backbone.name}: {error}", "--set levels= a smaller number") from None
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        return super().assemble(ids, max_length or self.recipe.max_seq_length)
+
+    def train(self, corpus: Any = True, context: Context | None = None) -> Any:
+        """With a corpus: the actnorms start on one batch of it; the rest is the common loop."""
+        if not isinstance(corpus, bool):
+            assert context is not None
+            if len(corpus) < 2:
+                raise BenchError("one sentence has no variance for the flow to start from", "give a larger --corpus")
+            self.to(context.device).eval()
+            rows = rng_for(context.seed, "actnorm").permutation(len(corpus))[: self.recipe.batch_size]
+            (features,) = self.collate({"sentence": corpus.column(0).rows(rows)}, rows, 0)
+            with torch.no_grad():
+                self.glow(self.pooled({key: value.to(context.device) for key, value in features.items()}), start=True)
+        return super().train(corpus, context)
+
+    def forward(self, batch: Batch) -> Loss:
+        with torch.no_grad():
+            u_nH = self.pooled(batch.columns[0])
+        with torch.autocast(u_nH.device.type, enabled=False):
+            return Loss(bits_per_channel(self.glow(u_nH.float()), self.glow.log_determinant()))
+
+    def embed(self, features: Features) -> Tensor:
+        z_nH: Tensor = self.glow(self.pooled(features))
+        return z_nH
+
+    def pooled(self, features: Features) -> Tensor:
+        return pooled(self, features, self.recipe.pooling)  # (n, H)
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """BERT's AdamW: eps 1e-6; decay on all of the flow. (BERT's has no bias correction, torch's has.)"""
+        recipe = self.recipe
+        return torch.optim.AdamW(self.glow.parameters(), lr=recipe.learning_rate, eps=1e-6, weight_decay=recipe.weight_decay)

@@ -1,0 +1,139 @@
+"""Glow on vectors: an invertible network whose output is to be standard normal. It knows no method.
+
+n vectors of C channels; H channels in all. Kingma and Dhariwal 2018, as BERT-flow has it for a vector in the place of an
+image: each step is
+
+    actnorm          y = (x + b) exp(3 a), one b and a a channel; started on data so that y has mean 0 and variance 1
+    permutation      of the channels, fixed
+    coupling         y1 = x1;  y2 = x2 + net(x1), additive, so without a change of volume
+
+and after each level but the last the second half of the channels is split off as it is. Only actnorm changes the volume.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+SCALE = 3.0  # the parameter is a third of the log scale: larger steps at the same learning rate
+FLOOR = 1e-6  # added to a channel's standard deviation at the start
+
+
+class ActNorm(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(channels))
+        self.log_scale = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x_nC: Tensor, start: bool = False) -> Tensor:
+        """With ``start``, first set from these rows, whose outputs then have mean 0 and variance 1."""
+        if start:
+            with torch.no_grad():
+                self.shift.copy_(-x_nC.mean(0))
+                self.log_scale.copy_(-((x_nC + self.shift).square().mean(0).sqrt() + FLOOR).log() / SCALE)
+        return (x_nC + self.shift) * (SCALE * self.log_scale).exp()
+
+    def inverse(self, y_nC: Tensor) -> Tensor:
+        return y_nC * (-SCALE * self.log_scale).exp() - self.shift
+
+    def log_determinant(self) -> Tensor:
+        return SCALE * self.log_scale.sum()
+
+
+class CouplingNet(nn.Module):
+    """Two hidden layers with actnorm and ReLU, and a last one that starts at 0, so that every coupling starts as x itself."""
+
+    def __init__(self, inputs: int, width: int, outputs: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(inputs, width, bias=False), nn.Linear(width, width, bias=False)
+        self.norms = nn.ModuleList([ActNorm(width), ActNorm(width)])
+        self.last = nn.Linear(width, outputs)
+        self.log_scale = nn.Parameter(torch.zeros(outputs))
+        for layer in (self.first, self.second):
+            nn.init.normal_(layer.weight, std=0.05)
+        nn.init.zeros_(self.last.weight)
+        nn.init.zeros_(self.last.bias)
+
+    def forward(self, x_nC: Tensor, start: bool = False) -> Tensor:
+        for layer, norm in zip((self.first, self.second), self.norms, strict=True):
+            x_nC = norm(layer(x_nC), start).relu()
+        return self.last(x_nC) * (SCALE * self.log_scale).exp()
+
+
+class Step(nn.Module):
+    order: Tensor
+
+    def __init__(self, channels: int, width: int, order: Tensor) -> None:
+        super().__init__()
+        self.cut = channels // 2
+        self.norm = ActNorm(channels)
+        self.register_buffer("order", order)
+        self.net = CouplingNet(self.cut, width, channels - self.cut)
+
+    def forward(self, x_nC: Tensor, start: bool = False) -> Tensor:
+        x_nC = self.norm(x_nC, start)[:, self.order]
+        kept, moved = x_nC[:, : self.cut], x_nC[:, self.cut :]
+        return torch.cat([kept, moved + self.net(kept, start)], dim=1)
+
+    def inverse(self, y_nC: Tensor) -> Tensor:
+        kept, moved = y_nC[:, : self.cut], y_nC[:, self.cut :]
+        x_nC = torch.cat([kept, moved - self.net(kept)], dim=1)
+        return self.norm.inverse(x_nC[:, self.order.argsort()])
+
+
+class Glow(nn.Module):
+    """``levels`` of ``depth`` steps each. ``permutation``: "random", drawn when it is made, or "reversed" channels.
+
+    Raises ValueError where the channels cannot be halved ``levels - 1`` times.
+    """
+
+    def __init__(self, channels: int, levels: int = 3, depth: int = 3, width: int = 32, permutation: str = "random") -> None:
+        super().__init__()
+        if channels % 2 ** (levels - 1) or channels < 2**levels:
+            raise ValueError(f"{channels} channels cannot be halved {levels - 1} times and still be coupled")
+        self.sizes = [channels // 2**level for level in range(levels)]
+        self.levels = nn.ModuleList(
+            nn.ModuleList(Step(size, width, fixed_order(size, permutation)) for _ in range(depth)) for size in self.sizes
+        )
+
+    def forward(self, x_nH: Tensor, start: bool = False) -> Tensor:
+        """z (n, H): what was split off, level by level, then the rest. ``start`` sets every actnorm from these rows."""
+        parts = []
+        for number, steps in enumerate(self.levels, 1):
+            for step in steps:  # type: ignore[attr-defined]
+                x_nH = step(x_nH, start)
+            if number < len(self.levels):
+                x_nH, off = x_nH.chunk(2, dim=1)
+                parts.append(off)
+        return torch.cat([*parts, x_nH], dim=1)
+
+    def inverse(self, z_nH: Tensor) -> Tensor:
+        *parts, x = z_nH.split([size // 2 for size in self.sizes[:-1]] + self.sizes[-1:], dim=1)
+        for level in reversed(range(len(self.levels))):
+            if level < len(parts):
+                x = torch.cat([x, parts[level]], dim=1)
+            for step in reversed(self.levels[level]):  # type: ignore[call-overload]
+                x = step.inverse(x)
+        return x
+
+    def log_determinant(self) -> Tensor:
+        """log |det dz/dx|, one number: it is the same for every x."""
+        return torch.stack([step.norm.log_determinant() for steps in self.levels for step in steps]).sum()  # type: ignore[attr-defined]
+
+
+def fixed_order(channels: int, kind: str) -> Tensor:
+    """(channels,) which channel goes to each place. Raises ValueError for a kind that is unknown."""
+    if kind == "random":
+        return torch.randperm(channels)
+    if kind == "reversed":
+        return torch.arange(channels - 1, -1, -1)
+    raise ValueError(f"permutation '{kind}' is unknown: random or reversed")
+
+
+def bits_per_channel(z_nH: Tensor, log_determinant: Tensor) -> Tensor:
+    """-log2 of x's density over H, mean over the rows: (H/2 log 2 pi + |z|^2 / 2 - log |det|) / (H log 2)."""
+    H = z_nH.shape[1]
+    log_density = -0.5 * (z_nH.square().sum(1) + H * math.log(2 * math.pi)) + log_determinant
+    return -log_density.mean() / (H * math.log(2))

@@ -1,0 +1,61 @@
+"""SBERT: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks (Reimers and Gurevych, EMNLP 2019).
+
+The classification objective of section 3, on premise and hypothesis with their NLI label:
+
+    u, v = mean over the tokens of the last layer, one shared encoder        o = softmax( W (u, v, |u - v|) )
+
+with W of shape (3, 3H) and cross-entropy over entailment, neutral, contradiction. W is thrown away; u is scored, by its
+cosines. The rows "SBERT-flow", "SBERT-whitening" and "CT-SBERT" start from a run of this as their backbone.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from bench.method import Backbone, Batch, Features, Loss, Recipe, TorchMethod, Value, join
+from methods.pooling import masked_mean
+
+LABELS = 3
+CODE = "sentence-transformers examples/training/nli/training_nli.py"
+LIBRARY = "sentence-transformers of 2019 to 2021, fit()'s default (recalled)"
+
+
+class SBERT(TorchMethod):
+    name = "sbert"
+    settings = ("supervised",)
+    summary = "NLI classification from (u, v, |u - v|) with a shared encoder and mean pooling"
+    paper = "Reimers, Gurevych: Sentence-BERT: Sentence Embeddings using Siamese BERT-Networks, EMNLP 2019, arXiv 1908.10084"
+    trains = "the whole encoder, and while training the classifier Linear(3H, 3)"
+    training_only = ("classifier",)
+    defaults = {
+        "batch_size": Value(16, CODE + "; paper section 3.1"),
+        "learning_rate": Value(2e-5, CODE + "; paper section 3.1"),
+        "epochs": Value(1, CODE + "; paper section 3.1", "all 942k pairs of SNLI and MNLI; today's example takes 10k rows"),
+        "warmup_ratio": Value(0.1, CODE + "; paper section 3.1"),
+        "max_seq_length": Value(128, "sentence-transformers' default for BERT when the tables were made"),
+        "weight_decay": Value(0.01, LIBRARY, "the paper says Adam and no decay"),
+        "eval_steps": Value(1000, CODE, "STS-B dev; the best is kept"),
+    }
+
+    @classmethod
+    def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
+        return ("labelled",)
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.classifier = nn.Linear(3 * backbone.hidden_size, LABELS)
+
+    def forward(self, batch: Batch) -> Loss:
+        premise, hypothesis, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
+        u, v = self.embed(join([premise, hypothesis], self.pad_id)).chunk(2)  # (n, H) each, in one encoder pass
+        return Loss(cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n))
+
+    def embed(self, features: Features) -> Tensor:
+        return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
+
+
+def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:
+    """(n, 3H): (u, v, |u - v|), the best of the paper's table 6."""
+    return torch.cat([u_nH, v_nH, (u_nH - v_nH).abs()], dim=1)

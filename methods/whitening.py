@@ -1,0 +1,150 @@
+"""BERT-whitening: Whitening Sentence Representations for Better Semantics and Faster Retrieval (Su et al. 2021).
+
+A cosine presumes coordinates that are uncorrelated and of one scale. BERT's are neither, so they are made so, with nothing
+trained: one pass over unlabelled sentences gives the mean mu and the covariance of their pooled vectors x (1, H), and
+
+    C = U diag(s) U^T, s descending        W = U diag(s^-1/2), for which W^T C W = 1
+    y = (x - mu) W[:, :k]                  algorithm 1;  k = H, or fewer: the k directions of most variance
+
+y is scored, by its cosines; the signs of U's columns are free and change none of them. The encoder is as it comes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bench.method import Backbone, BenchError, Context, Features, Ids, Interrupted, Recipe, TorchMethod, TrainReport, Value
+from methods.pooling import POOLERS, pooled
+
+CHUNK, BATCH = 4096, 64  # rows that are sorted by length together; rows of one pass through the encoder
+
+
+class Whitening(TorchMethod):
+    mu: Tensor  # (H,)
+    W: Tensor  # (H, k)
+
+    name = "whitening"
+    settings = ("none",)
+    fitted = True
+    deterministic = ("none",)
+    summary = "pooled vectors made uncorrelated and of one scale by the mean and covariance of unlabelled text"
+    paper = "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and Faster Retrieval, arXiv 2103.15316"
+    trains = "nothing by gradient; the mean (H) and the kernel (H, components) are computed, the encoder is frozen"
+    defaults = {
+        "pooling": Value(
+            "avg_first_last", "BERT-whitening eng/utils.py: outputs of layer 1 and the last",
+            "SimCSE's own whitening script (66.28) is unpublished; its first-last was avg_emb_last at that time",
+        ),
+        "components": Value(None, "all of them: SimCSE's tables", "BERT-whitening also prints 256 (base) and 384 (large)"),
+        "max_seq_length": Value(64, "BERT-whitening eng/utils.py: of the sentences that it is fitted on and of those that are scored"),
+        "corpus_column": Value(
+            "all", "SimCSE appendix C: both columns of SNLI and MNLI", "target text (--corpus target) is the paper's other option"
+        ),
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        if recipe.pooling not in POOLERS:
+            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLERS))}")
+        if recipe.components is not None and int(recipe.components) < 1:
+            raise BenchError(f"components={recipe.components}: at least 1", "--set components=none keeps all")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.check(recipe, backbone.path)
+        H = backbone.hidden_size
+        k = H if recipe.components is None else int(recipe.components)
+        if k > H:
+            raise BenchError(f"components={k}: {backbone.name} has {H} dimensions", f"--set components={H}, or none for all")
+        self.encoder.requires_grad_(False)
+        self.register_buffer("mu", torch.zeros(H))
+        self.register_buffer("W", torch.eye(H)[:, :k].contiguous())  # until it is fitted: the pooled vector itself
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        return super().assemble(ids, max_length or self.recipe.max_seq_length)
+
+    def pooled(self, features: Features) -> Tensor:
+        return pooled(self, features, self.recipe.pooling)  # (n, H)
+
+    def embed(self, features: Features) -> Tensor:
+        whitened: Tensor = (self.pooled(features) - self.mu) @ self.W  # (n, k)
+        return whitened
+
+    def train(self, corpus: Any = True, context: Context | None = None) -> Any:
+        """With a corpus: one pass over it, in evaluation mode, float32 vectors and float64 sums."""
+        if isinstance(corpus, bool):
+            return super().train(corpus)
+        assert context is not None
+        began = time.perf_counter()
+        self.to(context.device).eval()
+        context.reporter.phase("fit", len(corpus))
+        moments = Moments(self.backbone.hidden_size)
+        for vectors_nH in self._vectors(corpus, context):
+            moments.add(vectors_nH)
+            context.reporter.advance(moments.count)
+        W = kernel(moments, self.W.shape[1])
+        self.mu.copy_(torch.from_numpy(moments.mean))
+        self.W.copy_(torch.from_numpy(W))
+        self.save(context.folder / "checkpoint")
+        seconds = time.perf_counter() - began
+        return TrainReport(steps=0, best_step=0, dev_score=None, train_seconds=seconds, dev_seconds=0.0, sentences=len(corpus))
+
+    def _vectors(self, corpus: Any, context: Context) -> Iterator[np.ndarray]:
+        for start in range(0, len(corpus), CHUNK):
+            rows = corpus.column(0).rows(np.arange(start, min(start + CHUNK, len(corpus))))
+            rows = sorted(rows, key=len)
+            for i in range(0, len(rows), BATCH):
+                if context.should_stop():
+                    raise Interrupted("stopped while whitening was fitted; the same command begins that again")
+                features = {key: value.to(context.device) for key, value in self.assemble(rows[i : i + BATCH]).items()}
+                with torch.inference_mode():
+                    yield self.pooled(features).double().cpu().numpy()
+
+
+class Moments:
+    """Mean (H) and covariance (H, H) of rows that come in blocks, float64, without large sums that cancel.
+
+    Source: Chan, Golub and LeVeque 1979, the update of a mean and a scatter matrix by those of a further block.
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self.count, self.mean, self.scatter = 0, np.zeros(dimensions), np.zeros((dimensions, dimensions))
+
+    def add(self, rows_nH: np.ndarray) -> None:
+        n, total = len(rows_nH), self.count + len(rows_nH)
+        mean = rows_nH.mean(0)
+        centred, shift = rows_nH - mean, mean - self.mean
+        self.scatter += centred.T @ centred + np.outer(shift, shift) * (self.count * n / total)
+        self.mean += shift * (n / total)
+        self.count = total
+
+    def covariance(self) -> np.ndarray:
+        return self.scatter / (self.count - 1)
+
+
+def kernel(moments: Moments, components: int) -> np.ndarray:
+    """W (H, components) such that the whitened rows have covariance 1. Raises BenchError where the text is too little for it."""
+    H = len(moments.mean)
+    if moments.count <= components:
+        raise BenchError(
+            f"whitening to {components} dimensions needs more than {components} sentences, the corpus has {moments.count}",
+            "give a larger --corpus, or --set components= a smaller number",
+        )
+    s, U = np.linalg.eigh(moments.covariance())  # ascending
+    s, U = s[::-1], U[:, ::-1]
+    # below it is the rounding of float32 vectors; one layer of a fresh LayerNorm, whose outputs sum to 0, has such a direction
+    rank = int((s > s[0] * (H * np.finfo(np.float32).eps) ** 2).sum())
+    if rank < components:
+        raise BenchError(
+            f"the corpus's vectors vary in {rank} directions only, whitening to {components} divides by 0",
+            f"give a larger --corpus, or --set components={rank}" if rank else "give a corpus of different sentences",
+        )
+    whitening: np.ndarray = U[:, :components] / np.sqrt(s[:components])
+    return whitening

@@ -1,0 +1,146 @@
+"""BERT-flow: what trains, what is scored, and a short fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from models import Columns, built, sentences
+from safetensors.torch import load_file
+
+from bench.method import Batch, BenchError, Context
+from methods.flow import Flow
+
+BACKBONES = ("tiny", "tiny_roberta")
+
+
+@pytest.fixture(params=BACKBONES)
+def method(request: pytest.FixtureRequest, tmp_path: Path) -> Flow:
+    return built(Flow, request.getfixturevalue(request.param), tmp_path)
+
+
+def batch_of(method: Flow, texts: list[str]) -> Batch:
+    return Batch(method.collate({"sentence": method.backbone.ids(texts)}, np.arange(len(texts)), 0))
+
+
+def pooled_by_hand(method: Flow, texts: list[str]) -> torch.Tensor:
+    rows = []
+    for text in texts:
+        ids = torch.tensor([[*method.before, *method.token_ids([text])[0], *method.after]])
+        with torch.no_grad():
+            states = method.encoder(input_ids=ids, output_hidden_states=True).hidden_states
+        rows.append(((states[1] + states[-1]) / 2)[0].mean(0))
+    return torch.stack(rows)
+
+
+def moved(method: Flow) -> Flow:
+    """Away from its start, where every coupling does nothing."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for p in method.glow.parameters():
+            p.add_(torch.randn_like(p) * 0.1)
+    return method
+
+
+def test_the_flow_trains_and_the_encoder_is_frozen(method: Flow, tmp_path: Path) -> None:
+    names = {name for name, p in method.named_parameters() if p.requires_grad}
+    assert names == {f"glow.{name}" for name, _ in method.glow.named_parameters()}
+    moved(method).train()
+    method(batch_of(method, sentences(8))).total.backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in method.glow.parameters())
+    assert all(p.grad is None for p in method.encoder.parameters())
+    before = {name: tensor.clone() for name, tensor in method.encoder.state_dict().items()}
+    method.optimizer().step()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in method.encoder.state_dict().items())
+    orders = {name for name, _ in method.named_buffers() if name.endswith(".order")}
+    assert len(orders) == 9 and method.trained_state().keys() == names | orders == method.training_state().keys()
+
+
+@pytest.mark.parametrize(("hidden", "parameters"), [(768, 151_488), (32, 16_248)])
+def test_how_many_parameters_it_has(hidden: int, parameters: int) -> None:
+    """Counted by hand: per step 2C of the actnorm, C/2 x 32 + 32 x 32 + 4 x 32, 32 x C/2 + C/2 + C/2 of the coupling."""
+    from methods.glow import Glow
+
+    by_hand = sum(
+        3 * (2 * c + c // 2 * 32 + 32 * 32 + 4 * 32 + 33 * (c // 2) + c // 2) for c in (hidden, hidden // 2, hidden // 4)
+    )
+    assert sum(p.numel() for p in Glow(hidden).parameters()) == by_hand == parameters
+
+
+def test_what_is_scored_is_z_of_the_mean_of_first_and_last_layer(method: Flow) -> None:
+    texts = sentences(5, seed=3)
+    moved(method)
+    with torch.no_grad():
+        wanted = method.glow(pooled_by_hand(method, texts))
+    np.testing.assert_allclose(method.encode(texts), wanted, rtol=0, atol=1e-4)
+
+
+def test_the_loss_is_the_likelihood_of_the_pooled_vectors(method: Flow) -> None:
+    texts = sentences(6, seed=4)
+    moved(method).eval()
+    with torch.no_grad():
+        found = method(batch_of(method, texts)).total.item()
+        z = method.glow(pooled_by_hand(method, texts)).double().numpy()
+    log_density = -0.5 * (z**2).sum(1) - 16 * np.log(2 * np.pi) + method.glow.log_determinant().item()
+    assert found == pytest.approx(np.mean(-log_density / np.log(2) / 32), abs=1e-5)
+
+
+def loss_of(method: Flow, texts: list[str]) -> float:
+    with torch.no_grad():
+        return float(method.eval()(batch_of(method, texts[:64])).total)
+
+
+def test_a_fit_starts_on_data_lowers_the_loss_and_is_found_again(tiny: str, tmp_path: Path) -> None:
+    corpus, texts = sentences(300, seed=5), sentences(40, seed=6)
+    rows, losses = Columns(built(Flow, tiny, tmp_path).token_ids(corpus)), []
+    for folder, rate in (("start", 0.0), ("fit", 5e-3)):
+        context = Context(folder=tmp_path / folder, seed=1)
+        method = built(Flow, tiny, tmp_path, context=context, dropout=0.0, learning_rate=rate, epochs=4)
+        losses.append(loss_of(method, corpus))
+        report = method.train(rows, context)
+        losses.append(loss_of(method, corpus))
+    untouched, started, _, fitted = losses
+    assert fitted < started < untouched and report.steps == 40 and report.dev_score is None
+    again = built(Flow, tiny, tmp_path, seed=9)
+    again.load(tmp_path / "fit" / "checkpoint")
+    np.testing.assert_array_equal(again.encode(texts), method.encode(texts))
+    stored = load_file(tmp_path / "fit" / "checkpoint" / "trained.safetensors")
+    assert not [name for name in stored if name.startswith("encoder.")]
+
+
+def test_the_seed_fixes_start_and_permutations(tiny: str, tmp_path: Path) -> None:
+    corpus = sentences(50, seed=7)
+
+    def started(folder: str, seed: int) -> dict[str, Any]:
+        method = built(
+            Flow, tiny, tmp_path, seed=seed, context=Context(folder=tmp_path / folder, seed=seed), max_steps=1, learning_rate=0.0
+        )
+        method.train(Columns(method.token_ids(corpus)), method.context)
+        return method.trained_state()
+
+    one, same, other = started("a", 1), started("b", 1), started("c", 2)
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    assert not torch.equal(one["glow.levels.0.0.order"], other["glow.levels.0.0.order"])
+    assert not torch.equal(one["glow.levels.0.0.norm.shift"], other["glow.levels.0.0.norm.shift"])
+
+
+def test_the_optimiser_decays_everything_at_a_constant_rate(method: Flow) -> None:
+    groups = method.optimizer().param_groups
+    assert len(groups) == 1 and groups[0]["weight_decay"] == 0.01 and groups[0]["eps"] == 1e-6
+    assert len(groups[0]["params"]) == len(list(method.glow.parameters()))
+    assert method.learning_rate(0, 100) == method.learning_rate(99, 100) == 1e-3
+
+
+@pytest.mark.parametrize("values", [{"levels": 6}, {"depth": 0}, {"pooling": "mlp"}, {"permutation": "shuffled"}])
+def test_a_recipe_that_cannot_work_is_refused(tiny: str, tmp_path: Path, values: dict[str, Any]) -> None:
+    (key,) = values
+    with pytest.raises(BenchError, match="halved" if key == "levels" else key):
+        built(Flow, tiny, tmp_path, **values)
+
+
+def test_one_sentence_is_not_a_corpus(method: Flow) -> None:
+    with pytest.raises(BenchError, match="one sentence"):
+        method.train(Columns([[5, 6]]), method.context)

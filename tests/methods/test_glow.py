@@ -1,0 +1,139 @@
+"""Glow: that it is invertible, that its volume is what it says, and how it starts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from methods.glow import ActNorm, CouplingNet, Glow, bits_per_channel, fixed_order
+
+
+def random_glow(channels: int, seed: int = 0, **named: int | str) -> Glow:
+    """With every parameter away from its start, so that couplings and scales do something."""
+    torch.manual_seed(seed)
+    glow = Glow(channels, **named).double()  # type: ignore[arg-type]
+    for p in glow.parameters():
+        torch.nn.init.normal_(p, std=0.1)
+    return glow
+
+
+def rows(n: int, channels: int, seed: int = 1) -> Tensor:
+    """Correlated, off centre, of unequal scales."""
+    rng = np.random.default_rng(seed)
+    return torch.tensor(rng.normal(size=(n, channels)) @ rng.normal(size=(channels, channels)) + rng.normal(size=channels) * 3)
+
+
+@pytest.mark.parametrize(
+    ("channels", "levels", "permutation"), [(8, 3, "random"), (32, 3, "reversed"), (36, 3, "random"), (7, 1, "random")]
+)
+def test_it_is_inverted_exactly(channels: int, levels: int, permutation: str) -> None:
+    glow, x = random_glow(channels, levels=levels, permutation=permutation), rows(6, channels)
+    z = glow(x)
+    assert (z - x).abs().min() > 0 and z.shape == x.shape
+    np.testing.assert_allclose(glow.inverse(z).detach(), x, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(glow(glow.inverse(x)).detach(), x, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(("channels", "permutation"), [(8, "random"), (36, "random"), (16, "reversed")])
+def test_its_log_determinant_is_that_of_the_jacobian(channels: int, permutation: str) -> None:
+    glow = random_glow(channels, seed=2, permutation=permutation)
+    for x in rows(3, channels):
+        jacobian = torch.autograd.functional.jacobian(lambda row: glow(row[None])[0], x)
+        assert glow.log_determinant().item() == pytest.approx(torch.linalg.slogdet(jacobian)[1].item(), abs=1e-10)
+        step, numeric = 1e-6, torch.zeros_like(jacobian)
+        for i in range(channels):
+            e = torch.zeros(channels, dtype=torch.float64)
+            e[i] = step
+            with torch.no_grad():
+                numeric[:, i] = (glow((x + e)[None]) - glow((x - e)[None]))[0] / (2 * step)
+        assert glow.log_determinant().item() == pytest.approx(torch.linalg.slogdet(numeric)[1].item(), abs=1e-5)
+
+
+def test_an_actnorm_starts_with_outputs_of_mean_0_and_variance_1() -> None:
+    x = rows(50, 5)
+    norm = ActNorm(5).double()
+    y = norm(x, start=True).detach()
+    np.testing.assert_allclose(y.mean(0), 0, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(y.square().mean(0), 1, rtol=0, atol=1e-5)  # 1e-6 is added to the standard deviation
+    np.testing.assert_array_equal(norm(x).detach(), y)
+    np.testing.assert_allclose(norm.inverse(y).detach(), x, rtol=0, atol=1e-12)
+
+
+def test_the_whole_starts_as_a_standardisation_of_each_channel() -> None:
+    """Every coupling starts as x itself, so that z is x, permuted, each channel of mean 0 and variance 1."""
+    x = rows(64, 12)
+    torch.manual_seed(3)
+    glow = Glow(12).double()
+    z = glow(x, start=True).detach()
+    np.testing.assert_allclose(z.mean(0), 0, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(z.var(0, unbiased=False), 1, rtol=0, atol=1e-4)
+    standard = (x - x.mean(0)) / x.std(0, unbiased=False)
+    order = [int((standard - z[:, [j]]).square().sum(0).argmin()) for j in range(12)]
+    assert sorted(order) == list(range(12)) and order != list(range(12))
+    np.testing.assert_allclose(z, standard[:, order], rtol=0, atol=1e-4)
+    assert glow.log_determinant().item() == pytest.approx(-x.std(0, unbiased=False).log().sum().item(), abs=1e-4)
+    hidden = glow.levels[0][0].net.first(x[:, glow.levels[0][0].order][:, :6] * 0 + z[:, :6])  # type: ignore[index]
+    assert hidden.abs().max() > 0, "the hidden layers are not zero, only the last one is"
+
+
+def test_hidden_actnorms_of_a_coupling_start_on_data_too() -> None:
+    torch.manual_seed(4)
+    net = CouplingNet(6, 32, 6).double()
+    x = rows(80, 6)
+    assert net(x, start=True).abs().max() == 0
+    hidden = net.norms[0](net.first(x))
+    np.testing.assert_allclose(hidden.mean(0).detach(), 0, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(hidden.square().mean(0).detach(), 1, rtol=0, atol=1e-3)
+    again = net.norms[1](net.second(hidden.relu()))
+    np.testing.assert_allclose(again.mean(0).detach(), 0, rtol=0, atol=1e-10)
+
+
+def test_the_loss_is_the_negative_log_likelihood_in_bits_per_channel() -> None:
+    glow, x = random_glow(8, seed=5), rows(4, 8)
+    z = glow(x).detach().numpy()
+    density = np.prod(np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi), axis=1) * np.exp(glow.log_determinant().item())
+    wanted = np.mean(-np.log2(density)) / 8
+    assert bits_per_channel(glow(x), glow.log_determinant()).item() == pytest.approx(wanted, abs=1e-10)
+
+
+def test_the_density_integrates_to_one() -> None:
+    """A change of variables that forgot the volume, or took it twice, would not: 2 channels, one level, on a fine grid."""
+    glow = random_glow(2, seed=6, levels=1)
+    side = torch.linspace(-12, 12, 481, dtype=torch.float64)
+    grid = torch.cartesian_prod(side, side)
+    with torch.no_grad():
+        z, volume = glow(grid), glow.log_determinant()
+    density = (-0.5 * z.square().sum(1) - math.log(2 * math.pi) + volume).exp()
+    assert density.sum().item() * (side[1] - side[0]).item() ** 2 == pytest.approx(1, abs=1e-3)
+
+
+def test_orders_are_permutations_that_the_seed_fixes() -> None:
+    torch.manual_seed(7)
+    one, other = fixed_order(50, "random"), fixed_order(50, "random")
+    torch.manual_seed(7)
+    assert torch.equal(fixed_order(50, "random"), one) and not torch.equal(one, other)
+    assert sorted(one.tolist()) == list(range(50))
+    assert fixed_order(4, "reversed").tolist() == [3, 2, 1, 0]
+    with pytest.raises(ValueError, match="shuffled"):
+        fixed_order(4, "shuffled")
+
+
+@pytest.mark.parametrize(("channels", "levels"), [(6, 3), (4, 3), (10, 3), (1, 1)])
+def test_channels_that_cannot_be_halved_are_refused(channels: int, levels: int) -> None:
+    with pytest.raises(ValueError, match="cannot be halved"):
+        Glow(channels, levels=levels)
+
+
+def test_what_was_split_off_is_not_touched_again() -> None:
+    """The first half of z leaves after level 1: it depends on that level's parameters alone."""
+    glow, x = random_glow(16, seed=8), rows(3, 16)
+    before = glow(x).detach()
+    with torch.no_grad():
+        for p in [*glow.levels[1].parameters(), *glow.levels[2].parameters()]:
+            p.add_(0.1)
+    after = glow(x).detach()
+    assert torch.equal(before[:, :8], after[:, :8]) and (before[:, 8:] != after[:, 8:]).all()
