@@ -1,0 +1,60 @@
+"""What is compared: a setting of a method in both programs' words, and whose parameter is called what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from tiny import NEGATIVES, POSITIVES, SENTENCES
+
+from bench.method import TorchMethod
+
+COLUMNS = {"unsupervised": {"sentence": SENTENCES}, "supervised": {"sent0": SENTENCES, "sent1": POSITIVES, "hard_neg": NEGATIVES}}
+
+
+def scored(method: TorchMethod, sentences: Sequence[str]) -> torch.Tensor:
+    """What our method's `encode` computes, before it becomes float32."""
+    return method.embed(method.tokenize(sentences))
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """One way of theirs to embed: by the trainer's batcher (dev score) or evaluation.py's (test), and ours for it."""
+
+    name: str
+    by: str = "trainer"  # "trainer" | "evaluation"
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of evaluation.py
+    whole_model: bool = False  # evaluation.py loads their training class, not the library's encoder
+    ours: Callable[[TorchMethod, Sequence[str]], torch.Tensor] = scored
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of one method on one backbone, in both programs' words."""
+
+    name: str
+    method: type[TorchMethod]
+    setting: str = "unsupervised"
+    values: Mapping[str, Any] = field(default_factory=dict)  # of our recipe
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of their train.py
+    embeddings: tuple[Embedding, ...] = (Embedding("dev"),)
+    step: int = 0  # optimiser steps already done
+    processes: int = 1  # over which the batch is spread
+    families: tuple[str, ...] = ("bert", "roberta")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """``names``: (how a name of ours begins, how theirs does); FAMILY stands for bert or roberta. The first that fits counts."""
+
+    name: str
+    package: str
+    names: tuple[tuple[str, str], ...]
+
+    def theirs(self, name: str, family: str) -> str:
+        for ours, theirs in self.names:
+            if name.startswith(ours):
+                return theirs.replace("FAMILY", family) + name[len(ours) :]
+        raise SystemExit(f"our parameter {name} has no counterpart in {self.name}")

@@ -1,0 +1,68 @@
+"""Two sets of named tensors compared, and the table of it. Knows neither program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Arrays = dict[str, np.ndarray]
+KINDS = {"tokens": "tokens", "embeddings": "embeddings", "loss": "loss", "gradient": "gradient", "after": "after an AdamW step"}
+TOLERANCE = 1e-11  # of a tensor's largest number, or of 1 where that is smaller: what float64 leaves after some 1,000 steps
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The largest difference of one tensor; ``scale`` is its largest number (theirs)."""
+
+    name: str
+    largest: float
+    scale: float
+
+    def within(self, tolerance: float) -> bool:
+        return self.largest <= tolerance * max(1.0, self.scale)
+
+
+def differences(theirs: Mapping[str, np.ndarray], ours: Mapping[str, np.ndarray]) -> list[Difference]:
+    """One entry a tensor, in their order. What only one side has, another shape or a NaN differs infinitely."""
+    found = []
+    for name in [*theirs, *(name for name in ours if name not in theirs)]:
+        a, b = theirs.get(name), ours.get(name)
+        if a is None or b is None or a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
+            found.append(Difference(name, float("inf"), 0.0))
+        else:
+            scale = float(np.abs(a).max(initial=0.0))
+            found.append(Difference(name, float(np.abs(a - b).max(initial=0.0)), scale))
+    return found
+
+
+def tokens(ids: np.ndarray, mask: np.ndarray) -> list[list[int]]:
+    """The rows of padded ids without their padding."""
+    return [row[kept.astype(bool)].tolist() for row, kept in zip(ids, mask, strict=True)]
+
+
+def heading() -> str:
+    return f"{'case':40} {'what':27} {'largest difference':>18} {'largest number':>14}  where"
+
+
+def lines(title: str, compared: Sequence[Difference], tolerance: float, every: bool) -> list[str]:
+    """The rows of one case: the worst tensor of each kind, or ``every`` one."""
+    groups: dict[str, list[Difference]] = {}
+    for difference in compared:
+        kind = difference.name.split("/")[0]
+        groups.setdefault(difference.name if kind == "embeddings" else kind, []).append(difference)
+    rows = []
+    for group in sorted(groups, key=lambda name: list(KINDS).index(name.split("/")[0])):
+        members = sorted(groups[group], key=lambda d: -d.largest / max(1.0, d.scale))
+        kind, _, rest = group.partition("/")
+        what = f"{KINDS[kind]} {rest}".strip() + (f" ({len(members)})" if len(members) > 1 else "")
+        for difference in members if every else members[:1]:
+            good = difference.within(tolerance)
+            where, flag = (
+                "" if rest or (good and kind == "tokens") else difference.name.partition("/")[2],
+                "" if good else " DIFFERS",
+            )
+            numbers = f"{difference.largest:18.1e} {difference.scale:14.3g}"
+            rows.append(f"{'' if rows else title:40} {what:27} {numbers}  {where}{flag}".rstrip())
+    return rows
