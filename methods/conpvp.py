@@ -1,0 +1,140 @@
+"""ConPVP: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes (Zeng et al., Findings of EMNLP 2022).
+
+Three texts of one sentence x, one encoder f, the mask's state of the last layer:
+
+* anchor: x t1 .. tP [MASK] .   with t (P, H) learned vectors in the place of word embeddings;
+* positive prototype: T+(x), a template drawn from those that keep the meaning;
+* negative prototype: T-(x), drawn independently from those that turn it round.
+
+v, c+, c- = head(f(text) - b(text)), where b is the state of the same sequence when only the template's tokens can be attended
+to (the paper's footnote points to PromptBERT's denoising; the code, which is followed, does this: `debias`). Eq. 1: InfoNCE
+of v_i with c+_i; in the denominator stand the cosines with the positive AND the negative prototypes of the whole batch.
+Nothing is detached: gradient reaches f and t through all three texts and all three biases.
+
+What is scored is the anchor's mask state, not debiased and without head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join, rng_for
+from methods.gather import across_ranks
+from methods.losses import info_nce
+from methods.pooling import Head
+from methods.prototypes import MANUAL, NEGATIVE, POSITIVE, anchor
+from methods.templates import Template, at_mask, check_text, only, wrap
+
+CODE = "ConPVP's released archive, "
+CHOICES = {
+    "templates": ("repo", "paper"),
+    "anchor_layout": ("repo", "clean"),
+    "debias": ("prompt-mask", "empty-template", "none"),
+    "prototypes": ("both", "positive", "none"),
+}
+
+
+class ConPVP(TorchMethod):
+    name = "conpvp"
+    settings = ("unsupervised",)
+    summary = "a continuous prompt's [MASK] state against prototypes from templates that keep or turn round the meaning"
+    paper = (
+        "Zeng et al.: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised Sentence "
+        "Embedding, Findings of EMNLP 2022, arXiv 2211.03348"
+    )
+    trains = "the whole backbone, P prompt vectors (P x H) and the head"
+    defaults = {
+        "prompt_length": Value(4, "ConPVP section 4.1; the archive's evaluation.py", "train.py's default is 0"),
+        "temperature": Value(0.05, CODE + "train.py default", "the paper gives no value"),
+        "templates": Value("repo", CODE + "train.py: 9 and 8", "paper: Table 1, 8 and 8, several worded differently"),
+        "anchor": Value("continuous", "ConPVP section 3.1", "manual: PromptBERT's first template; or a text with {s} and {m}"),
+        "anchor_layout": Value("repo", CODE + "train.py", "clean: without the five tokens that its blanks become on RoBERTa"),
+        "prototypes": Value("both", "ConPVP eq. 1", "positive: without c-; none: two dropout views of the anchor"),
+        "debias": Value("prompt-mask", CODE + "simcse/models.py", "empty-template: as PromptBERT, which the paper cites"),
+        "head_at_test": Value(
+            False, CODE + "evaluation.py, pooler 'mask'; which one was scored is not stated", "true: its pooler 'smask'"
+        ),
+        "faithful": Value(False, "ours", "true: several processes as in the authors' code, the gradient divided by their number"),
+    }
+    variants = {
+        "manual": {"anchor": "manual"},
+        "no-negative-prototypes": {"prototypes": "positive"},
+        "no-prototypes": {"prototypes": "none"},
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        if not recipe.temperature > 0:
+            raise BenchError(f"temperature = {recipe.temperature}: above 0")
+        for key, known in CHOICES.items():
+            if recipe[key] not in known:
+                raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
+        if recipe.anchor not in ("continuous", "manual"):
+            check_text(recipe.anchor)
+        if recipe.anchor == "continuous" and recipe.prompt_length < 1:
+            raise BenchError(
+                f"prompt_length = {recipe.prompt_length}: at least 1", "without learned vectors: --set anchor=manual"
+            )
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        manual = MANUAL.get(backbone.family, MANUAL["bert"]) if recipe.anchor == "manual" else recipe.anchor
+        text = anchor(recipe.prompt_length, recipe.anchor_layout) if recipe.anchor == "continuous" else manual
+        self.anchor = Template.of(text, backbone)
+        self.positive, self.negative = (
+            [Template.of(text, backbone) for text in of_kind[recipe.templates]] for of_kind in (POSITIVE, NEGATIVE)
+        )
+        if self.anchor.slots:
+            self.prompt = nn.Parameter(torch.rand(self.anchor.slots, backbone.hidden_size))  # t (P, H), uniform in [0, 1)
+        self.head = Head(backbone.hidden_size)
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        return wrap(ids, [self.anchor] * len(ids), self.backbone, max_length)
+
+    def collate(self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        (ids,), length = columns.values(), self.recipe.max_seq_length
+        anchors = self.assemble(ids, length)
+        if self.recipe.prototypes == "none":
+            return anchors, anchors
+        draws = [rng_for(self.context.seed, "prototypes", epoch, int(row)) for row in rows]
+        positives = [self.positive[rng.integers(len(self.positive))] for rng in draws]
+        negatives = [self.negative[rng.integers(len(self.negative))] for rng in draws]
+        views = (anchors, *(wrap(ids, drawn, self.backbone, length) for drawn in (positives, negatives)))
+        return views if self.recipe.prototypes == "both" else views[:2]
+
+    def forward(self, batch: Batch) -> Loss:
+        views = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
+        h = at_mask(self.hidden(views), views)
+        z = self.head(h - self.bias(views) if self.recipe.debias != "none" else h).chunk(len(batch.columns))
+        z, offset = across_ranks(z, self.recipe.faithful)
+        return Loss(info_nce(*z, temperature=self.recipe.temperature, offset=offset))
+
+    def bias(self, features: Features) -> Tensor:
+        """(n, H): the mask's state where the sentence cannot be seen, under a dropout mask of its own.
+
+        The tokens that can be seen never see the others, so that a pass over them alone is the masked pass.
+        """
+        if self.recipe.debias == "prompt-mask":
+            seen = features["prompt_mask"]
+        else:  # the empty template between [CLS] and [SEP]
+            seen = features["attention_mask"] - features["sentence_mask"]
+        bare = only(features, seen)
+        return at_mask(self.hidden(bare), bare)
+
+    def states(self, features: Features) -> Tensor:
+        """t stands in the place of word embeddings. Positions are explicit, for RoBERTa would count no pad token in the text."""
+        words = self.encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
+        if self.anchor.slots:
+            slot = features["slot"]  # (n, T): k where t_k stands, else 0
+            words = torch.where(slot.unsqueeze(-1) > 0, self.prompt[(slot - 1).clamp_min(0)].to(words.dtype), words)
+        return super().states({**features, "inputs_embeds": words})
+
+    def embed(self, features: Features) -> Tensor:
+        h = at_mask(self.hidden(features), features)
+        z: Tensor = self.head(h) if self.recipe.head_at_test else h
+        return z

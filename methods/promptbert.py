@@ -1,0 +1,149 @@
+"""PromptBERT: Improving BERT Sentence Embeddings with Prompts (Jiang et al., EMNLP 2022).
+
+A sentence x is put into a template T (`This sentence of "x" means [MASK].`); h(x, T) is the mask's state in the last layer,
+and delta_T(l) the template's bias: the same state of the template with nothing in it, whose tail keeps the positions that it
+has behind a sentence of l tokens ("template denoising").
+
+* unsupervised: z1 = head(h(x, T1) - delta_T1(l)), z2 = head(h(x, T2) - delta_T2(l)), two templates of one sentence instead of
+  two dropout masks alone; InfoNCE of z1 against all z2 of the batch. The head is Linear + tanh and serves training only.
+* supervised: one template for premise, entailment and contradiction, SimCSE's supervised InfoNCE. On BERT the head is the
+  pretrained MLM transform Tr, on both parts: z = Tr(h) - Tr(delta). On RoBERTa it is Linear + tanh of the difference.
+* none: h(x, T) of a backbone that nobody trained.
+
+What is scored is h(x, T1) without head in the unsupervised setting, and the debiased vector with head in the supervised one.
+Dev vectors are others than test vectors, as in the authors' code: unsupervised ones are debiased; no full stop is appended;
+and RoBERTa's first word has no leading blank, as in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Method, Recipe, TorchMethod, Value, join
+from methods.gather import across_ranks
+from methods.losses import info_nce
+from methods.pooling import Head
+from methods.templates import Template, at_mask, blank_before, check_text, empty, gaps, wrap
+
+CODE = "Prompt-BERT repository, "
+ENDINGS = ".?\"'"  # a sentence that ends in one of these gets no full stop
+CHOICES = {"head": ("tanh", "mlm-transform"), "delta_positions": ("repo", "aligned")}
+
+
+class PromptBERT(TorchMethod):
+    name = "promptbert"
+    settings = ("unsupervised", "supervised", "none")
+    summary = "the [MASK] state of a template around the sentence; two templates are two views, their bias is subtracted"
+    paper = "Jiang et al.: PromptBERT: Improving BERT Sentence Embeddings with Prompts, EMNLP 2022, arXiv 2201.04337"
+    trains = "the whole backbone and the head"
+    deterministic = ("none",)
+    defaults = {
+        "template_1": Value('This sentence of "{s}" means{m}.', CODE + "run.sh unsup-bert and sup-bert"),
+        "template_2": Value('This sentence : "{s}" means{m}.', CODE + "run.sh unsup-bert", "none: one template for all texts"),
+        "temperature": Value(0.05, CODE + "run.sh"),
+        "head": Value("tanh", CODE + "prompt_bert/models.py", "mlm-transform: BERT's own, on state and bias (sup-bert)"),
+        "head_at_test": Value(False, CODE + "run.sh unsup-*: --mlp_only_train"),
+        "debias_train": Value(True, CODE + "run.sh: --mask_embedding_sentence_delta"),
+        "debias_at_dev": Value(True, CODE + "prompt_bert/models.py: dev scores in training"),
+        "debias_at_test": Value(False, CODE + "run.sh unsup-*: no delta in the evaluation's flags"),
+        "append_full_stop_at_test": Value(True, CODE + "evaluation.py", "not where the text ends in . ? \" or '; never at dev"),
+        "delta_positions": Value(
+            "repo", CODE + "prompt_bert/models.py: from 0", "aligned: from padding_idx + 1, where RoBERTa's sentences begin"
+        ),
+        "faithful": Value(False, "ours", "true: several processes as in the authors' code, the gradient divided by their number"),
+    }
+    variants = {
+        "one-template": {"template_2": None},
+        "no-debias": {"debias_train": False, "debias_at_dev": False, "debias_at_test": False},
+        "one-template-no-debias": {
+            "template_2": None, "debias_train": False, "debias_at_dev": False, "debias_at_test": False,
+        },
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        check_text(recipe.template_1)
+        if recipe.template_2 is not None:
+            check_text(recipe.template_2)
+        if not recipe.temperature > 0:
+            raise BenchError(f"temperature = {recipe.temperature}: above 0")
+        for key, known in CHOICES.items():
+            if recipe[key] not in known:
+                raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        # without the blank at the end of the first piece: a sentence's first word is bare, or brings the blank along
+        texts = [recipe.template_1] if recipe.template_2 is None else [recipe.template_1, recipe.template_2]
+        self.templates = [Template.of(text, backbone, keep_blank=False) for text in texts]
+        self.blank = blank_before(recipe.template_1)
+        self.head: Any = Head(backbone.hidden_size) if recipe.head == "tanh" else mlm_transform(backbone)
+        self.at_dev = False
+
+    def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """What is scored: the ids that a sentence has inside the filled template; at dev those of the sentence alone."""
+        if self.at_dev:
+            return super().token_ids(sentences)
+        dot = "." if self.recipe.append_full_stop_at_test else ""
+        return super().token_ids([self.blank + s + (dot if s and s[-1] not in ENDINGS else "") for s in sentences])
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None, template: int = 0) -> Features:
+        return wrap(ids, [self.templates[template]] * len(ids), self.backbone, max_length)
+
+    def collate(self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        texts = list(columns.values())
+        texts = texts * 2 if len(texts) == 1 else texts  # (x, x), or (premise, entailment[, contradiction])
+        return tuple(self.assemble(ids, self.recipe.max_seq_length, self.template_of(i)) for i, ids in enumerate(texts))
+
+    def template_of(self, text: int) -> int:
+        """The first text stands in T1, the others in T2 if there is one."""
+        return min(text, len(self.templates) - 1)
+
+    def forward(self, batch: Batch) -> Loss:
+        texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T), one pass
+        z = []
+        for i, h in enumerate(at_mask(self.hidden(texts), texts).chunk(len(batch.columns))):  # (n, H)
+            z.append(self.represent(h, self.bias(batch.columns[i], self.template_of(i)) if self.recipe.debias_train else None))
+        all_z, offset = across_ranks(z, self.recipe.faithful)
+        return Loss(info_nce(*all_z, temperature=self.recipe.temperature, offset=offset))
+
+    def bias(self, features: Features, template: int) -> Tensor:
+        """(n, H): delta_T(l) of each row. Sentences of one length share one row of the table, and its dropout mask."""
+        lengths, row = gaps(features, self.templates[template])
+        first = self.backbone.first_position if self.recipe.delta_positions == "aligned" else 0
+        table = empty(self.templates[template], lengths, first)
+        return at_mask(self.hidden(table), table)[row]
+
+    def represent(self, h: Tensor, delta: Tensor | None) -> Tensor:
+        """(n, H) through the head: tanh takes the difference, the MLM transform state and bias apart."""
+        apart = delta is not None and self.recipe.head == "mlm-transform"
+        z: Tensor = self.head(h) - self.head(delta) if apart else self.head(h if delta is None else h - delta)
+        return z
+
+    def embed(self, features: Features) -> Tensor:
+        h = at_mask(self.hidden(features), features)
+        debias = self.recipe.debias_at_dev if self.at_dev else self.recipe.debias_at_test
+        delta = self.bias(features, 0) if debias else None
+        if self.recipe.head_at_test:
+            return self.represent(h, delta)
+        return h if delta is None else h - delta
+
+    def dev_score(self, score: Callable[[Method], float]) -> float:
+        self.at_dev = True
+        try:
+            return score(self)
+        finally:
+            self.at_dev = False
+
+
+def mlm_transform(backbone: Backbone) -> Any:
+    """A copy of the pretrained dense + GELU + LayerNorm before BERT's decoder."""
+    transform = getattr(backbone.mlm_head(), "transform", None)
+    if transform is None:
+        raise BenchError(f"head = mlm-transform: {backbone.name} has none as BERT has it", "--set head=tanh")
+    return transform

@@ -1,0 +1,119 @@
+"""SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative Samples (Wang et al., 2022).
+
+Three texts of one sentence x, each in a template whose mask's last state goes through a head (Linear + tanh, training only):
+z1 of T1(x), z2 of T2(x), and z3 of T2(not x), the soft negative: nearly the same words, another meaning.
+
+* InfoNCE of z1 with z2 against the batch; the negation stands in no denominator;
+* bidirectional margin loss: with d = cos(z1, z3) - cos(z1, z2), mean of relu(d + alpha) + relu(-d - beta), which keeps d
+  between -beta and -alpha: the negation is less similar than the positive, but not much less;
+* loss = InfoNCE + lambda * margin loss.
+
+What is scored is the mask's state in T1, without head. The authors negate with a dependency parser; here a rule without one
+does (negation.py), so that scores need not be theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import punctuation
+
+import numpy as np
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join
+from methods.gather import across_ranks
+from methods.losses import info_nce
+from methods.negation import negate
+from methods.pooling import Head
+from methods.templates import Template, at_mask, blank_before, check_text, wrap
+
+CODE = "SNCSE repository, "
+
+
+def margin_loss(z1_BD: Tensor, z2_BD: Tensor, z3_BD: Tensor, *, alpha: float, beta: float) -> Tensor:
+    """How far d = cos(z1, z3) - cos(z1, z2) lies outside [-beta, -alpha]: mean over the rows, in cosines."""
+    z1, z2, z3 = (z if z.dtype.itemsize > 2 else z.float() for z in (z1_BD, z2_BD, z3_BD))
+    d_B = cosine_similarity(z1, z3) - cosine_similarity(z1, z2)
+    return ((d_B + alpha).relu() + (-d_B - beta).relu()).mean()
+
+
+class SNCSE(TorchMethod):
+    name = "sncse"
+    settings = ("unsupervised",)
+    summary = "two templates as views, and the sentence's negation kept a little less similar than the positive"
+    paper = (
+        "Wang et al.: SNCSE: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative Samples, 2022, "
+        "arXiv 2201.05979"
+    )
+    trains = "the whole backbone and the head"
+    trains_on = "text"  # negation is made of words
+    defaults = {
+        "template_1": Value('This sentence : " {s} " means {m} .', CODE + "SNCSE/train_SNCSE.py"),
+        "template_2": Value('This sentence of " {s} " means {m} .', CODE + "SNCSE/train_SNCSE.py"),
+        "temperature": Value(0.05, CODE + "train_SNCSE.sh"),
+        "alpha": Value(0.1, CODE + "SNCSE/train_SNCSE.py"),
+        "beta": Value(0.3, CODE + "SNCSE/train_SNCSE.py"),
+        "margin_weight": Value(1e-3, CODE + "SNCSE/train_SNCSE.py: BERT", "RoBERTa: 5e-4"),
+        "head_at_test": Value(False, CODE + "bert_evaluation.py"),
+        "faithful": Value(False, "ours", "true: several processes as in the authors' code, the gradient divided by their number"),
+    }
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        for key in ("template_1", "template_2"):
+            check_text(recipe[key])
+        if not recipe.temperature > 0:
+            raise BenchError(f"temperature = {recipe.temperature}: above 0")
+        if not recipe.alpha <= recipe.beta:
+            raise BenchError(f"alpha = {recipe.alpha} is above beta = {recipe.beta}", "d is kept between -beta and -alpha")
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.templates = [Template.of(text, backbone) for text in (recipe.template_1, recipe.template_2)]
+        # in training the text before the sentence is tokenised with its last blank, what is scored as one filled template
+        self.scored = Template.of(recipe.template_1, backbone, keep_blank=False)
+        self.blank = blank_before(recipe.template_1)
+        self.head = Head(backbone.hidden_size)
+        longest = max(len(template) for template in self.templates)
+        if recipe.max_seq_length <= longest:
+            raise BenchError(
+                f"max_seq_length = {recipe.max_seq_length} leaves a template of {longest} tokens no room for a sentence"
+            )
+
+    def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        return super().token_ids([self.blank + ended(sentence) for sentence in sentences])
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        longest = None if max_length is None else max_length - len(self.scored)
+        return wrap(ids, [self.scored] * len(ids), self.backbone, longest)
+
+    def collate(self, columns: Mapping[str, Sequence[str]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        (texts,) = columns.values()
+        first, second = self.templates
+        same = self.backbone.ids([ended(text) for text in texts])
+        opposite = self.backbone.ids([ended(negate(text)) for text in texts])
+
+        def view(ids: Sequence[Ids], template: Template) -> Features:  # the length counts the template, and cuts the sentence
+            return wrap(ids, [template] * len(ids), self.backbone, self.recipe.max_seq_length - len(template))
+
+        return view(same, first), view(same, second), view(opposite, second)
+
+    def forward(self, batch: Batch) -> Loss:
+        views = join(batch.columns, self.pad_id)
+        z1, z2, z3 = self.head(at_mask(self.hidden(views), views)).chunk(3)  # each (n, H)
+        pair, offset = across_ranks([z1, z2], self.recipe.faithful)
+        contrast = info_nce(*pair, temperature=self.recipe.temperature, offset=offset)
+        margin = margin_loss(z1, z2, z3, alpha=self.recipe.alpha, beta=self.recipe.beta)
+        return Loss(contrast + self.recipe.margin_weight * margin, {"contrast": contrast, "margin": margin})
+
+    def embed(self, features: Features) -> Tensor:
+        h = at_mask(self.hidden(features), features)
+        z: Tensor = self.head(h) if self.recipe.head_at_test else h
+        return z
+
+
+def ended(sentence: str) -> str:
+    """With a full stop, as a word of its own, where the sentence does not end in a punctuation mark."""
+    return sentence if not sentence.strip() or sentence.strip()[-1] in punctuation else sentence + " ."
