@@ -149,7 +149,7 @@ def _runs_of(
         fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
         runs.append(PlannedRun(
             plugin, variant, setting, backbone, seed, recipe, corpus, tasks, loaded, dev, request.text, request.precision,
-            fingerprint, tuple(notes), entry.expect if entry else None,
+            fingerprint, tuple(notes), entry.expect if entry and (entry.backbone, entry.variant) == (backbone.name, variant) else None,
         ))  # fmt: skip
     return runs
 

@@ -99,13 +99,15 @@ def read(folder: Path, method: str) -> RecipeFile:
 
 def _entry(table: Mapping[str, Any], common: list[Mapping[str, Any]]) -> Entry:
     here = {"variant": "", **table}
-    values, facts = {}, {}
+    which = {key: here[key] for key in WHICH}
+    values: dict[str, Value] = {}
+    facts: dict[str, Value] = {}
     merged: dict[str, Any] = {"corpus": None, "expect": None, "note": ""}
-    for layer in [*(shared for shared in common if all(_fits(shared.get(key), here[key]) for key in WHICH)), here]:
+    for layer in [*(shared for shared in common if all(_fits(shared.get(key), name) for key, name in which.items())), here]:
         values |= {key: Value(v.get("value"), v["source"], v.get("note")) for key, v in layer.get("values", {}).items()}
         facts |= {key: Value(v["value"], v["source"], v.get("note")) for key, v in layer.get("facts", {}).items()}
         merged |= {key: layer[key] for key in merged if key in layer}
-    return Entry(setting=here["setting"], backbone=here["backbone"], variant=here["variant"], values=values, facts=facts, **merged)
+    return Entry(**which, values=values, facts=facts, **merged)
 
 
 def _fits(wanted: str | list[str] | None, name: str) -> bool:

@@ -72,6 +72,7 @@ def choose(found: Sequence[Entry], setting: str, backbone: str, variant: str) ->
     exact = [e for e in fitting if e.backbone == backbone]
     if exact:
         return max(exact, key=lambda e: e.variant == variant), None
+    fitting = [e for e in fitting if e.values or e.corpus]  # else it says only what a paper prints for its own backbone
     if not fitting:
         return None, None
     family, size = SIZES.get(backbone, _guess(backbone))
@@ -154,6 +155,8 @@ def parse(key: str, text: str, like: Any) -> Any:
     if text.lower() in {"none", "null", ""} and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
         return None
     try:
+        if like is None and key not in NUMBERS:
+            return _number_or_text(text)
         if isinstance(like, bool):
             return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
         if key in WHOLE or (isinstance(like, int) and key not in NUMBERS):
@@ -172,3 +175,13 @@ def parse(key: str, text: str, like: Any) -> Any:
     if key in {"dropout", "warmup_ratio"} and value >= 1:
         raise BenchError(f"--set {key}={text}: below 1")
     return value
+
+
+def _number_or_text(text: str) -> Any:
+    """What a text means where the value that it replaces says nothing of its kind."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -32,6 +32,9 @@ from methods.templates import Template, at_mask, wrap
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
 
 
+SHALLOW = {"shallow": True, "learning_rate": Value(1e-3, "DCPCSE appendix A"), "epochs": Value(5, "DCPCSE appendix A")}
+
+
 class TemplatePrompt(nn.Module):
     """A template whose words before the mask are trainable vectors; mask and full stop stay as they are."""
 
@@ -62,7 +65,7 @@ class TemplatePrompt(nn.Module):
 class DCPCSE(TorchMethod):
     name = "dcpcse"
     settings = ("unsupervised", "supervised")
-    variants = {"mlm": {"mlm": True}, "shallow": {"shallow": True}}
+    variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
     summary = "contrastive learning of a deep prompt for a frozen encoder; variant mlm adds masked language modelling"
     paper = "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1, 2022"
     trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen"

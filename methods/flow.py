@@ -43,8 +43,8 @@ class Flow(TorchMethod):
         "depth": Value(3, CONFIG, "steps of a level"),
         "width": Value(32, CONFIG, "of the coupling's hidden layers"),
         "permutation": Value(
-            "random", "Glow's fixed permutation, drawn from the seed",
-            "BERT-flow flow/glow_ops_1x1.py fills the matrix so that the channels are reversed, not shuffled: permutation=reversed",
+            "reversed", "BERT-flow flow/glow_ops_1x1.py: the fixed matrix turns the order of the channels round",
+            "random: Glow's fixed permutation, drawn from the seed",
         ),
         "batch_size": Value(32, RUN + ": train_batch_size", "of pairs, whose two losses are added; here of sentences"),
         "learning_rate": Value(1e-3, "BERT-flow README: --flow_learning_rate"),

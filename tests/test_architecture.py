@@ -94,6 +94,7 @@ MAY_NOT = {
     "bench.corpora": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.cli", "bench.runs", *HEAVY),
     "bench.encoding": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.cli", "bench.runs", *HEAVY),
     "bench.plan": ("bench.training", "bench.executors", "bench.cli", "bench.pages", *HEAVY),
+    "bench.recipe_file": ("bench.training", "bench.executors", "bench.cli", "bench.suites", "bench.plan", "bench.recipes", *HEAVY),
     "bench.recipes": ("bench.training", "bench.executors", "bench.cli", "bench.suites", *HEAVY),
     "bench.method": ("bench.suites", "bench.datasets", "bench.training", "bench.executors", "bench.plan", "bench.cli", "bench.runs"),
     "bench.executors": ("bench.cli", "bench.pages"),
@@ -105,14 +106,14 @@ def test_a_part_does_not_know_what_it_may_not_know(package: str) -> None:
     assert {name: hit for name, path in files_of(package).items() if (hit := reaches(imports(path), *MAY_NOT[package]))} == {}
 
 
-@pytest.mark.parametrize(("package", "allowed"), [("bench.metrics", ()), ("bench.statistics", ())])
+@pytest.mark.parametrize(("package", "allowed"), [("bench.metrics", ()), ("bench.statistics", ()), ("bench.references", ())])
 def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
-    """metrics and statistics import no other part of bench but the errors, and no torch."""
+    """metrics, statistics and references import no other part of bench but the errors, and no torch until they are called."""
     for name, path in files_of(package).items():
         found = imports(path)
         others = {hit for hit in reaches(found, "bench") if not reaches({hit}, "bench.errors", package, *allowed)} - {"bench"}
         assert others == set(), name
-        assert reaches(found, *HEAVY) == set(), name
+        assert reaches(imports(path, at_import_only=True), *HEAVY) == set(), name
 
 
 TORCH_ONLY = (
@@ -193,7 +194,7 @@ with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stder
         ("import bench", (*HEAVY, "numpy", "click")), ("import bench.method", (*HEAVY, "numpy")),
         (verb("--help"), (*HEAVY, "numpy", "scipy", "rich", "jinja2")), (verb("run", "--help"), (*HEAVY, "scipy")),
         (verb("compare", "--help"), HEAVY), (verb("compare"), HEAVY), (verb("runs"), HEAVY), (verb("suites", "sts"), HEAVY),
-        ("import bench.pages, bench.runs, bench.statistics, bench.metrics, bench.tables, bench.datasets, bench.suites, bench.corpora, bench.encoding", HEAVY),
+        ("import bench.pages, bench.runs, bench.statistics, bench.metrics, bench.tables, bench.datasets, bench.suites, bench.corpora, bench.encoding, bench.references", HEAVY),
     ],
     ids=["import bench", "import bench.method", "--help", "run --help", "compare --help", "compare", "runs", "suites sts", "light parts"],
 )  # fmt: skip

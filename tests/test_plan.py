@@ -217,7 +217,7 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
     [
         ({"methods": ("simsce",)}, UnknownName, "unknown method 'simsce'; nearest: simcse"),
         ({"suites": ("stss",)}, UnknownName, "unknown suite 'stss'; nearest: sts"),
-        ({"variant": "eh"}, UnknownName, "unknown variant 'eh' of simcse"),
+        ({"variant": "energy"}, UnknownName, "unknown variant 'energy' of simcse"),
         ({"overrides": {"temprature": "1"}}, UnknownName, "unknown recipe key 'temprature' of simcse; nearest: temperature"),
         ({"overrides": {"select_on": "STSB dev"}}, UnknownName, "unknown selection set 'STSB dev'.*nearest: STS-B dev"),
         ({"overrides": {"batch_size": "x"}}, BenchError, "--set batch_size=x: expected a whole number"),

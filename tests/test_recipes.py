@@ -9,6 +9,7 @@ import pytest
 
 from bench.errors import BenchError, UnknownName
 from bench.method import Method, Value
+from bench.recipe_file import Disagreement, read
 from bench.recipes import TRAINING, Entry, check_overrides, choose, entries, merge, parse, settings_with_recipe
 
 
@@ -112,8 +113,9 @@ def test_a_value_of_another_kind_is_one_line(key: str, text: str, like: Any, exp
 
 
 FOUND = (
-    entry("unsupervised", "builtin", temperature=1), entry("unsupervised", "bert-base-uncased"), entry("unsupervised", "bert-large-uncased"),
-    entry("unsupervised", "roberta-base"), entry("unsupervised", "roberta-large"), entry("supervised", "bert-base-uncased"),
+    entry("unsupervised", "builtin", temperature=1), entry("unsupervised", "bert-base-uncased", epochs=1),
+    entry("unsupervised", "bert-large-uncased", epochs=1), entry("unsupervised", "roberta-base", epochs=1),
+    entry("unsupervised", "roberta-large", epochs=1), entry("supervised", "bert-base-uncased", epochs=1),
 )  # fmt: skip
 
 
@@ -135,6 +137,8 @@ def test_an_exact_recipe_says_nothing() -> None:
     assert found is FOUND[5] and line == "no recipe for builtin: the one for bert-base-uncased is taken"
     assert choose((), "unsupervised", "builtin", "") == (None, None)
     assert choose(FOUND, "none", "builtin", "") == (None, None)
+    assert choose((entry("none"),), "none", "other", "") == (None, None)  # nothing in it that could be taken
+    assert choose((entry("none", length=64),), "none", "other", "")[1] is not None
 
 
 def test_a_recipe_of_the_variant_wins_over_that_of_the_method() -> None:
@@ -142,6 +146,14 @@ def test_a_recipe_of_the_variant_wins_over_that_of_the_method() -> None:
     assert choose((*FOUND, own), "unsupervised", "builtin", "warm")[0] is own
     assert choose((*FOUND, own), "unsupervised", "builtin", "")[0] is FOUND[0]
     assert choose((*FOUND, own), "unsupervised", "builtin", "plain")[0] is FOUND[0]
+
+
+def test_a_recipe_of_the_backbone_wins_over_the_variants_recipe_for_another() -> None:
+    """Recipes without a variant hold for every variant: a rate for another size would be worse than none for the variant."""
+    own = entry("unsupervised", "bert-base-uncased", "warm", epochs=1)
+    assert choose((*FOUND, own), "unsupervised", "bert-large-uncased", "warm") == (FOUND[2], None)
+    assert choose((*FOUND, own), "unsupervised", "my-bert-base", "warm")[0] is own
+    assert choose((*FOUND, own), "unsupervised", "my-bert-large", "warm")[0] is FOUND[2]
 
 
 def test_settings_with_a_recipe() -> None:
@@ -169,7 +181,77 @@ def test_recipes_are_read_from_the_file_beside_the_method(tmp_path: Path) -> Non
     assert entries(tmp_path, "other") == ()
 
 
-@pytest.mark.parametrize("text", ["[[recipe]]\n", "not toml", 'recipe = "x"', '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = 2\n',
+SHARING = """
+[printed]
+method = "theirs"
+variants = { own = "their own" }
+
+[[common]]
+corpus = "wiki1m"
+note = "of all"
+[common.values]
+epochs = { value = 1, source = "for all" }
+eval_steps = { value = 125, source = "for all" }
+[common.facts]
+seed = { value = 42, source = "for all" }
+
+[[common]]
+setting = "unsupervised"
+backbone = ["a", "b"]
+[common.values]
+epochs = { value = 2, source = "for a and b" }
+
+[[common]]
+variant = "own"
+corpus = "nli"
+
+[[recipe]]
+setting = "unsupervised"
+backbone = "a"
+note = "its own"
+[recipe.values]
+batch_size = { value = 8, source = "a" }
+
+[[recipe]]
+setting = "unsupervised"
+backbone = "b"
+variant = "own"
+[recipe.values]
+epochs = { value = 3, source = "b" }
+
+[[recipe]]
+setting = "supervised"
+backbone = "a"
+
+[[disagreement]]
+topic = "t"
+paper = "p"
+code = "c"
+use = "u"
+"""
+
+
+def test_recipes_share_what_stands_in_common_tables(tmp_path: Path) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "made.toml").write_text(SHARING)
+    file = read(tmp_path, "made")
+    first, own, other = file.recipes
+    shared = {"eval_steps": Value(125, "for all")}
+    assert first.values == {"epochs": Value(2, "for a and b"), **shared, "batch_size": Value(8, "a")}
+    assert own.values == {"epochs": Value(3, "b"), **shared} and other.values == {"epochs": Value(1, "for all"), **shared}
+    assert [(e.corpus, e.note, e.variant) for e in file.recipes] == [
+        ("wiki1m", "its own", ""),
+        ("nli", "of all", "own"),
+        ("wiki1m", "of all", ""),
+    ]
+    assert all(e.facts == {"seed": Value(42, "for all")} and e.expect is None for e in file.recipes)
+    assert file.disagreements == (Disagreement("t", "p", "c", "u"),)
+    assert file.printed == {"method": "theirs", "variants": {"own": "their own"}}
+    assert entries(tmp_path, "made") == file.recipes
+
+
+@pytest.mark.parametrize("text", ["[[recipe]]\n", "not toml", "[[recipes]]\nsetting = 's'\n", "[[disagreement]]\ntopic = 't'\n", "[printed]\nname = 'n'\n",
+                                  "[[common]]\nseting = 's'\n", "[[recipe]]\nsetting = 's'\nbackbone = 'b'\nvalue = 1\n", 'recipe = "x"', '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = 2\n',
                                   '[[recipe]]\nsetting="s"\nbackbone="b"\n[recipe.values]\nepochs = { value = 2 }\n'])  # fmt: skip
 def test_a_malformed_recipe_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "recipes").mkdir()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,17 +18,28 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @click.option("--check", "check_name", metavar="NAME-or-FILE", help="Run the conformance suite on a method or on a plugin file.")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="With --check: recipe values that the method needs.")
+@click.option("--backbone", help="With NAME: only its recipes for this backbone, each value with its source and notes.")
+@click.option("--keys", is_flag=True, help="What the recipe keys mean that all trained methods share.")
 @plugin_option
 @json_option
-def methods(name: str | None, check_name: str | None, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
+def methods(
+    name: str | None, check_name: str | None, pairs: tuple[str, ...], backbone: str | None, keys: bool, plugins: tuple[Path, ...],
+    as_json: bool,
+) -> None:  # fmt: skip
     """List the methods, show one, or check that one keeps the contract.
 
     \b
     Example:  bench methods simcse
+              bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
     from bench.plugins import discover
 
+    if keys:
+        from bench.cli.method_card import show_shared_keys
+
+        show_shared_keys()
+        return
     if check_name:
         _check(check_name, pairs, plugins, as_json)
         return
@@ -39,11 +49,14 @@ def methods(name: str | None, check_name: str | None, pairs: tuple[str, ...], pl
     if name is None:
         _list(registry, as_json)
     else:
+        from bench.cli.method_card import show
+        from bench.cli.method_facts import describe
+
         facts = describe(registry[name])
         if as_json:
             click.echo(json.dumps(facts))
         else:
-            show(facts)
+            show(facts, backbone)
 
 
 def _list(registry: Registry, as_json: bool) -> None:
@@ -63,55 +76,15 @@ def _list(registry: Registry, as_json: bool) -> None:
         return
     from bench.cli.columns import print_columns
 
-    print_columns(
-        [(p.name, ", ".join(p.cls.settings), p.cls.summary) for p in found], headings=("method", "settings", "what it is")
-    )
-    click.echo("\neverything about one: bench methods NAME")
+    for settings in dict.fromkeys(p.cls.settings for p in sorted(found, key=lambda p: p.cls.settings == ("none",))):
+        click.echo("nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings))
+        print_columns([(p.name, p.cls.summary + _variants(p)) for p in found if p.cls.settings == settings], indent=2)
+        click.echo()
+    click.echo("everything about one: bench methods NAME")
 
 
-def describe(plugin: Plugin) -> dict[str, Any]:
-    """Everything that the plugin says of itself: as data, for ``--json`` and for the terminal."""
-    from bench.recipes import HELP, TRAINING, entries, merge
-
-    cls = plugin.cls
-    trained = cls.settings != ("none",)
-    recipe = merge(cls, None, "", {}, trained=trained).values_with_source()
-    module_doc = inspect.getdoc(plugin.module) or ""
-    return {
-        "name": plugin.name, "summary": cls.summary, "paper": cls.paper, "settings": list(cls.settings),
-        "variants": {v: dict(changes) for v, changes in cls.variants.items()}, "from": f"{plugin.package} {plugin.version}".strip(),
-        "about": inspect.getdoc(cls) if cls.__doc__ and cls.__doc__ != getattr(cls.__mro__[1], "__doc__", None) else module_doc,
-        "keys": {k: {"default": v.value, "source": v.source, "note": v.note, "help": HELP.get(k) if k in TRAINING else None} for k, v in recipe.items()},
-        "recipes": [
-            {"setting": e.setting, "backbone": e.backbone, "variant": e.variant, "corpus": e.corpus, "expect": dict(e.expect) if e.expect else None,
-             "values": {k: {"value": v.value, "source": v.source, "note": v.note} for k, v in e.values.items()}}
-            for e in entries(plugin.folder, plugin.name)
-        ],
-    }  # fmt: skip
-
-
-def show(facts: dict[str, Any]) -> None:
-    from bench.cli.columns import print_columns
-    from bench.tables.words import visible
-
-    head = [("settings", ", ".join(facts["settings"])), ("variants", ", ".join(facts["variants"]) or "none")]
-    head += [("paper", facts["paper"])] if facts["paper"] else []
-    click.echo(f"{facts['name']}  ({facts['from']})")
-    print_columns([("", facts["summary"]), *head])
-    click.echo("\n" + "\n".join(visible(line, limit=None) for line in facts["about"].splitlines()) + "\n")
-    click.echo("recipe keys (--set KEY=VALUE), their defaults, and where these come from")
-    print_columns(
-        [(k, json.dumps(v["default"]), _told(v["help"], v["source"], v["note"])) for k, v in facts["keys"].items()], indent=2
-    )
-    for recipe in facts["recipes"]:
-        expect = f"; the paper's {recipe['expect']['task']} {recipe['expect']['value']}" if recipe["expect"] else ""
-        variant = f" +{recipe['variant']}" if recipe["variant"] else ""
-        click.echo(f"\nrecipe for {recipe['backbone']}{variant}, {recipe['setting']}, corpus {recipe['corpus']}{expect}")
-        print_columns([(k, json.dumps(v["value"]), _told(v["source"], v["note"])) for k, v in recipe["values"].items()], indent=2)
-
-
-def _told(*parts: str | None) -> str:
-    return "; ".join(part for part in parts if part)
+def _variants(plugin: Plugin) -> str:
+    return f" [variants: {', '.join(plugin.cls.variants)}]" if plugin.cls.variants else ""
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:

@@ -80,7 +80,7 @@ class VectorStore:
             files = self._files(vectors.shape[1])
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                for file, data in zip(files, (vectors.data, b"".join(keys)), strict=True):
+                for file, data in zip(files, (vectors.tobytes(), b"".join(keys)), strict=True):
                     with file.open("ab") as stream:
                         stream.write(data)
                         stream.flush()

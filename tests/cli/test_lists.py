@@ -10,9 +10,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bench.cli import VERBS, main
+from bench.cli.method_card import show
+from bench.cli.method_facts import describe
 from bench.cli.run import parse_overrides, parse_seeds
 from bench.errors import BenchError
 from bench.plugins import discover
+from bench.recipes import HELP, TRAINING
 
 PLUGIN = """
 from bench.method import TorchMethod
@@ -54,32 +57,85 @@ def test_an_unknown_verb_comes_with_the_nearest() -> None:
 def test_the_methods_are_listed() -> None:
     done = bench("methods")
     assert done.exit_code == 0 and done.stderr == ""
-    for plugin in discover().plugins.values():
-        assert re.search(rf"^{plugin.name} +{', '.join(plugin.cls.settings)} +", done.stdout, re.M), plugin.name
+    listed: dict[str, str] = {}
+    for line in done.stdout.splitlines():
+        if not line.startswith(" "):
+            settings = line.removeprefix("nothing is trained (setting ").removesuffix(")")
+        elif line[2] != " ":
+            listed[line.split()[0]] = settings
+    assert listed == {plugin.name: ", ".join(plugin.cls.settings) for plugin in discover().plugins.values()}
     rows = json.loads(bench("methods", "--json").stdout)
     assert [row["name"] for row in rows] == list(discover())
-    assert rows[-1] == {"name": "simcse", "settings": ["unsupervised", "supervised"], "variants": [], "package": "sentence-bench",
-                        "summary": discover()["simcse"].cls.summary}  # fmt: skip
+    simcse = discover()["simcse"].cls
+    (row,) = (row for row in rows if row["name"] == "simcse")
+    assert row == {"name": "simcse", "settings": ["unsupervised", "supervised"], "variants": list(simcse.variants),
+                   "package": "sentence-bench", "summary": simcse.summary}  # fmt: skip
+    assert f"[variants: {', '.join(simcse.variants)}]" in done.stdout
 
 
 def test_everything_about_one_method() -> None:
     done = bench("methods", "simcse")
-    assert done.exit_code == 0
+    assert done.exit_code == 0 and done.stderr == ""
     for text in (
-        "arXiv 2104.08821",
-        "temperature",
-        "SimCSE README",
-        "recipe for bert-base-uncased, unsupervised",
-        "76.25",
-        "alpha is exp",
-    ):
-        assert text in done.stdout
+        "arXiv 2104.08821", "settings  unsupervised, supervised", "h = head(CLS of the last layer) while training.", "trains    ",
+        "recipes, unsupervised", "SimCSE repo README.md (hyperparameters)", "SimCSE paper appendix A: 250", "alpha is exp",
+        "weight of the own hard negative", "a factor alpha", "alpha = exp(hard_negative_weight)", "promcse 1", "76.25",
+    ):  # fmt: skip
+        assert text in done.stdout, text
     facts = json.loads(bench("methods", "simcse", "--json").stdout)
     assert facts["keys"]["temperature"]["default"] == 0.05 and all(v["source"] for v in facts["keys"].values())
     assert {(r["setting"], r["backbone"]) for r in facts["recipes"]} >= {
         ("unsupervised", "builtin"),
         ("supervised", "roberta-large"),
     }
+    for recipe in facts["recipes"]:  # whole, as a run would have it
+        assert set(recipe["own"]) <= set(recipe["values"]) and set(recipe["values"]) == set(facts["keys"])
+        assert all(value["source"] for value in recipe["values"].values())
+    assert {r["task"] for r in facts["references"]} >= {"Avg.", "STS12", "MR", "AgNews"}
+    assert {d["topic"] for d in facts["disagreements"]} >= {"evaluation interval"}
+
+
+def test_backbones_are_the_columns_of_the_recipe_table() -> None:
+    lines = bench("methods", "simcse").stdout.splitlines()
+    start = lines.index("recipes, unsupervised")
+    assert [line.split() for line in lines[start + 1 : start + 4]] == [
+        ["bert", "bert", "roberta", "roberta", "builtin"], ["base", "large", "base", "large"], ["uncased", "uncased"],
+    ]  # fmt: skip
+    rows = {line[:16].strip(): line[16:].split() for line in lines[start + 4 : start + 10]}
+    assert rows["batch_size"] == ["64", "64", "512", "512", "64"]
+    assert rows["learning_rate"][:4] == ["3e-5", "1e-5", "1e-5", "3e-5"]
+    assert rows["paper's Avg."] == ["76.25", "78.41", "76.57", "78.90"]
+    assert "epochs" not in rows  # the same in all: said once, below the table
+
+
+def test_one_backbone_shows_every_value_with_its_source() -> None:
+    done = bench("methods", "simcse", "--backbone", "roberta-large")
+    assert done.exit_code == 0 and done.stdout.startswith("simcse on roberta-large, unsupervised")
+    assert re.search(r"^  learning_rate +3e-5 +SimCSE repo README.md \(hyperparameters\)$", done.stdout, re.M)
+    assert re.search(r"^  eval_steps +125 +SimCSE repo run_sup_example.sh; SimCSE paper appendix A: 250$", done.stdout, re.M)
+    assert re.search(r"^  optimizer +AdamW .*; transformers 4.2.1 training defaults$", done.stdout, re.M)
+    assert "evaluation interval" not in done.stdout
+    assert error_line(bench("methods", "simcse", "--backbone", "bert-base")).startswith("error: unknown backbone 'bert-base'")
+
+
+def test_what_the_shared_keys_mean() -> None:
+    done = bench("methods", "--keys")
+    assert done.exit_code == 0
+    for key in TRAINING:
+        assert re.search(rf"^  {key} .*{re.escape(HELP[key][:20])}", done.stdout, re.M), key
+
+
+@pytest.mark.parametrize("name", list(discover()))
+def test_a_card_fits_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only equations, which stand as they are in the method's docstring, may be wider."""
+    facts = describe(discover()[name])
+    equations = {line.rstrip() for line in facts["about"].splitlines() if line.startswith(" ")}
+    for columns in (60, 80, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for backbone in [None, *{r["backbone"]: None for r in facts["recipes"]}]:
+            show(facts, backbone)
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if len(line) > columns and line not in equations] == []
 
 
 def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def written(tmp_path: Path) -> Bench:
     (code,) = blocks("python")
     (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
     (tmp_path / "recipes").mkdir()
-    (tmp_path / "recipes" / "cut-off.toml").write_text(blocks("toml")[0], encoding="utf-8")
+    (tmp_path / "recipes" / "cut-off.toml").write_text("\n".join(blocks("toml")[:2]), encoding="utf-8")
     return bench_in(tmp_path)
 
 
@@ -132,9 +132,9 @@ def install(site: Path, package: str, code: str, entry_points: str, recipes: Map
 def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(tmp_path: Path) -> None:
     site, bench = tmp_path / "site", bench_in(tmp_path)
     code, toml = blocks("python")[0], blocks("toml")
-    table = re.search(r'^cut-off = "(.*?)"', toml[1], flags=re.M)
-    assert table and '[project.entry-points."bench.methods"]' in toml[1]
-    install(site, "cut_off_embeddings", code, f"[bench.methods]\ncut-off = {table[1]}\n", {"cut-off.toml": toml[0]})
+    table = re.search(r'^cut-off = "(.*?)"', toml[2], flags=re.M)
+    assert table and '[project.entry-points."bench.methods"]' in toml[2]
+    install(site, "cut_off_embeddings", code, f"[bench.methods]\ncut-off = {table[1]}\n", {"cut-off.toml": toml[0] + toml[1]})
     install(
         site,
         "broken_methods",

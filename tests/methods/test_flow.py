@@ -116,8 +116,9 @@ def test_the_seed_fixes_start_and_permutations(tiny: str, tmp_path: Path) -> Non
 
     def started(folder: str, seed: int) -> dict[str, Any]:
         method = built(
-            Flow, tiny, tmp_path, seed=seed, context=Context(folder=tmp_path / folder, seed=seed), max_steps=1, learning_rate=0.0
-        )
+            Flow, tiny, tmp_path, seed=seed, context=Context(folder=tmp_path / folder, seed=seed), max_steps=1, learning_rate=0.0,
+            permutation="random",
+        )  # fmt: skip
         method.train(Columns(method.token_ids(corpus)), method.context)
         return method.trained_state()
 

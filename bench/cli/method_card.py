@@ -1,0 +1,274 @@
+"""Lays out ``bench methods NAME`` for a terminal of any width; the facts come from method_facts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+Facts = Mapping[str, Any]
+BULLETS = ("* ", "- ")
+ORDER = {"unsupervised": 0, "supervised": 1}
+KEYS_WIDE = 24  # characters of a value that still fits beside others
+
+
+def width() -> int:
+    return shutil.get_terminal_size((100, 24)).columns
+
+
+def show(facts: Facts, backbone: str | None = None) -> None:
+    """The whole card, or with a backbone only its recipes, each value with its source."""
+    if backbone is not None:
+        _full_recipes(facts, backbone)
+        return
+    head = {"paper": facts["paper"], "settings": ", ".join(facts["settings"]), "trains": facts["trains"], "from": facts["from"]}
+    _say(f"{facts['name']}: {facts['summary']}" if facts["summary"] else facts["name"])
+    _columns([(name, text) for name, text in head.items() if text])
+    _about(facts["about"])
+    if facts["variants"]:
+        _title("variants, and what they change (--variant NAME)")
+        _columns([(name, _changes(changes, facts["keys"])) for name, changes in facts["variants"].items()], indent=2)
+    _keys(facts["keys"])
+    for setting in dict.fromkeys(recipe["setting"] for recipe in facts["recipes"]):
+        _recipes(facts, [r for r in facts["recipes"] if r["setting"] == setting], setting)
+    if facts["disagreements"]:
+        _title("where the paper and its authors' code disagree, and what is done here")
+        for one in facts["disagreements"]:
+            _say(one["topic"], indent=2)
+            _columns([(word, one[field]) for word, field in (("paper", "paper"), ("code", "code"), ("here", "use"))], indent=4)
+    _references(facts)
+
+
+def _about(text: str) -> None:
+    """Paragraphs and bullets filled to the terminal's width; other indented lines, such as equations, as they are."""
+    for paragraph in re.split(r"\n\s*\n", text.strip()) if text.strip() else []:
+        click.echo()
+        blocks: list[str] = []
+        for line in _visible(paragraph):
+            after_bullet = bool(blocks) and blocks[-1].startswith(BULLETS) and re.match(r"  \S", line)
+            starts = not blocks or line.startswith((" ", *BULLETS)) or blocks[-1].startswith(" ")
+            if starts and not after_bullet:
+                blocks.append(line)
+            else:
+                blocks[-1] += " " + line.strip()
+        for block in blocks:
+            if block.startswith(" "):
+                click.echo(block)
+            else:
+                _say(block, hang=2 if block.startswith(BULLETS) else 0)
+
+
+def _changes(changes: Mapping[str, Any], keys: Facts) -> str:
+    before = {key: f" (otherwise {_value(v['default'])})" for key, v in keys.items()}
+    return ", ".join(f"{key} {_value(new)}{before.get(key, '')}" for key, new in changes.items()) or "nothing in the recipe"
+
+
+def _keys(keys: Facts) -> None:
+    own = {key: v for key, v in keys.items() if v["own"]}
+    shared = {key: v for key, v in keys.items() if not v["own"]}
+    if own:
+        _title("its own recipe keys (--set KEY=VALUE), their defaults, and where these come from")
+        _values([(key, _value(v["default"]), _told(v["help"], v["source"], v["note"])) for key, v in own.items()])
+    if shared:
+        _title("and the harness's: " + ", ".join(shared) + " (bench methods --keys says what each means)")
+
+
+def _values(rows: Sequence[tuple[str, str, str]]) -> None:
+    """Keys, values and where these come from; long values (templates) below the others, on lines of their own."""
+    _columns([row for row in rows if len(row[1]) <= KEYS_WIDE], indent=2)
+    _columns([(key, _told(value, told)) for key, value, told in rows if len(value) > KEYS_WIDE], indent=2)
+
+
+def show_shared_keys() -> None:
+    """What the harness's own recipe keys mean."""
+    from bench.recipes import HELP, TRAINING
+
+    _title("recipe keys of every trained method (--set KEY=VALUE)", blank=False)
+    _columns([(key, _value(v.value), _told(HELP[key], v.source, v.note)) for key, v in TRAINING.items()], indent=2)
+
+
+# --- recipes: one table a setting, backbones as columns ---
+
+
+def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str) -> None:
+    recipes = sorted(recipes, key=lambda r: r["backbone"] == "builtin")
+    _title(f"recipes, {setting}" if setting != "none" else "recipes, nothing trained")
+    own = {key for key, v in facts["keys"].items() if v["own"]}.union(*(r["own"] for r in recipes))
+    keys = [key for key in facts["keys"] if key in own]
+    rows = {key: [_value(r["values"][key]["value"]) if key in r["values"] else "" for r in recipes] for key in keys}
+    rows = {"corpus": [r["corpus"] or "" for r in recipes], **rows}
+    rows["paper's Avg."] = [f"{r['expect']['value']:.2f}" if r["expect"] else "" for r in recipes]
+    differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
+    if len(recipes) > 1:
+        _grid([_heading(r) for r in recipes], {k: c for k, c in differing.items() if max(map(len, c)) <= KEYS_WIDE})
+    same = ", ".join(f"{key} {cells[0]}" for key, cells in rows.items() if key not in differing and cells[0])
+    said = [("for all" if len(recipes) > 1 else _named(recipes), same)]
+    said += [(key, _by_recipe(cells, recipes)) for key, cells in differing.items() if max(map(len, cells)) > KEYS_WIDE]
+    said += _notes(recipes, keys)
+    stated = {f"{key} {_value(v['value'])}": None for r in recipes for key, v in r["facts"].items()}
+    said += [("also stated", "; ".join(stated))] if stated else []
+    said.append(("sources", "; ".join(_sources(recipes))))
+    _columns([(label, text) for label, text in said if text], indent=2)
+    example = recipes[0]["backbone"]
+    _say(f"each value with its source: bench methods {facts['name']} --backbone {example}", indent=2)
+
+
+def _by_recipe(cells: Sequence[str], recipes: Sequence[Facts]) -> str:
+    users = {cell: [r for r, c in zip(recipes, cells, strict=True) if c == cell] for cell in dict.fromkeys(cells)}
+    return "; ".join(f"{cell or 'none'} ({_named(who)})" for cell, who in users.items())
+
+
+def _notes(recipes: Sequence[Facts], keys: Sequence[str]) -> list[tuple[str, str]]:
+    """What other sources say of a value, once for all recipes that share the note."""
+    found: dict[tuple[str, str], list[Facts]] = {}
+    for recipe in recipes:
+        values = {key: recipe["values"][key] for key in keys if key in recipe["own"]}
+        noted = {"note": {"note": recipe["note"]}, **values, **recipe["facts"], "paper's Avg.": recipe["expect"] or {}}
+        for key, value in noted.items():
+            if value.get("note"):
+                found.setdefault((key, value["note"]), []).append(recipe)
+    return [(key, note + _only(who, recipes)) for (key, note), who in found.items()]
+
+
+def _sources(recipes: Sequence[Facts]) -> list[str]:
+    found: dict[str, None] = {}
+    for recipe in recipes:
+        values = [recipe["values"][key] for key in recipe["own"]] + [recipe["expect"] or {"source": ""}]
+        for source in [v["source"] for v in values]:
+            if not source.startswith("variant "):
+                found.update(dict.fromkeys(part for part in source.split("; ") if part))
+    return list(found)
+
+
+def _only(who: Sequence[Facts], recipes: Sequence[Facts]) -> str:
+    """ " (these backbones)", or which it does not hold for where that is shorter; nothing where it holds for all."""
+    others = [r for r in recipes if r not in who]
+    return "" if not others else f" (not {_named(others)})" if len(others) < len(who) else f" ({_named(who)})"
+
+
+def _named(recipes: Sequence[Facts]) -> str:
+    return ", ".join(r["backbone"] + (f" +{r['variant']}" if r["variant"] else "") for r in recipes)
+
+
+def _heading(recipe: Facts) -> list[str]:
+    """A narrow heading of several lines: ["roberta", "large", "+eh"]."""
+    return [*recipe["backbone"].split("-"), *([f"+{recipe['variant']}"] if recipe["variant"] else [])]
+
+
+def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]], indent: int = 2) -> None:
+    """Cells under headings of several lines; where the columns do not fit side by side, in blocks below each other."""
+    if not rows:
+        return
+    label = max(map(len, rows)) + 2
+    widths = [max(*map(len, heading), *(len(cells[i]) for cells in rows.values())) + 2 for i, heading in enumerate(headings)]
+    start = 0
+    while start < len(headings):
+        end, used = start + 1, indent + label + widths[start]
+        while end < len(headings) and used + widths[end] - 2 <= width():
+            used, end = used + widths[end], end + 1
+        lines = max(len(heading) for heading in headings[start:end])
+        drawn = [("", [(list(headings[i]) + [""] * lines)[line] for i in range(start, end)]) for line in range(lines)]
+        drawn += [(key, list(cells[start:end])) for key, cells in rows.items()]
+        for key, cells in drawn:
+            padded = "".join(cell.ljust(wide) for cell, wide in zip(cells, widths[start:end], strict=True))
+            click.echo((" " * indent + key.ljust(label) + padded).rstrip())
+        start = end
+        if start < len(headings):
+            click.echo()
+
+
+def _full_recipes(facts: Facts, backbone: str) -> None:
+    from bench.errors import UnknownName
+
+    known = list(dict.fromkeys(r["backbone"] for r in facts["recipes"]))
+    if backbone not in known:
+        raise UnknownName("backbone", backbone, known, f"among the recipes of {facts['name']}")
+    for i, recipe in enumerate(r for r in facts["recipes"] if r["backbone"] == backbone):
+        _title(f"{facts['name']} on {_named([recipe])}, {recipe['setting']}", blank=i > 0)
+        if recipe["note"]:
+            _say(recipe["note"], indent=2)
+        rows = [("corpus", recipe["corpus"], "")] if recipe["corpus"] else []
+        rows += [(key, _value(v["value"]), _told(v["source"], v["note"])) for key, v in recipe["values"].items()]
+        if expect := recipe["expect"]:
+            rows.append(("paper's Avg.", f"{expect['value']:.2f}", _told(expect["source"], expect.get("note"))))
+        _values(rows)
+        if recipe["facts"]:
+            _say("stated by the sources, and no recipe key:", indent=2)
+            _columns([(key, _told(_value(v["value"]), v["source"], v["note"])) for key, v in recipe["facts"].items()], indent=2)
+
+
+# --- reference results ---
+
+
+def _references(facts: Facts) -> None:
+    rows = facts["references"]
+    if not rows:
+        return
+    headline = [r for r in rows if r["task"] == "Avg." and r["metric"] == "spearman"]
+    ours = {printed: name for name, printed in facts["printed_variants"].items()}
+    found: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for r in sorted(headline, key=lambda r: (ORDER.get(r["setting"], 9), r["backbone"], ours.get(r["variant"], r["variant"]))):
+        score = f"{r['value']:.2f}" + (f" ± {r['std']:.2f}" if r["std"] is not None else "")
+        cells = (r["setting"], r["backbone"], ours.get(r["variant"], r["variant"]), score)
+        tables = found.setdefault(cells, {}).setdefault(r["paper"], [])
+        if r["table"] not in tables:
+            tables.append(r["table"])
+    if found:
+        _title("what the papers print: Avg. of the seven STS sets, Spearman × 100")
+        lines = [[*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())] for cells, where in found.items()]
+        headings = ["setting", "backbone", "variant", "Avg.", "in table"]
+        shown = [i for i in range(5) if any(line[i] for line in lines)]
+        for line, above in reversed(list(zip(lines[1:], lines, strict=False))):  # what stands above is not said again
+            if line[0] == above[0]:
+                line[1] = "" if line[1] == above[1] else line[1]
+                line[0] = ""
+        _columns([[line[i] for i in shown] for line in lines], indent=2, headings=[headings[i] for i in shown])
+    rest = len(rows) - len(headline)
+    if rest:
+        kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))
+        _title(f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references")
+
+
+# --- words ---
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, float) and 0 < abs(value) < 1e-3:
+        digits, exponent = f"{value:e}".split("e")
+        return f"{float(digits):g}e{int(exponent)}"
+    return value if isinstance(value, str) and value else "none" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _told(*parts: str | None) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _visible(text: str) -> list[str]:
+    """Lines without control characters; blanks inside a line, which align equations, stay."""
+    from bench.tables.words import visible
+
+    return ["".join(part if part.isspace() and part.strip(" ") == "" else visible(part, limit=None) for part in re.split("( +)", line))
+            for line in text.splitlines()]  # fmt: skip
+
+
+def _title(text: str, blank: bool = True) -> None:
+    if blank:
+        click.echo()
+    _say(text)
+
+
+def _say(text: str, indent: int = 0, hang: int = 0) -> None:
+    (line,) = _visible(text) or [""]
+    click.echo("\n".join(textwrap.wrap(line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang),
+                                       break_on_hyphens=False)))  # fmt: skip
+
+
+def _columns(rows: Sequence[Sequence[str]], indent: int = 0, headings: Sequence[str] = ()) -> None:
+    from bench.cli.columns import print_columns
+
+    print_columns(rows, indent=indent, headings=headings)

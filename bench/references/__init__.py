@@ -1,0 +1,82 @@
+"""What the papers printed, as data: reference results, never mixed up with runs.
+
+``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.9±0.32"). ``by`` is "own" where
+the paper says, or its marks say, that it ran the method itself, and "copied" where it quotes somebody else.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bench.errors import BenchError
+
+FILE = Path(__file__).with_name("results.tsv")
+
+PAPERS = {
+    "promcse": "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and "
+    "Energy-based Learning, Findings of EMNLP 2022",
+    "dcpcse": "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1",
+    "conpvp": "Zeng, Yin, Jiang, Wu, Cao: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised "
+    "Sentence Embedding, Findings of EMNLP 2022",
+    "focal-infonce": "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023",
+}  # the papers whose tables are here, by the name that `paper` has in a result
+
+
+@dataclass(frozen=True)
+class ReferenceResult:
+    """One printed number. Scores are in the papers' scale; ``std`` is None where none is printed."""
+
+    paper: str  # who printed it: a key of PAPERS
+    table: str
+    label: str  # the row's own words
+    setting: str
+    method: str
+    backbone: str
+    variant: str
+    task: str
+    metric: str
+    value: float
+    std: float | None
+    own_result: bool  # False: copied from an earlier paper
+    note: str
+
+
+def results(
+    method: str | None = None,
+    backbone: str | None = None,
+    *,
+    setting: str | None = None,
+    variant: str | None = None,
+    task: str | None = None,
+    metric: str | None = None,
+    paper: str | None = None,
+) -> tuple[ReferenceResult, ...]:
+    """The printed numbers that fit all that is given, in the papers' order."""
+    wanted = {"method": method, "backbone": backbone, "setting": setting, "variant": variant, "task": task, "metric": metric,
+              "paper": paper}  # fmt: skip
+    given = {field: value for field, value in wanted.items() if value is not None}
+    return tuple(r for r in _everything() if all(getattr(r, field) == value for field, value in given.items()))
+
+
+@cache
+def _everything() -> tuple[ReferenceResult, ...]:
+    with FILE.open(encoding="utf-8", newline="") as file:
+        return tuple(r for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) for r in _cells(row))
+
+
+def _cells(row: dict[str, str]) -> Iterator[ReferenceResult]:
+    for score in row["scores"].split(" "):
+        try:
+            task, printed = score.split("=")
+            value, *std = (float(number) for number in printed.split("±"))
+        except ValueError:
+            raise BenchError(f"{FILE}: '{score}' in the row '{row['label']}' is no score") from None
+        yield ReferenceResult(
+            paper=row["paper"], table=row["table"], label=row["label"], setting=row["setting"], method=row["method"],
+            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value,
+            std=std[0] if std else None, own_result=row["by"] == "own", note=row["note"],
+        )  # fmt: skip

@@ -1,0 +1,191 @@
+"""The recipes beside the methods: every value that the papers and their code state, with its source; and nothing that no method reads."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import methods
+from bench.method import Method, Value
+from bench.recipe_file import Entry, read
+from bench.recipes import TRAINING, choose, merge
+from bench.references import results
+
+FOLDER = Path(methods.__file__).parent
+
+
+def classes() -> dict[str, type[Method]]:
+    found = {}
+    for module in pkgutil.iter_modules(methods.__path__, "methods."):
+        for _, cls in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(cls, Method) and cls.__module__ == module.name and "name" in vars(cls):
+                found[cls.name] = cls
+    return found
+
+
+CLASSES = classes()
+FILES = sorted(file.stem for file in (FOLDER / "recipes").glob("*.toml"))
+TRAINED = sorted(name for name, cls in CLASSES.items() if cls.settings != ("none",))
+
+
+def learns(cls: type[Method], setting: str) -> bool:
+    return setting != "none" or cls.fitted
+
+
+def test_every_file_is_that_of_a_method_and_every_trained_method_has_one() -> None:
+    assert set(FILES) <= set(CLASSES)
+    assert set(TRAINED) <= set(FILES)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_recipe_is_one_that_its_method_can_be_run_with(name: str) -> None:
+    """Keys that the method or the harness declares, known settings and variants, values that the method accepts."""
+    cls, file = CLASSES[name], read(FOLDER, name)
+    assert len({(e.setting, e.backbone, e.variant) for e in file.recipes}) == len(file.recipes)
+    for entry in file.recipes:
+        assert entry.setting in cls.settings and entry.variant in ("", *cls.variants), entry
+        recipe = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting))
+        if all(recipe[key] is not None for key in cls.places):  # else the user has to give a file or a model
+            cls.check(recipe, None)
+        if learns(cls, entry.setting):
+            assert set(cls.needs(entry.setting, recipe)) <= {"sentences", "pairs", "triplets", "labelled"}
+            assert entry.corpus, entry
+        for key, value in {**entry.values, **entry.facts}.items():
+            assert value.source.strip() and value.note != "", (entry.backbone, key)
+            like = cls.defaults.get(key, TRAINING.get(key)) if key in entry.values else None
+            like = like.value if isinstance(like, Value) else like
+            if like is not None and value.value is not None:
+                assert isinstance(value.value, float | int) == isinstance(like, float | int), (entry.backbone, key)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_trained_method_has_a_small_recipe_for_the_built_in_backbone(name: str) -> None:
+    cls = CLASSES[name]
+    for setting in cls.settings:
+        if setting != "none":
+            entry, line = choose(read(FOLDER, name).recipes, setting, "builtin", "")
+            assert entry is not None and line is None, f"{name} {setting}: {line}"
+            recipe = merge(cls, entry, "", {}, trained=True)
+            assert recipe.max_steps and recipe.max_steps * recipe.batch_size <= 64_000
+            assert entry.expect is None  # no paper has it
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: Path) -> None:
+    file = read(FOLDER, name)
+    notes = " ".join(r["notes"] for r in recipes_json(shared))
+    printed_variants = file.printed.get("variants", {})
+    for entry in file.recipes:
+        if entry.expect is None:
+            continue
+        expect = dict(entry.expect)
+        assert expect.pop("suite") == "sts" and expect.pop("task") == "Avg." and expect["source"]
+        if "paper, table" not in expect["source"]:  # printed in a repository, not in a paper
+            assert f"Avg. {expect['value']}" in notes
+            continue
+        paper, _, table = expect["source"].partition(" paper, table ")
+        rows = results(file.printed.get("method", name), entry.backbone, task="Avg.", metric="spearman", paper=paper.lower(),
+                       variant=printed_variants.get(entry.variant, entry.variant))  # fmt: skip
+        own_setting = {"none": {r.setting for r in rows}}.get(
+            entry.setting, {entry.setting}
+        )  # the tables call untrained rows unsupervised
+        assert [r.value for r in rows if r.table == table and r.setting in own_setting] == [expect["value"]], entry
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_disagreement_says_who_says_what(name: str) -> None:
+    found = read(FOLDER, name).disagreements
+    for one in found:
+        assert one.topic and one.use and {one.paper, one.code} != {"-"}, one
+    assert len({one.topic for one in found}) == len(found)
+
+
+# --- against the reference file ---
+
+
+def recipes_json(shared: Path) -> list[dict[str, Any]]:
+    text = (shared / "reference" / "recipes.json").read_text(encoding="utf-8")
+    return json.loads(text.replace("not verifiable from the seeds", "not verifiable here"))["recipes"]
+
+
+def template(text: str) -> str:
+    """`This sentence : "X" means [MASK].` in the methods' notation."""
+    for old, new in (("X", "{s}"), (" [MASK]", "{m}"), (" <mask>", "{m}")):
+        text = text.replace(old, new)
+    return text
+
+
+# what a parameter of the reference file is called here, and its value; None: any value that has the source
+HEADS = {"cls without head": False, "cls without head (cls_before_pooler)": False, "cls + dense + tanh": True, "[MASK], no head": False,
+         "same as in training": True, "[MASK], not debiased, no head": False}  # fmt: skip
+TRANSLATED: dict[str, Callable[[Any], tuple[str, Any]]] = {
+    "select_on": lambda v: ("select_on", "STS-B dev"),
+    "schedule": lambda v: ("schedule", "linear"),
+    "dropout": lambda v: ("dropout", None),  # the backbone's own, which is this
+    "prefix_dropout": lambda v: ("prefix_dropout", None),
+    "mlm_head_trainable": lambda v: ("freeze_lm_head", not v),
+    "template_1": lambda v: ("template_1", template(v)),
+    "template_2": lambda v: ("template_2", template(v)),
+    "debias_test": lambda v: ("debias_at_test", v),
+    "templates_positive": lambda v: ("templates", "repo"),
+    "components": lambda v: ("components", None),
+    "corpus": lambda v: ("corpus", v),
+}
+OF_METHOD: dict[tuple[str, str], Callable[[Any], tuple[str, Any]]] = {
+    ("simcse", "pooler_train"): lambda v: ("pooler", "cls"),
+    ("promptbert", "pooler_train"): lambda v: ("head", "mlm-transform" if "MLM" in v else "tanh"),
+    ("whitening", "pooler_test"): lambda v: ("pooling", "avg_first_last"),
+}
+NAMES = {"first-last-avg": "embedding-last-avg"}  # its published numbers are those of the embedding layer
+CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv"}
+
+
+def ours(method: str, key: str, value: Any) -> tuple[str, Any]:
+    if (method, key) in OF_METHOD:
+        return OF_METHOD[method, key](value)
+    if key == "pooler_test" and value in HEADS and "head_at_test" in CLASSES[method].defaults:
+        return "head_at_test", HEADS[value]
+    return TRANSLATED.get(key, lambda v: (key, v))(value)
+
+
+def find(name: str, recipe: dict[str, Any]) -> Entry:
+    variant = "" if recipe["variant"] == "untrained" else recipe["variant"]
+    found = [e for e in read(FOLDER, name).recipes
+             if (e.setting, e.backbone, e.variant) == (recipe["setting"], recipe["backbone"], variant)]  # fmt: skip
+    assert len(found) == 1, (name, recipe["setting"], recipe["backbone"], variant)
+    return found[0]
+
+
+def test_every_value_of_the_reference_file_stands_in_ours_with_its_source(shared: Path) -> None:
+    seen = 0
+    for recipe in recipes_json(shared):
+        name = NAMES.get(recipe["method"], recipe["method"])
+        entry = find(name, recipe)
+        assert entry.note == recipe["notes"]
+        for key, stated in recipe["parameters"].items():
+            if key == "hard_negative_weight" and stated["value"] is None:
+                assert key not in entry.values  # unsupervised: nothing reads it
+                continue
+            our_key, our_value = ours(name, key, stated["value"])
+            value = {**entry.facts, **entry.values}.get(our_key)
+            assert value is not None, (name, entry.backbone, key)
+            if our_value is None and our_key in entry.facts:
+                our_value = "none"
+            assert (value.value, value.source) == (our_value, stated["source"]), (name, entry.backbone, key)
+            for other in stated.get("other", []):
+                assert value.note and f"{other['source']}: " in value.note, (name, entry.backbone, key, value.note)
+            seen += 1
+        if "corpus" in recipe["parameters"]:
+            assert entry.corpus and recipe["parameters"]["corpus"]["value"].startswith(CORPORA[entry.corpus])
+    assert seen > 1000
+
+
+def test_the_notation_of_templates() -> None:
+    assert template('This sentence : "X" means [MASK].') == 'This sentence : "{s}" means{m}.'
