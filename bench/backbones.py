@@ -91,6 +91,35 @@ def resolve(name: str) -> Reference:
     return Reference(name, "unknown", None, hub=True)
 
 
+def tensor_names(file: Path) -> list[str]:
+    """The names in a safetensors file, from its header alone. Raises NotAModel where it is none."""
+    try:
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            if not 2 <= length <= 1 << 27:
+                raise ValueError(f"a header of {length} bytes")
+            return [name for name in json.loads(stream.read(length)) if name != "__metadata__"]
+    except (OSError, ValueError) as error:
+        raise NotAModel(f"{file} is no safetensors file: {error}") from None
+
+
+def check_mlm_head(path: Path | None) -> None:
+    """Raises NotAModel where the checkpoint in a folder carries no masked-language-modelling head. None: it is not here yet."""
+    if path is None:
+        return
+    folder = transformer_folder(path)
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        try:
+            names = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+        except (ValueError, KeyError) as error:
+            raise NotAModel(f"{index} is damaged: {error}") from None
+    else:
+        names = tensor_names(folder / "model.safetensors")
+    if not any(name.startswith(("cls.predictions.", "lm_head.")) for name in names):
+        raise NotAModel(f"{path} carries no MLM head, which this needs", "take a pretrained BERT or RoBERTa, or builtin")
+
+
 def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
@@ -102,6 +131,11 @@ def run_folder(path: Path) -> Reference:
     trained = path / "checkpoint" / "trained.safetensors"
     if status != "finished" or not trained.is_file():
         raise NotAModel(f"{path} is a run without a finished checkpoint (status {status})", "run its command again")
+    if not any(name.startswith("encoder.") for name in tensor_names(trained)):
+        raise NotAModel(
+            f"{path} trained no encoder, only what stands beside a frozen one",
+            "a prompt method's run is no backbone; take one that fine-tuned all of it",
+        )
     if base.revision != revision:
         raise NotAModel(
             f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bench.backbone_model import Backbone
-    from bench.backbones import load_backbone
+    from bench.backbones import check_mlm_head, load_backbone
     from bench.features import Features, Ids, join, pad, widened
     from bench.torch_method import Batch, Loss, TorchMethod
     from bench.training.optimizer import adamw
 
 __all__ = [
     "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "Recipe", "Reporter",
-    "TorchMethod", "TrainReport", "Value", "adamw", "join", "load_backbone", "pad", "read_json", "rng_for", "seed_for",
+    "TorchMethod", "TrainReport", "Value", "adamw", "check_mlm_head", "join", "load_backbone", "pad", "read_json", "rng_for", "seed_for",
     "widened", "write_json",
 ]  # fmt: skip
 
@@ -42,7 +42,7 @@ SETTINGS = ("unsupervised", "supervised", "none")
 CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.corpora
 
 LAZY = {
-    "bench.backbone_model": ("Backbone",), "bench.backbones": ("load_backbone",), "bench.training.optimizer": ("adamw",),
+    "bench.backbone_model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"), "bench.training.optimizer": ("adamw",),
     "bench.torch_method": ("Batch", "Loss", "TorchMethod"), "bench.features": ("Features", "Ids", "join", "pad", "widened"),
 }  # fmt: skip
 
@@ -164,7 +164,8 @@ class Method:
     ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
     stands for all seeds), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
     record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
-    run) and ``fitted`` (in the setting "none", yet fitted on unlabelled text: it gets a corpus, and ``train`` is called).
+    run) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
+    "steps" of the training loop: it gets a corpus, and ``train`` is called).
     """
 
     name: ClassVar[str]
@@ -177,7 +178,7 @@ class Method:
     deterministic: ClassVar[tuple[str, ...]] = ()
     own_backbone: ClassVar[str | None] = None
     places: ClassVar[tuple[str, ...]] = ()
-    fitted: ClassVar[bool] = False
+    fitted: ClassVar[str | None] = None
 
     backbone: Any
     recipe: Recipe

@@ -123,7 +123,7 @@ def _runs_of(
     notes += [line] if line else []
     variant = request.variant
     own_dev = (
-        {"select_on": Value("CHECK dev", "only the suite check is scored")} if trained and request.suites == ("check",) else {}
+        {"select_on": Value("CHECK dev", "only the suite check is scored")} if setting != NOT_TRAINED and request.suites == ("check",) else {}
     )
     recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=own_dev)
     cls.check(recipe, backbone.path)
@@ -156,7 +156,7 @@ def _runs_of(
 
 def learns(cls: type[Method], setting: str) -> bool:
     """Whether a method takes a corpus in a setting: it is trained, or fitted."""
-    return setting != NOT_TRAINED or cls.fitted
+    return setting != NOT_TRAINED or cls.fitted is not None
 
 
 def content_name(place: str) -> str:

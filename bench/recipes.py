@@ -97,6 +97,16 @@ def settings_with_recipe(found: Sequence[Entry], backbone: str, variant: str) ->
     return [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
 
 
+ONE_PASS = ("max_seq_length", "dropout", "corpus_column")  # what a method reads that looks at its corpus once
+
+
+def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
+    """The harness's own recipe keys that mean something to a method, trained (or fitted) or not."""
+    if trained:
+        return ONE_PASS if method.fitted == "pass" else tuple(TRAINING)
+    return ("dropout",) if method.own_backbone is None else ()
+
+
 def merge(
     method: type[Method], entry: Entry | None, variant: str, overrides: Mapping[str, str], *, trained: bool,
     plan: Mapping[str, Value] = MappingProxyType({}),
@@ -105,9 +115,7 @@ def merge(
 
     ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
     """
-    values: dict[str, Value] = (
-        dict(TRAINING) if trained else {"dropout": TRAINING["dropout"]} if method.own_backbone is None else {}
-    )
+    values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
     known = set(values)
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []

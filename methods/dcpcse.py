@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, check_mlm_head, join
 from methods.gather import across_ranks
 from methods.losses import info_nce
 from methods.masking import mask_tokens, mlm_loss, special_positions
@@ -108,6 +108,8 @@ class DCPCSE(TorchMethod):
             raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
         if not 0 < recipe.mlm_probability <= 1:
             raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+        if recipe.mlm:
+            check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, check_mlm_head, join
 from methods.gather import across_ranks
 from methods.losses import focal_info_nce, info_nce
 from methods.masking import mask_tokens, special_positions
@@ -62,6 +62,8 @@ class DiffCSE(TorchMethod):
             raise BenchError(f"temperature={recipe.temperature}: above 0")
         if not 0 < recipe.masking <= 1:
             raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
+        if recipe.generator is None:
+            check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

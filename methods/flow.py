@@ -31,7 +31,7 @@ RUN = "BERT-flow run_siamese.py"
 class Flow(TorchMethod):
     name = "flow"
     settings = ("none",)
-    fitted = True
+    fitted = "steps"
     summary = "pooled vectors made standard normal by an invertible network, fitted on unlabelled text"
     paper = (
         "Li, Zhou, He, Wang, Yang, Li: On the Sentence Embeddings from Pre-trained Language Models, EMNLP 2020, arXiv 2011.05864"

@@ -24,7 +24,20 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Method, Recipe, TorchMethod, Value, join
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Ids,
+    Loss,
+    Method,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_mlm_head,
+    join,
+)
 from methods.gather import across_ranks
 from methods.losses import info_nce
 from methods.pooling import Head
@@ -75,6 +88,9 @@ class PromptBERT(TorchMethod):
         for key, known in CHOICES.items():
             if recipe[key] not in known:
                 raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
+
+        if recipe.head == "mlm-transform":
+            check_mlm_head(backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

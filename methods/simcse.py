@@ -21,7 +21,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, check_mlm_head, join
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, energy_hinge, info_nce
 from methods.masking import NOT_CHOSEN, mask_tokens, mlm_loss, special_positions
@@ -72,6 +72,8 @@ class SimCSE(TorchMethod):
             raise BenchError(f"temperature={recipe.temperature}: above 0")
         if not 0 < recipe.mlm_probability <= 1:
             raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+        if recipe.mlm:
+            check_mlm_head(backbone)
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class Whitening(TorchMethod):
 
     name = "whitening"
     settings = ("none",)
-    fitted = True
+    fitted = "pass"
     deterministic = ("none",)
     summary = "pooled vectors made uncorrelated and of one scale by the mean and covariance of unlabelled text"
     paper = "Su, Cao, Liu, Ou: Whitening Sentence Representations for Better Semantics and Faster Retrieval, arXiv 2103.15316"

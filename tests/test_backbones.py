@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bench.backbones import Reference, builtin_folder, fetch, load, resolve, weights_hash
+from bench.backbones import Reference, builtin_folder, check_mlm_head, fetch, load, resolve, weights_hash
 from bench.errors import BenchError, NotAModel, UnknownName
 
 
@@ -310,4 +310,27 @@ def test_a_run_that_trained_no_whole_encoder_is_no_backbone(run: Path) -> None:
 def test_a_run_that_cannot_be_a_backbone_says_why(run: Path, damage: Any, said: str) -> None:
     damage(run)
     with pytest.raises(NotAModel, match=said):
+        resolve(str(run))
+
+
+def test_a_missing_mlm_head_is_seen_without_loading(copy: Path) -> None:
+    check_mlm_head(copy)
+    check_mlm_head(None)  # not on this machine yet: seen when it is
+    weights = {name: t for name, t in load_file(copy / "model.safetensors").items() if "cls.predictions" not in name}
+    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(NotAModel, match="carries no MLM head, which this needs"):
+        check_mlm_head(copy)
+    (copy / "model.safetensors").write_bytes(b"\xff" * 40)
+    with pytest.raises(NotAModel, match="is no safetensors file"):
+        check_mlm_head(copy)
+
+
+def test_the_builtin_backbone_carries_its_mlm_head() -> None:
+    check_mlm_head(builtin_folder())
+
+
+def test_a_prompt_methods_run_is_no_backbone(run: Path) -> None:
+    file = run / "checkpoint" / "trained.safetensors"
+    save_file({name: t for name, t in load_file(file).items() if not name.startswith("encoder.")}, file)
+    with pytest.raises(NotAModel, match="trained no encoder, only what stands beside a frozen one"):
         resolve(str(run))

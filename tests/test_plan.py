@@ -282,7 +282,7 @@ def test_the_target_corpus_is_the_text_that_is_scored(registry: Registry) -> Non
 
 
 class Fitted(Method):
-    name, settings, fitted = "fitted", ("none",), True
+    name, settings, fitted = "fitted", ("none",), "steps"
     defaults = {"place": None, "select_on": "last"}
     places = ("place",)
     deterministic = ("none",)

@@ -67,7 +67,7 @@ def _finished(run: PlannedRun, store: RunsFolder) -> bool:
 
 def in_words(guess: Estimate) -> str:
     if guess.steps is None:
-        return "nothing to train: only encoding and scoring"
+        return f"{guess.basis}; then encoding and scoring"
     parts = [f"{guess.steps:,} steps"]
     if guess.seconds is not None:
         parts.append(f"about {_duration(guess.seconds)} of training")
@@ -95,6 +95,8 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
         return Estimate(None, None, None, "nothing is trained")
     from bench.training import total_steps
 
+    if run.plugin.cls.fitted == "pass":
+        return Estimate(None, None, None, f"one pass over the corpus, {len(run.corpus):,} sentences are encoded")
     steps = total_steps(run.recipe, len(run.corpus))
     rows = min(steps * run.recipe.batch_size, round(run.recipe.epochs * len(run.corpus)))
     memory = _memory(run)
