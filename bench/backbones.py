@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import BenchError, NotAModel, UnknownName
+from bench.weights import checkpoint_names, take_trained, tensor_names
 
 if TYPE_CHECKING:
     from bench.backbone_model import Backbone
@@ -91,32 +92,12 @@ def resolve(name: str) -> Reference:
     return Reference(name, "unknown", None, hub=True)
 
 
-def tensor_names(file: Path) -> list[str]:
-    """The names in a safetensors file, from its header alone. Raises NotAModel where it is none."""
-    try:
-        with file.open("rb") as stream:
-            length = int.from_bytes(stream.read(8), "little")
-            if not 2 <= length <= 1 << 27:
-                raise ValueError(f"a header of {length} bytes")
-            return [name for name in json.loads(stream.read(length)) if name != "__metadata__"]
-    except (OSError, ValueError) as error:
-        raise NotAModel(f"{file} is no safetensors file: {error}") from None
-
-
 def check_mlm_head(path: Path | None) -> None:
     """Raises NotAModel where the checkpoint in a folder carries no masked-language-modelling head. None: it is not here yet."""
     if path is None:
         return
     folder = transformer_folder(path)
-    index = folder / "model.safetensors.index.json"
-    if index.exists():
-        try:
-            names = list(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-        except (ValueError, KeyError) as error:
-            raise NotAModel(f"{index} is damaged: {error}") from None
-    else:
-        names = tensor_names(folder / "model.safetensors")
-    if not any(name.startswith(("cls.predictions.", "lm_head.")) for name in names):
+    if not any(name.startswith(("cls.predictions.", "lm_head.")) for name in checkpoint_names(folder)):
         raise NotAModel(f"{path} carries no MLM head, which this needs", "take a pretrained BERT or RoBERTa, or builtin")
 
 
@@ -273,25 +254,8 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
         raise NotAModel(f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
                         "the file is damaged, or its weights are for another architecture")  # fmt: skip
     if reference.trained is not None:
-        _take_trained(encoder, reference.trained)
+        take_trained(encoder, reference.trained)
     return Backbone(reference.name, reference.revision, config.model_type, encoder, tokenizer, reference.path, folder)
-
-
-def _take_trained(encoder: Any, file: Path) -> None:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        state = {name.removeprefix("encoder."): t for name, t in load_file(file).items() if name.startswith("encoder.")}
-    except (OSError, SafetensorError) as error:
-        raise NotAModel(f"{file} cannot be read: {error}") from None
-    lacking = sorted(dict(encoder.named_parameters()).keys() - state.keys())
-    if lacking:
-        raise NotAModel(
-            f"{file.parent.parent} did not train the whole encoder ({lacking[0]} is not in its checkpoint)",
-            "a prompt method's run is no backbone; take one that fine-tuned all of it",
-        )
-    encoder.load_state_dict(state, strict=False)
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:
