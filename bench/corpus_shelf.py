@@ -48,7 +48,9 @@ class CorpusShelf:
             if "sentences" in needed:
                 hint = "--set corpus_column=sent0 trains on its first column, =all on every cell as a sentence"
             elif corpus.kind == "sentences" and "unsupervised" in plugin.cls.settings:
-                hint = "--setting unsupervised trains on sentences; docs/corpora.md says how pairs, triplets and labels are written"
+                hint = (
+                    "--setting unsupervised trains on sentences; docs/corpora.md says how pairs, triplets and labels are written"
+                )
             wanted = " or ".join(EXPECTED[kind] for kind in needed)
             raise BenchError(
                 f"{plugin.name} in the {setting} setting needs {wanted}; {corpus.name} has {', '.join(corpus.columns)}", hint

@@ -123,7 +123,9 @@ def _runs_of(
     notes += [line] if line else []
     variant = request.variant
     own_dev = (
-        {"select_on": Value("CHECK dev", "only the suite check is scored")} if setting != NOT_TRAINED and request.suites == ("check",) else {}
+        {"select_on": Value("CHECK dev", "only the suite check is scored")}
+        if setting != NOT_TRAINED and request.suites == ("check",)
+        else {}
     )
     recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=own_dev)
     cls.check(recipe, backbone.path)
