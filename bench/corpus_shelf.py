@@ -73,8 +73,12 @@ def corpus_file(name: str | None, data: DataFolder) -> str:
 
 
 def target_corpus(scored: Sequence[LoadedTask]) -> Corpus:
-    """All distinct sentences of the tasks that are scored, in their order: what transductive rows of the papers trained on."""
-    sentences = dict.fromkeys(" ".join(s.split()) or " " for task in scored for s in task.sentences)
+    """All distinct sentences of the tasks that are scored, in their order: what transductive rows of the papers trained on.
+
+    Of a task that also scores sentences of its own making (with words removed), only those of the data (``original``).
+    """
+    texts = [getattr(task, "original", task.sentences) for task in scored]
+    sentences = dict.fromkeys(" ".join(s.split()) or " " for of_task in texts for s in of_task)
     text = "".join(f"{s}\n" for s in sentences).encode()
     cache = default_cache()
     path = cache / "target" / f"{hashlib.sha256(text).hexdigest()[:16]}.txt"

@@ -38,7 +38,7 @@ class Request:
     variant: str = ""
     seeds: tuple[int, ...] = (42,)
     suites: tuple[str, ...] = ("sts",)
-    text: str = "tokenised"
+    text: str = "tokenised"  # or several, with commas
     corpus: str | None = None
     overrides: Mapping[str, str] = field(default_factory=dict)
     precision: str = "fp32"
@@ -53,7 +53,7 @@ class PlannedRun:
     seed: int | None  # None: no seed changes the result
     recipe: Recipe
     corpus: Corpus | None
-    tasks: tuple[Task, ...]
+    tasks: tuple[Task, ...]  # one that is scored in two text forms is there twice
     loaded: tuple[LoadedTask, ...]  # their data, in the same order: read and checked once, for the plan and for scoring
     dev: LoadedTask | None  # the set on which the checkpoint is selected
     text: str
@@ -89,11 +89,13 @@ def make(
     ):
         if not names:
             raise BenchError(f"no {kind} was named", f"--{kind}{'s' if kind == 'seed' else ''}; --help says which there are")
-    if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", request.text):
-        raise UnknownName("text form", request.text, ["tokenised", "raw", "any", "other-<hash>"])
+    texts = request.text.split(",")
+    for text in texts:
+        if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
+            raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
     plugins = [registry[name] for name in request.methods]
-    tasks = tuple(task for name in dict.fromkeys(request.suites) for task in _suite_tasks(name))
-    loaded = tuple(task.load(data, request.text) for task in tasks)
+    scored = [(task, one) for task in _tasks(request.suites) for one in _in_forms(task, data, texts)]
+    tasks, loaded = tuple(task for task, _ in scored), tuple(one for _, one in scored)
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     runs: list[PlannedRun] = []
     corpora = CorpusShelf(request.corpus, data, loaded)
@@ -106,10 +108,20 @@ def make(
     return list(unique.values())
 
 
-def _suite_tasks(name: str) -> tuple[Task, ...]:
-    from bench.suites import suite
+def _tasks(suites: Sequence[str]) -> list[Task]:
+    from bench.suites import expanded, suite
 
-    return suite(name).tasks
+    return [task for name in expanded(suites) for task in suite(name).tasks]
+
+
+def _in_forms(task: Task, data: DataFolder, texts: Sequence[str]) -> list[LoadedTask]:
+    """The task's data in every text form that was asked for; what has only one form is there once."""
+    found: dict[str | None, LoadedTask] = {}
+    for text in texts:
+        if None not in found:
+            one = task.load(data, text)
+            found.setdefault(one.form, one)
+    return list(found.values())
 
 
 def _runs_of(

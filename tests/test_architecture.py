@@ -123,6 +123,7 @@ TORCH_ONLY = (
     "bench.training",
     "bench.conformance",
     "bench.builtin.pretrain",
+    "bench.suites.mteb_tasks",  # classes of mteb, which only its users import
     "methods",
 )
 

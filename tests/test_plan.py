@@ -17,6 +17,7 @@ from bench.errors import BenchError, CorpusError, DataMissing, NotAModel, Unknow
 from bench.method import Method
 from bench.plan import PlannedRun, Request, make
 from bench.plugins import Plugin, Registry, discover
+from bench.suites import expanded
 
 NO_DATA = DataFolder(None)
 
@@ -299,3 +300,32 @@ def test_a_fitted_method_gets_a_corpus_and_a_place_is_named_by_its_content(corpu
     assert named[0] == named[1] != run.fingerprint
     other.write_bytes(b"different")
     assert planned(own, "fitted", corpus=corpus, overrides={"place": str(other)})[0].fingerprint != named[0]
+
+
+def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(registry: Registry, tiny: str, shared: Path) -> None:
+    data = DataFolder(shared / "data")
+
+    def run(text: str, *suites: str) -> PlannedRun:
+        (one,) = planned(registry, "cls", data=data, backbones=(tiny,), suites=suites, text=text)
+        return one
+
+    both = run("tokenised,raw", "geometry", "check")
+    scored = [(task.name, one.form) for task, one in zip(both.tasks, both.loaded, strict=True)]
+    assert scored == [*((name, form) for name in ("alignment", "uniformity") for form in ("tokenised", "raw")), ("CHECK", None)]
+    assert both.run_id == run("raw", "geometry").run_id
+    assert len(run("any,tokenised", "geometry").loaded) == 2, "one form under two names"
+    with pytest.raises(UnknownName, match="text form 'shouted'"):
+        run("raw,shouted", "check")
+
+
+def test_all_is_every_suite_that_papers_report() -> None:
+    found = expanded(["check", "all", "sts"])
+    assert found[0] == "check" and len(found) == len(set(found))
+    assert {"sts", "transfer", "fewshot", "geometry"} <= set(found)
+    assert not {"all", "mteb", "transfer-quick"} & set(found) and "check" not in expanded(["all"])
+
+
+def test_the_target_corpus_holds_no_sentence_that_a_task_made(registry: Registry, tiny: str, shared: Path) -> None:
+    (run,) = planned(registry, data=DataFolder(shared / "data"), backbones=(tiny,), suites=("geometry",), corpus="target",
+                     setting="unsupervised", overrides={"select_on": "last"})  # fmt: skip
+    assert run.corpus is not None and len(run.corpus) == 2551

@@ -100,7 +100,9 @@ def _table(states: list[tuple[DataSet, State]]) -> Table:
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for heading in ("set", "for", "items", "MB", "licence", "here"):
-        table.add_column(heading, justify="right" if heading in ("items", "MB") else "left", no_wrap=heading != "here")
+        table.add_column(
+            heading, justify="right" if heading in ("items", "MB") else "left", no_wrap=heading not in ("licence", "here")
+        )
     for one, state in states:
         items = one.items.get("test", sum(one.items.values()))
         here = _mark(state, short=True)

@@ -51,7 +51,7 @@ def show_plan(planned: Sequence[PlannedRun], store: RunsFolder, device: str, as_
         click.echo(
             f"  corpus {f'{run.corpus.name}, {len(run.corpus):,} rows' if run.corpus else 'none'}; precision {run.precision}"
         )
-        click.echo(f"  tasks {', '.join(task.name for task in run.tasks)} ({run.text} text)")
+        click.echo(f"  tasks {', '.join(dict.fromkeys(task.name for task in run.tasks))} ({run.text} text)")
         values = run.recipe.values_with_source().items()
         print_columns([(k, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else "")) for k, v in values], indent=4)
         click.echo("  " + in_words(guess))
@@ -85,7 +85,7 @@ def as_dict(run: PlannedRun, guess: Estimate) -> dict[str, Any]:
     return {
         "run_id": run.run_id, "fingerprint": run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
-        "tasks": [task.name for task in run.tasks], "text": run.text, "recipe": recipe, "estimate": asdict(guess),
+        "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
     }  # fmt: skip
 
 

@@ -60,12 +60,21 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 )
 @click.option("--variant", default="", help="A variant of the method (see bench methods NAME).")
 @click.option("--seeds", default="42", show_default=True, help="42, 1-5, or 1,3,7-9.")
-@click.option("--suite", "suites", default="sts", show_default=True, help="Suites, separated by commas (see bench suites).")
+@click.option(
+    "--suite",
+    "suites",
+    default="sts",
+    show_default=True,
+    help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).",
+)
 @click.option("--corpus", help="Training text: a file, or builtin.  [default: the recipe's own]")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
 @click.option(
-    "--text", default="tokenised", show_default=True, help="Text form of the STS sets: tokenised, raw, any, or other-<hash>."
+    "--text",
+    default="tokenised",
+    show_default=True,
+    help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.",
 )
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option(
@@ -103,6 +112,7 @@ def run(
     from bench.executors.local import Options
     from bench.plugins import discover
     from bench.runs import RunsFolder
+    from bench.suites import split_names
 
     request_seeds, overrides = parse_seeds(seeds), parse_overrides(pairs, max_steps)
     registry = discover(plugins)
@@ -111,9 +121,9 @@ def run(
     device = devices.choose_device(device)
     request = plan.Request(
         methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=request_seeds,
-        suites=comma_list(suites), text=text, corpus=corpus, overrides=overrides, precision=devices.choose_precision(precision, device),
+        suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, precision=devices.choose_precision(precision, device),
     )  # fmt: skip
-    folder = DataFolder(data)
+    folder = DataFolder(data, offline=offline or dry_run)
     planned = plan.make(request, registry, folder, (lambda r: r) if dry_run else partial(fetch, offline=offline))
     store = RunsFolder(runs)
     if dry_run:
@@ -160,8 +170,10 @@ def run_all(
 
 
 def outcome(record: RunRecord, worked: bool) -> str:
+    from bench.statistics.summary import DECIMALS
+
     averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [
-        f"{s.task} {s.value:.2f}" for s in record.scores
+        f"{s.task} {s.value:.{DECIMALS.get(s.metric, 2)}f}" for s in record.scores
     ]
     dev = ""
     if record.training and record.training.dev_score is not None:
@@ -174,6 +186,19 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
     from bench.tables import render_terminal
 
     render_terminal(records)
+    if len(records) == 1:
+        show_shifts(records[0])
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
     click.echo(f"next: bench show {records[-1].run_id}" + (f" --runs {store.path}" if str(store.path) != "runs" else ""))
+
+
+def show_shifts(record: RunRecord) -> None:
+    """Both text forms side by side, and CxC-STS beside STS-B, where the run has them."""
+    from rich.console import Console
+
+    from bench.cli.show import print_section
+    from bench.tables import shifts
+
+    for section in shifts.sections(record):
+        print_section(section, Console(highlight=False, markup=False, emoji=False))

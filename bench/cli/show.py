@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.runs import RunRecord
+    from bench.tables.report import Section
 
 
 @click.command()
@@ -39,10 +40,9 @@ def show(reference: str, runs: Path | None, as_json: bool) -> None:
 
 
 def _print(record: RunRecord, folder: Path, console: Console) -> None:
-    from rich.table import Table
     from rich.text import Text
 
-    from bench.tables import report
+    from bench.tables import report, shifts
     from bench.tables.words import visible
 
     def text(words: str, style: str = "") -> Text:
@@ -54,17 +54,8 @@ def _print(record: RunRecord, folder: Path, console: Console) -> None:
     console.print(text(report.what(record)))
     if record.error:
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))
-    for section in report.sections(record, folder):
-        console.print(Text.assemble("\n", (section.title, "bold")))
-        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")
-        for i, heading in enumerate(section.heading or section.rows[0]):
-            right = i in section.numbers
-            grid.add_column(
-                heading if section.heading else "", justify="right" if right else "left", no_wrap=right, overflow="fold"
-            )
-        for row in section.rows:
-            grid.add_row(*(Text(visible_indent(cell, console.encoding)) for cell in row))
-        console.print(grid)
+    for section in (*report.score_sections(record), *shifts.sections(record), *report.fact_sections(record, folder)):
+        print_section(section, console)
     if record.provenance.command:
         console.print(Text("\nthe command", "bold"))
         console.print(
@@ -74,6 +65,21 @@ def _print(record: RunRecord, folder: Path, console: Console) -> None:
     console.print(Text(visible(str(folder), console.encoding, limit=None)), soft_wrap=True)
     for line in report.files(folder):
         console.print(Text("  " + visible(line, console.encoding)))
+
+
+def print_section(section: Section, console: Console) -> None:
+    """Its title, and its rows below it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text.assemble("\n", (section.title, "bold")))
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")
+    for i, heading in enumerate(section.heading or section.rows[0]):
+        right = i in section.numbers
+        grid.add_column(heading if section.heading else "", justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for row in section.rows:
+        grid.add_row(*(Text(visible_indent(cell, console.encoding)) for cell in row))
+    console.print(grid)
 
 
 def visible_indent(cell: str, encoding: str) -> str:

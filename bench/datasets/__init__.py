@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from bench.datasets.clustering import CLUSTERING_TASKS, ClassedTexts, read_clustering
+from bench.datasets.cxc import CXC, RatedCaptions, read_cxc
 from bench.datasets.folder import Copy, DataFolder, State
 from bench.datasets.manifest import DataFile, DataSet, data_set, data_sets
 from bench.datasets.sts import STS_TASKS, SentencePairs, read_sts
+from bench.datasets.transfer import TRANSFER_TASKS, LabelledTexts, read_transfer
 
 __all__ = [
+    "CLUSTERING_TASKS",
+    "CXC",
     "STS_TASKS",
+    "TRANSFER_TASKS",
+    "ClassedTexts",
     "Copy",
     "DataFile",
     "DataFolder",
     "DataSet",
+    "LabelledTexts",
+    "RatedCaptions",
     "SentencePairs",
     "State",
     "data_set",
     "data_sets",
+    "read_clustering",
+    "read_cxc",
     "read_sts",
+    "read_transfer",
 ]

@@ -53,8 +53,9 @@ class State:
 class DataFolder:
     """Where evaluation data and corpora are looked for: ``--data`` or ``BENCH_DATA``; ``None`` = the user gave nothing."""
 
-    def __init__(self, root: Path | str | None) -> None:
+    def __init__(self, root: Path | str | None, offline: bool = False) -> None:
         self.root = Path(root).expanduser() if root is not None else None
+        self.offline = offline  # nothing may be fetched
 
     def __repr__(self) -> str:
         return f"DataFolder({str(self.root) if self.root is not None else None!r})"
@@ -203,13 +204,15 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
     known = {digest: name for name, form in file.forms.items() for digest in (form.sha256, form.sha256_lf) if digest}
     try:
-        text = data.decode("utf-8")
+        text = data.decode(file.encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise damaged(f"line {line} is not UTF-8") from None
+        raise damaged(f"line {line} is not {file.encoding.upper()}") from None
     for digest in digests:
         if digest in known:
             return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
+    if any(digest in known for digest in _one_encoding_less(data)):
+        raise damaged("encoded twice: bytes that were read as latin-1 and written again as UTF-8")
     rows = cells(text, file)
     if len(rows) != file.rows:
         raise damaged(f"{len(rows):,} rows found, {file.rows:,} expected")
@@ -223,6 +226,17 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     if not file.varies:  # the cells are right and only white space differs: the manifest's hash speaks for it
         return Found(file, path, ANY, file.forms[ANY].sha256, text)
     return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
+
+
+def _one_encoding_less(data: bytes) -> list[str]:
+    """Hashes of what the bytes were before somebody read them as latin-1 (or Windows-1252) and wrote UTF-8."""
+    before = []
+    for read_as in ("latin-1", "cp1252"):
+        try:
+            before.append(data.decode("utf-8").encode(read_as))
+        except UnicodeError:
+            continue
+    return [hashlib.sha256(one).hexdigest() for earlier in before for one in (earlier, lf(earlier))]
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:

@@ -37,7 +37,7 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
         forms[form] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
         if lf(data) != data:
             forms[form]["sha256_lf"] = hashlib.sha256(lf(data)).hexdigest()
-        table = cells(data.decode("utf-8"), known)
+        table = cells(data.decode(known.encoding), known)
         rows, filled = len(table), sum(any(cell.strip() for cell in row) for row in table)
         contents[form] = (rows, content_hash(table))
     if len(set(contents.values())) > 1:

@@ -59,6 +59,9 @@ class DataFile:
     content: str | None = None
     packed: str | None = None
     """"xz" where the file is compressed; hashes are then of what is inside."""
+    encoding: str = "utf-8"
+    exact: bool = False
+    """Whether case and white space count although there is one form only: a copy that differs in them is an "other-" form."""
 
     @property
     def name(self) -> str:
@@ -67,7 +70,7 @@ class DataFile:
     @property
     def varies(self) -> bool:
         """Whether the file has a text form (a gold file has none)."""
-        return ANY not in self.forms
+        return self.exact or ANY not in self.forms
 
 
 @dataclass(frozen=True, kw_only=True)

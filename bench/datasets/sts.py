@@ -42,11 +42,14 @@ class SentencePairs:
         return len(self.sentences1)
 
 
-def read_sts(folder: DataFolder, task: str, *, text: str = "tokenised", split: str = "test") -> SentencePairs:
+def read_sts(
+    folder: DataFolder, task: str, *, text: str = "tokenised", split: str = "test", keep_spaces: bool = False
+) -> SentencePairs:
     """The pairs of an STS task, checked against what is known of its files.
 
     ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is there. ``split``: "test";
-    STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev and test in that order.
+    STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev and test in that order. ``keep_spaces``: white space
+    within sentences as the file has it, which is how mteb hosts them.
     Raises DataMissing, DataDamaged; UnknownName for a task or split that does not exist.
     """
     if task not in STS_TASKS:
@@ -56,7 +59,8 @@ def read_sts(folder: DataFolder, task: str, *, text: str = "tokenised", split: s
     if split not in (*splits, ALL):
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
     copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
-    rows = _table_rows(copy, task, joined=split == ALL) if task in _COLUMNS else _pair_rows(copy)
+    joined = split == ALL
+    rows = _table_rows(copy, task, joined, keep_spaces) if task in _COLUMNS else _pair_rows(copy, keep_spaces)
     expected = sum(wanted.items.values()) if split == ALL else wanted.items[split]
     if len(rows) != expected:
         raise DataDamaged(f"{task}: {len(rows):,} scored pairs found, {expected:,} expected, in {copy.place}")
@@ -76,7 +80,7 @@ def read_sts(folder: DataFolder, task: str, *, text: str = "tokenised", split: s
 Row = tuple[str, str, float, str]
 
 
-def _pair_rows(copy: Copy) -> list[Row]:
+def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
     """STS12-16: per sub-dataset a file of pairs and a file of gold scores, line by line."""
     texts = {(one.file.subset, one.file.role): one for one in copy.files}
     rows: list[Row] = []
@@ -84,28 +88,28 @@ def _pair_rows(copy: Copy) -> list[Row]:
         if role == "pairs":
             gold = texts[subset, "gold"]
             scores = parse_gold(gold.text or "", gold.file)
-            for (first, second), score in zip(parse_pairs(pairs.text or "", pairs.file), scores, strict=True):
+            for (first, second), score in zip(parse_pairs(pairs.text or "", pairs.file, keep_spaces), scores, strict=True):
                 if score is not None:
                     rows.append((first, second, score, str(subset)))
     return rows
 
 
-def _table_rows(copy: Copy, task: str, *, joined: bool) -> list[Row]:
+def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[Row]:
     """STS-B and SICK-R: one table per split."""
     rows: list[Row] = []
     for one in copy.files:
         subset = one.file.split if joined else task
-        rows += [(*row, subset) for row in parse_table(one.text or "", one.file, _COLUMNS[task])]
+        rows += [(*row, subset) for row in parse_table(one.text or "", one.file, _COLUMNS[task], keep_spaces)]
     return rows
 
 
-def parse_pairs(text: str, file: DataFile) -> list[tuple[str, str]]:
+def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tuple[str, str]]:
     """Two sentences a line, a tab between. Raises DataDamaged with the line's number where there are not two."""
     pairs = []
     for number, row in enumerate(cells(text, file), start=1 + file.header):
         if len(row) != 2:
             raise DataDamaged(f"{file.name}: line {number} has {len(row)} columns, 2 expected")
-        pairs.append((_sentence(row[0]), _sentence(row[1])))
+        pairs.append((_sentence(row[0], keep_spaces), _sentence(row[1], keep_spaces)))
     return pairs
 
 
@@ -117,19 +121,22 @@ def parse_gold(text: str, file: DataFile) -> list[float | None]:
     return scores
 
 
-def parse_table(text: str, file: DataFile, columns: tuple[int, int, int]) -> list[tuple[str, str, float]]:
+def parse_table(
+    text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
+) -> list[tuple[str, str, float]]:
     """Rows of (first sentence, second sentence, score), taken from these columns. Quotes are text, as in SentEval."""
     first, second, gold = columns
     rows = []
     for number, row in enumerate(cells(text, file), start=1 + file.header):
         if len(row) <= max(columns):
             raise DataDamaged(f"{file.name}: line {number} has {len(row)} columns, {max(columns) + 1} expected")
-        rows.append((_sentence(row[first]), _sentence(row[second]), _score(row[gold], number, file)))
+        pair = _sentence(row[first], keep_spaces), _sentence(row[second], keep_spaces)
+        rows.append((*pair, _score(row[gold], number, file)))
     return rows
 
 
-def _sentence(cell: str) -> str:
-    return " ".join(cell.split())
+def _sentence(cell: str, keep_spaces: bool) -> str:
+    return cell if keep_spaces else " ".join(cell.split())
 
 
 def _score(cell: str, number: int, file: DataFile) -> float:

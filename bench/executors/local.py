@@ -22,7 +22,8 @@ from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
 from bench.method import Context, Method, Reporter, TrainReport, seed_for
 from bench.plan import NOT_TRAINED, PlannedRun
-from bench.runs import Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
+from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
+from bench.suites import RunPlace
 
 if TYPE_CHECKING:
     from bench.corpora import Corpus, TokenisedCorpus
@@ -58,7 +59,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         if options.fresh and folder.exists():
             for name in ("run.json", "curve.jsonl", TRACEBACK):
                 (folder / name).unlink(missing_ok=True)
-            for name in ("checkpoint", "state", "predictions", VECTORS):
+            for name in ("checkpoint", "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
         record = _stored(run, store)
         missing = [one for task, one in zip(run.tasks, run.loaded, strict=True) if not _scored(record, task, one)]
@@ -101,14 +102,16 @@ def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     return record if record.fingerprint == run.fingerprint else None
 
 
-def _data_key(task: str, text: str | None) -> str:
-    return task if text in (None, "tokenised") else f"{task}@{text}"
+def _data_key(suite: str, task: str, text: str | None) -> str:
+    """As the file of its predictions is called: mteb has an STS12, too."""
+    own = f"{suite}/" if suite in FOREIGN else ""
+    return f"{own}{task}" if text in (None, "tokenised") else f"{own}{task}@{text}"
 
 
 def _scored(record: RunRecord | None, task: Any, loaded: LoadedTask) -> bool:
     if record is None or record.score(task.suite, task.name, task.protocol, loaded.form) is None:
         return False
-    return record.provenance.data.get(_data_key(task.name, loaded.form)) == loaded.sha256
+    return record.provenance.data.get(_data_key(task.suite, task.name, loaded.form)) == loaded.sha256
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
@@ -140,16 +143,20 @@ def _train_and_score(
     if trained and (folder / "checkpoint").exists():
         method.load(folder / "checkpoint")
     else:
-        shutil.rmtree(folder / VECTORS, ignore_errors=True)  # they belong to the checkpoint that was
+        for name in (VECTORS, *FOREIGN):  # they belong to the checkpoint that was
+            shutil.rmtree(folder / name, ignore_errors=True)
         record = replace(record, **_train(run, method, store, options, reporter))
         store.write(record)
         shutil.rmtree(folder / "state", ignore_errors=True)
     before = replace(record, status="finished", error=None)
     if missing:
-        results, cost = score_tasks(method, missing, before.cost, reporter, VectorStore(folder / VECTORS, run.fingerprint[:16]))
+        results, cost = score_tasks(
+            method, missing, before.cost, reporter, VectorStore(folder / VECTORS, run.fingerprint[:16]),
+            RunPlace(run.run_id, run.fingerprint[:16], folder),
+        )  # fmt: skip
         for result in results:
-            store.write_predictions(run.run_id, result.task, result.text, result.predictions)
-        shas = {_data_key(r.task, r.text): one.sha256 for r, one in zip(results, missing, strict=True)}
+            store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
+        shas = {_data_key(r.suite, r.task, r.text): one.sha256 for r, one in zip(results, missing, strict=True)}
         record = replace(
             before, cost=replace(cost, peak_memory_bytes=devices.peak_memory_bytes(options.device)),
             scores=merge_scores(before.scores, results),

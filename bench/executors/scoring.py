@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from bench.encoding import VectorStore
 from bench.errors import RunFailed
 from bench.method import Method, Reporter
 from bench.runs import Cost, Score
+from bench.suites import AskingTask, RunPlace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,36 +31,53 @@ def dev_scorer(dev: LoadedTask) -> Callable[[Method], float]:
 
 
 def score_tasks(
-    method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter, vectors: VectorStore
+    method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter, vectors: VectorStore, place: RunPlace
 ) -> tuple[list[TaskResult], Cost]:
     """Encode each distinct sentence that ``vectors`` lacks once, score every task; returns the results and the cost with what
-    that took. The speed of encoding is of what was encoded here; where nothing was, it stays as it was recorded."""
+    that took. The speed of encoding is of what was encoded here; where nothing was, it stays as it was recorded.
+
+    What the tasks name is encoded first, all together; a task that asks as it goes (AskingTask) gets what it asks for then.
+    """
     import torch
 
     from bench.training.memory import explain_out_of_memory
 
     began = time.perf_counter()
 
+    encoded, seconds = 0, 0.0
+
     def encode(sentences: list[str]) -> np.ndarray:
         reporter.phase("encode", len(sentences))
         return method.encode(sentences)
 
-    try:
-        encoded = vectors.add([s for task in tasks for s in task.sentences], encode)
-    except ValueError as error:
-        raise RunFailed(f"encoding failed: {error}") from None
-    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-        explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
-        raise
-    middle = time.perf_counter()
+    def add(sentences: Sequence[str]) -> None:
+        nonlocal encoded, seconds
+        start = time.perf_counter()
+        try:
+            encoded += vectors.add(sentences, encode)
+        except ValueError as error:
+            raise RunFailed(f"encoding failed: {error}") from None
+        except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+            explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
+            raise
+        seconds += time.perf_counter() - start
+
+    def asked(sentences: Sequence[str]) -> np.ndarray:
+        if vectors.missing(sentences):
+            add(sentences)
+            reporter.phase("score", len(tasks))
+            reporter.advance(len(results))
+        return vectors(sentences)
+
+    add([s for task in tasks for s in task.sentences])
     reporter.phase("score", len(tasks))
-    results = []
+    results: list[TaskResult] = []
     for i, task in enumerate(tasks, 1):
-        results.append(task.score(vectors))
+        results.append(task.score_in(place, asked) if isinstance(task, AskingTask) else task.score(vectors))
         reporter.advance(i)
     cost = replace(cost, eval_seconds=round(time.perf_counter() - began, 2))
     if encoded:
-        cost = replace(cost, encode_sentences_per_second=round(encoded / max(middle - began, 1e-9), 1))
+        cost = replace(cost, encode_sentences_per_second=round(encoded / max(seconds, 1e-9), 1))
     return results, cost
 
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bench.runs.record import Cost, Provenance, RecipeValue, RunRecord, Score, Training
-from bench.runs.store import RunsFolder, default_runs
+from bench.runs.store import FOREIGN, RunsFolder, default_runs
 
-__all__ = ["Cost", "Provenance", "RecipeValue", "RunRecord", "RunsFolder", "Score", "Training", "default_runs"]
+__all__ = ["FOREIGN", "Cost", "Provenance", "RecipeValue", "RunRecord", "RunsFolder", "Score", "Training", "default_runs"]

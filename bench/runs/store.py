@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 RECORD, LOCK = "run.json", ".lock"
+FOREIGN = ("mteb",)  # suites whose tasks others named: mteb has an STS12, too
 _RUN_ID = re.compile(RUN_ID)
 
 
@@ -162,12 +163,18 @@ class RunsFolder:
 
     # --- predictions ---
 
-    def predictions_path(self, run_id: str, task: str, text: str | None) -> Path:
-        """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz`` for others."""
-        form = "" if text in (None, "tokenised") else f"@{text}"
-        return self.folder(run_id) / "predictions" / f"{quote(task + form, safe=' @')}.npz"
+    def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
+        """``predictions/STS12.npz`` for the tokenised or only form, ``predictions/STS12@raw.npz`` for others.
 
-    def write_predictions(self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray]) -> Path:
+        The tasks of a suite whose names are not ours have a folder of their own: ``predictions/mteb/STS12.npz``.
+        """
+        form = "" if text in (None, "tokenised") else f"@{text}"
+        own = (suite,) if suite in FOREIGN else ()
+        return self.folder(run_id).joinpath("predictions", *own, f"{quote(task + form, safe=' @')}.npz")
+
+    def write_predictions(
+        self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray], suite: str = ""
+    ) -> Path:
         """Write "prediction", "gold", "subset", ... with one row per item, in the data's order.
 
         Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where
@@ -184,17 +191,17 @@ class RunsFolder:
             raise ValueError(f"predictions of {task}: rows differ: {rows}")
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **dict(arrays))  # type: ignore[arg-type]
-        path = self.predictions_path(run_id, task, text)
+        path = self.predictions_path(run_id, task, text, suite)
         write_whole(path, buffer.getvalue())
         return path
 
-    def read_predictions(self, run_id: str, task: str, text: str | None) -> dict[str, np.ndarray]:
+    def read_predictions(self, run_id: str, task: str, text: str | None, suite: str = "") -> dict[str, np.ndarray]:
         """The arrays of one task. Raises DataMissing, or DataDamaged; nothing in the file is ever unpickled."""
         import zipfile
 
         import numpy as np
 
-        path = self.predictions_path(run_id, task, text)
+        path = self.predictions_path(run_id, task, text, suite)
         try:
             with np.load(path, allow_pickle=False) as stored:
                 return {key: stored[key] for key in stored.files}

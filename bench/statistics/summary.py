@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 # as the papers print them; tasks of other suites keep the order of their record
 COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")}
+# of metrics, which every record names: a Score has no field for its direction
 LOWER_IS_BETTER = ("alignment", "uniformity")
+DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,7 @@ class Cell:
     values: tuple[float, ...]  # one per run, in the order of the row's runs
     n: int  # items scored
     mark: str = ""  # "best", "second" or ""
+    decimals: int = 2  # that are printed, and that a mark goes by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +75,9 @@ class Table:
 
     @property
     def head(self) -> str | None:
-        """The column that ranks: the average, or the only task."""
-        return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or len(self.columns) == 1 else None
+        """The column that ranks: the average, or the only task (where more is better)."""
+        single = len(self.columns) == 1 and self.metric not in LOWER_IS_BETTER
+        return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
 
     @property
     def seeds(self) -> tuple[int, int]:
@@ -119,6 +123,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
     has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
     columns = tasks + ((AVERAGE,) if has_average else ())
     metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
+    ranks = has_average or (len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER)
     notes: list[str] = []
     rows = []
     for runs, differs in rows_of([record for record, _ in scored], notes):
@@ -130,10 +135,12 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         rows.append(Row(method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone,
                         differs=differs, runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs),
                         cells=cells))  # fmt: skip
-    rows = sorted(_marked(rows, columns, metrics), key=_best_first if has_average or len(columns) == 1 else _by_name)
+    rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"nothing trained: {', '.join(untrained)}")
+    if falling := [column for column in columns if metrics.get(column) in LOWER_IS_BETTER]:
+        notes.insert(0, f"lower is better: {', '.join(falling)}")
     table = Table(
         setting=setting or None,
         backbone=backbone or None,
@@ -191,20 +198,22 @@ def _cell(scores: Sequence[Score | None]) -> Cell | None:
         return None
     values = tuple(score.value for score in found)
     sd = stdev(values) if len(values) > 1 else None
-    return Cell(mean=math.fsum(values) / len(values), sd=sd, values=values, n=found[0].n)
+    return Cell(
+        mean=math.fsum(values) / len(values), sd=sd, values=values, n=found[0].n, decimals=DECIMALS.get(found[0].metric, 2)
+    )
 
 
 def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
     """Best and second of each column, by the printed value; equal ones share the mark. With one row there is nothing to mark."""
     marks: list[dict[float, str]] = []
     for i, column in enumerate(columns):
-        printed = {round(cell.mean, 2) for row in rows if (cell := row.cells[i]) is not None}
+        printed = {round(cell.mean, cell.decimals) for row in rows if (cell := row.cells[i]) is not None}
         ordered = sorted(printed, reverse=metrics.get(column) not in LOWER_IS_BETTER)
         enough = sum(row.cells[i] is not None for row in rows)
         marks.append(dict(zip(ordered, ("best", "second")[: 0 if enough < 2 else 1 if enough < 3 else 2], strict=False)))
     return [
         replace(row, cells=tuple(
-            cell and replace(cell, mark=marks[i].get(round(cell.mean, 2), "")) for i, cell in enumerate(row.cells)
+            cell and replace(cell, mark=marks[i].get(round(cell.mean, cell.decimals), "")) for i, cell in enumerate(row.cells)
         ))
         for row in rows
     ]  # fmt: skip

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from bench.errors import UnknownName
+from bench.errors import BenchError, UnknownName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +24,20 @@ if TYPE_CHECKING:
     Vectors = Callable[[Sequence[str]], np.ndarray]
     """Sentences to their vectors: (n, dim) float32, row i for sentence i."""
 
-_MODULES = {"sts": "bench.suites.sts", "check": "bench.suites.check"}
+_MODULES = {
+    "sts": "bench.suites.sts",
+    "cxc": "bench.suites.cxc",
+    "transfer": "bench.suites.transfer",
+    "transfer-quick": "bench.suites.transfer_quick",
+    "fewshot": "bench.suites.fewshot",
+    "clustering": "bench.suites.clustering",
+    "geometry": "bench.suites.geometry",
+    "mteb": "bench.suites.mteb",
+    "check": "bench.suites.check",
+}
 
-KNOWN_FORMS = ("tokenised", "raw")
+ALL = "all"
+NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # not evidence, a second look at the same sets, and to be named task by task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +83,25 @@ class LoadedTask(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class RunPlace:
+    """The run that is scored, and its folder, for a task that keeps files of its own there."""
+
+    name: str
+    revision: str
+    """What names the checkpoint."""
+    folder: Path
+
+
+@runtime_checkable
+class AskingTask(Protocol):
+    """A LoadedTask whose sentences are not known beforehand: a tool of its own asks for them as it goes, and keeps files."""
+
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        """As ``score``; ``vectors`` encodes what it does not have."""
+        ...
+
+
 class Task(Protocol):
     """A scored data set. ``data`` names the manifest entries that it needs, ``n`` is the number of items that it scores."""
 
@@ -110,11 +142,45 @@ def suite_names() -> list[str]:
     return list(_MODULES)
 
 
+def expanded(names: Iterable[str]) -> list[str]:
+    """The names, each once, with those of all suites that papers report in the place of "all"."""
+    every = [name for name in _MODULES if name not in NOT_IN_ALL]
+    return list(dict.fromkeys(one for name in names for one in (every if name == ALL else [name])))
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """``--suite`` in parts. A comma separates, except within parentheses (of mteb's "MTEB(eng, v2)").
+
+    Names after "mteb:" are mteb's, up to the next name of a suite; they stay together, in one part:
+    "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc").
+    """
+    names: list[str] = []
+    theirs: dict[str, list[str]] = {}
+    owner = ""
+    for part in (part.strip() for part in re.split(r",(?![^()]*\))", text)):
+        head, colon, rest = part.partition(":")
+        if colon and head in _MODULES:
+            owner, part = head, rest.strip()
+            if owner not in theirs:
+                names.append(f"{owner}:")
+        elif part in (*_MODULES, ALL):
+            owner = ""
+        if owner:
+            theirs.setdefault(owner, []).extend([part] if part else [])
+        elif part:
+            names.append(part)
+    return tuple(dict.fromkeys(name + ",".join(theirs[name[:-1]]) if name.endswith(":") else name for name in names))
+
+
 def suite(name: str) -> Suite:
-    """The suite of that name; UnknownName with the nearest names otherwise."""
+    """The suite of that name, or the tasks of it that "suite:TASK,TASK" names; UnknownName with the nearest names otherwise."""
+    name, colon, tasks = name.partition(":")
     if name not in _MODULES:
         raise UnknownName("suite", name, _MODULES)
-    found: Suite = importlib.import_module(_MODULES[name]).SUITE
+    module = importlib.import_module(_MODULES[name])
+    if colon and not hasattr(module, "chosen"):
+        raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
+    found: Suite = module.chosen(tasks) if colon else module.SUITE
     return found
 
 
@@ -160,7 +226,7 @@ def _common_form(forms: Mapping[str, str | None]) -> tuple[str | None, bool]:
     distinct = set(forms.values())
     if len(distinct) == 1:
         return distinct.pop(), False
-    if None in distinct or set(KNOWN_FORMS) <= distinct:
+    if None in distinct or sum(not form.startswith("other-") for form in distinct) > 1:  # type: ignore[union-attr]
         return None, True
     # A third tokenisation is named per set by its own hash (and may equal a known form where there was nothing to split).
     joined = "\n".join(f"{task} {forms[task]}" for task in sorted(forms))

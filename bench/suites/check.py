@@ -16,7 +16,8 @@ import numpy as np
 from bench.datasets import DataFolder
 from bench.errors import DataDamaged
 from bench.suites import Suite, TaskResult
-from bench.suites.sts import Vectors, cosines, score_predictions
+from bench.suites.sts import cosines, score_predictions
+from bench.suites.vectors import Vectors
 
 PROTOCOL = "check/1"
 DATA = Path(__file__).parent.parent / "builtin" / "data"

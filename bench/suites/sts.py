@@ -7,7 +7,7 @@ print, and Pearson stand in ``detail``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,9 @@ from bench.datasets import STS_TASKS, DataFolder, SentencePairs, data_set, read_
 from bench.errors import DataMissing, RunFailed
 from bench.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
 from bench.suites import Suite, TaskResult
+from bench.suites.vectors import Vectors, checked
 
 PROTOCOL = "senteval-all/1"
-Vectors = Callable[[Sequence[str]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -118,29 +118,13 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
 
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
-    a_ND = _checked(vectors(sentences1), sentences1, task)
-    b_ND = np.array(_checked(vectors(sentences2), sentences2, task))
+    a_ND = checked(vectors(sentences1), sentences1, task)
+    b_ND = np.array(checked(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
         raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
     same_N = np.array([first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool)
     b_ND[same_N] = a_ND[same_N]  # an encoder may round one sentence two ways; its two vectors still mean the same
     return paired_cosine(a_ND, b_ND)
-
-
-def _checked(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
-    vectors_ND = np.asarray(vectors)
-    if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
-        raise RunFailed(f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, (n, dim) expected")
-    if not np.issubdtype(vectors_ND.dtype, np.floating):
-        raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, float32 expected")
-    bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
-    if len(bad):
-        shown = sentences[bad[0]][:60]
-        raise RunFailed(
-            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{shown}'",
-            "training diverged or the precision is too low: try a lower learning rate or --precision float32",
-        )
-    return vectors_ND
 
 
 def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:

@@ -56,5 +56,5 @@ def _cells(row: Row, table: Table) -> list[str]:
 def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean)
-    return mean if cell.sd is None else rf"{mean}\,{{\tiny$\pm${score(cell.sd)}}}"
+    mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean, cell.decimals)
+    return mean if cell.sd is None else rf"{mean}\,{{\tiny$\pm${score(cell.sd, cell.decimals)}}}"

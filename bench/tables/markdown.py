@@ -44,5 +44,5 @@ def _cells(row: Row, table: Table) -> list[str]:
 def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean))
-    return mean if cell.sd is None else f"{mean} ± {score(cell.sd)}"
+    mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
+    return mean if cell.sd is None else f"{mean} ± {score(cell.sd, cell.decimals)}"

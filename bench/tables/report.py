@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.runs.curve import read_curve, series
 from bench.runs.record import RunRecord, Score
+from bench.statistics.summary import DECIMALS
 from bench.tables.words import score
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -44,8 +45,9 @@ def heads(record: RunRecord) -> str:
     return ", ".join(parts)
 
 
-def sections(record: RunRecord, folder: Path | None = None) -> list[Section]:
-    found = [*score_sections(record), recipe(record), training(record, folder), cost(record), provenance(record)]
+def fact_sections(record: RunRecord, folder: Path | None = None) -> list[Section]:
+    """Recipe, training, cost and provenance; only those with rows."""
+    found = [recipe(record), training(record, folder), cost(record), provenance(record)]
     return [section for section in found if section.rows]
 
 
@@ -69,10 +71,13 @@ def _score_rows(one: Score) -> Iterable[list[str]]:
     detail = one.detail
     pearson = detail.get("pearson")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
-    yield [one.task, score(one.value), "" if one.std is None else score(one.std), str(one.n), _number(detail.get("mean")),
+    decimals = DECIMALS.get(one.metric, 2)
+    yield [one.task, score(one.value, decimals), "" if one.std is None else score(one.std, decimals), str(one.n), _number(detail.get("mean")),
            _number(detail.get("wmean")), _number(overall)]  # fmt: skip
     subsets = detail.get("subsets")
     parts = dict(subsets) if isinstance(subsets, Mapping) else {}
+    if isinstance(detail.get("pooled"), Mapping):
+        parts = {"all pairs at once": detail["pooled"], **parts}
     if isinstance(detail.get("all_splits"), Mapping):
         parts["all splits (as mteb)"] = detail["all_splits"]
     for name, part in parts.items():

@@ -95,8 +95,8 @@ def _columns(table: Table, beside: bool) -> list[Column]:
         columns.append(Column("seeds", -1, 5))
     for i, heading in enumerate(table.columns):
         cells = [cell for row in table.rows if (cell := row.cells[i]) is not None]
-        mean = max((len(score(cell.mean)) for cell in cells), default=5)
-        spread = max((len(score(cell.sd)) + 1 for cell in cells if cell.sd is not None), default=0)
+        mean = max((len(score(cell.mean, cell.decimals)) for cell in cells), default=5)
+        spread = max((len(score(cell.sd, cell.decimals)) + 1 for cell in cells if cell.sd is not None), default=0)
         width = mean + spread if beside else max(mean, spread)
         columns.append(Column(visible(heading, "ascii"), i, max(width, len(visible(heading, "ascii"))), spread if beside else 0))
     if table.baseline:
@@ -126,10 +126,10 @@ def _number(row: Row, column: Column, beside: bool, look: Look) -> Text:
     cell = row.cells[column.index]
     if cell is None:
         return Text("")
-    mean = Text(score(cell.mean), STYLES[cell.mark])
+    mean = Text(score(cell.mean, cell.decimals), STYLES[cell.mark])
     if cell.sd is None:
         return Text.assemble(mean, " " * column.spread)
-    return Text.assemble(mean, "" if beside else "\n", (look.sign("±", "~") + score(cell.sd), "dim"))
+    return Text.assemble(mean, "" if beside else "\n", (look.sign("±", "~") + score(cell.sd, cell.decimals), "dim"))
 
 
 def _legend(table: Table, look: Look) -> list[RenderableType]:

@@ -66,14 +66,14 @@ def metric_words(metric: str) -> str:
     return ", ".join(_METRICS.get(part, part) for part in metric.split(", "))
 
 
-def score(value: float) -> str:
-    return f"{value:.2f}"
+def score(value: float, decimals: int = 2) -> str:
+    return f"{value:.{decimals}f}"
 
 
-def signed(value: float) -> str:
+def signed(value: float, decimals: int = 2) -> str:
     """+1.40, -0.31, 0.00: never -0.00."""
-    text = f"{value:+.2f}"
-    return "0.00" if text in ("+0.00", "-0.00") else text
+    text = f"{value:+.{decimals}f}"
+    return text[1:] if float(text) == 0 else text
 
 
 # --- Markdown ---

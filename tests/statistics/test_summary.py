@@ -11,6 +11,7 @@ from factories import STS, family, record, sts_scores
 from bench.errors import UnknownName
 from bench.runs import Provenance, Score
 from bench.statistics.summary import Table, summarise
+from bench.tables import render
 
 
 def only(tables: tuple[Table, ...]) -> Table:
@@ -70,7 +71,22 @@ def test_lower_is_better_where_the_metric_says_so() -> None:
         record(name, 1, scores=(Score(suite="geometry", task="alignment", protocol="g/1", metric="alignment", value=value, n=1),))
         for name, value in (("a", 0.3), ("b", 0.2))
     ]
-    assert {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])} == {"a": "", "b": "best"}
+    table = only(summarise(made))
+    assert {one.name: cell.mark for one in table.rows if (cell := one.cells[0])} == {"a": "", "b": "best"}
+    assert "lower is better: alignment" in table.notes and table.head is None, "nothing ranks from above"
+    assert not any("lower" in note for table in summarise(family()) for note in table.notes)
+
+
+def test_alignment_is_told_apart_by_three_decimals() -> None:
+    made = [
+        record(name, 1, scores=(Score(suite="geometry", task="alignment", protocol="g/1", metric="alignment", value=value, n=1),))
+        for name, value in (("a", 0.2384), ("b", 0.2411), ("c", 0.23841))
+    ]
+    table = only(summarise(made))
+    assert {one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])} == {
+        "a": ("best", 3), "b": ("second", 3), "c": ("best", 3)}  # fmt: skip
+    for form in ("md", "latex"):
+        assert "0.238" in render((table,), form) and "0.241" in render((table,), form) and "0.2384" not in render((table,), form)
 
 
 def test_a_missing_cell_is_empty_and_so_is_its_average() -> None:

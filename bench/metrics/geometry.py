@@ -1,0 +1,114 @@
+"""How vectors lie in their space: alignment, uniformity, anisotropy, effective rank. Numbers in, numbers out, in float64.
+
+Legend: N vectors or pairs, D dimensions, B rows of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+BLOCK = 512  # rows whose distances to all others are held at once
+
+
+def unit(vectors_ND: ArrayLike) -> Floats:
+    """The vectors at length 1, in float64. A zero vector has no direction and stays zero. Raises ValueError for NaN or infinity."""
+    x_ND = np.array(vectors_ND, dtype=np.float64)
+    if x_ND.ndim != 2 or not np.isfinite(x_ND).all():
+        raise ValueError(f"(n, dim) vectors without NaN or infinity expected, got shape {x_ND.shape}")
+    largest_N = np.abs(x_ND).max(axis=1, initial=0.0)
+    x_ND /= np.where(largest_N == 0, 1.0, largest_N)[:, None]  # so that no square over- or underflows
+    length_N = np.sqrt(np.einsum("nd,nd->n", x_ND, x_ND))
+    return np.asarray(x_ND / np.where(length_N == 0, 1.0, length_N)[:, None])
+
+
+def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
+    """|x - y|^2 of row i of one and row i of the other, (N,): alignment is their mean over pairs that mean the same.
+
+    Source: Wang and Isola 2020, with exponent 2; they take unit vectors.
+    """
+    apart_ND = np.asarray(x_ND, dtype=np.float64) - np.asarray(y_ND, dtype=np.float64)
+    return np.asarray(np.einsum("nd,nd->n", apart_ND, apart_ND))
+
+
+def potentials(x_ND: ArrayLike, t: float = 2.0, block: int = BLOCK) -> Floats:
+    """For every vector the mean of exp(-t |x - y|^2) over all the others, (N,); never against itself.
+
+    Their mean is that over all pairs i < j. ``block`` bounds the memory (block x N numbers) and changes nothing else.
+    """
+    x_ND = np.asarray(x_ND, dtype=np.float64)
+    if len(x_ND) < 2:
+        raise ValueError(f"{len(x_ND)} vectors: a pair needs 2")
+    square_N = np.einsum("nd,nd->n", x_ND, x_ND)
+    found_N = np.empty(len(x_ND))
+    for start in range(0, len(x_ND), block):
+        rows = slice(start, start + block)
+        apart_BN = square_N[rows, None] + square_N - 2 * (x_ND[rows] @ x_ND.T)
+        weight_BN = np.exp(-t * np.maximum(apart_BN, 0.0, out=apart_BN), out=apart_BN)
+        own_B = np.arange(len(weight_BN))
+        weight_BN[own_B, start + own_B] = 0.0
+        found_N[rows] = weight_BN.sum(axis=1) / (len(x_ND) - 1)
+    return found_N
+
+
+def uniformity(potentials_N: ArrayLike) -> float:
+    """log of the mean over distinct pairs of exp(-t |x - y|^2), from ``potentials``; lower is more even. (Wang and Isola 2020)"""
+    return float(np.log(np.mean(np.asarray(potentials_N, dtype=np.float64))))
+
+
+def mean_cosines(x_ND: ArrayLike) -> Floats:
+    """For every unit vector its mean cosine with all the others, (N,); the mean of these is the anisotropy.
+
+    Exact: what a mean over random pairs of distinct vectors estimates.
+    """
+    x_ND = np.asarray(x_ND, dtype=np.float64)
+    if len(x_ND) < 2:
+        raise ValueError(f"{len(x_ND)} vectors: a pair needs 2")
+    return np.asarray((x_ND @ x_ND.sum(axis=0) - np.einsum("nd,nd->n", x_ND, x_ND)) / (len(x_ND) - 1))
+
+
+def singular_values(x_ND: ArrayLike) -> Floats:
+    """Of the vectors less their mean, largest first: (min(N, D),)."""
+    x_ND = np.asarray(x_ND, dtype=np.float64)
+    return np.asarray(np.linalg.svd(x_ND - x_ND.mean(axis=0), compute_uv=False))
+
+
+def effective_rank(singular: ArrayLike) -> float:
+    """exp of the entropy of the singular values, scaled to sum to 1: how many directions are used. (Roy and Vetterli 2007)
+
+    Raises ValueError where all of them are 0.
+    """
+    values = np.asarray(singular, dtype=np.float64)
+    if not values.sum() > 0:
+        raise ValueError("all vectors are the same: their rank is undefined")
+    share = values / values.sum()
+    share = share[share > 0]
+    return float(np.exp(-(share * np.log(share)).sum()))
+
+
+def histograms(values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], edges: Sequence[float]) -> list[dict[str, Any]]:
+    """Of the values in each level of gold, [a, b) and the last one [a, b]: how many, mean, sd, least, most, and counts per bin.
+
+    Raises ValueError where a value or a gold score lies outside.
+    """
+    values_N, gold_N = np.asarray(values_N, dtype=np.float64), np.asarray(gold_N, dtype=np.float64)
+    for name, side_N, limits in (("value", values_N, edges), ("gold score", gold_N, levels)):
+        if not ((side_N >= limits[0]) & (side_N <= limits[-1])).all():
+            raise ValueError(f"a {name} is not within {limits[0]:g} to {limits[-1]:g}")
+    level_N = np.minimum(np.searchsorted(levels, gold_N, side="right") - 1, len(levels) - 2)
+    made = []
+    for i, (low, high) in enumerate(zip(levels, levels[1:], strict=False)):
+        inside = values_N[level_N == i]
+        numbers = (inside.mean(), inside.std(), inside.min(), inside.max()) if len(inside) else (None,) * 4
+        summed = {
+            key: value if value is None else float(value)
+            for key, value in zip(("mean", "sd", "min", "max"), numbers, strict=True)
+        }
+        made.append(
+            {"gold": [low, high], "n": len(inside), **summed, "counts": np.histogram(inside, bins=list(edges))[0].tolist()}
+        )
+    return made

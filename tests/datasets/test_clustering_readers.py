@@ -1,0 +1,129 @@
+"""Readers of the clustering sets: counts, both known forms wherever they lie, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from importlib import resources
+
+import pytest
+
+from bench.datasets import CLUSTERING_TASKS, DataFolder, data_set, read_clustering
+from bench.datasets.make_manifest import update
+from bench.errors import DataDamaged, DataMissing, UnknownName
+
+CLASSES = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}
+ORIGINALS = ("StackOverflow", "GoogleNews-TS", "GoogleNews-T", "GoogleNews-S")
+
+
+@pytest.mark.parametrize("name", CLUSTERING_TASKS)
+def test_both_forms_of_every_set(shared, name):
+    folder = DataFolder(shared / "data")
+    found = read_clustering(folder, name)
+    assert found.form == "sccl" and len(found) == len(found.labels) == data_set(name).items["test"]
+    assert len(set(found.labels.tolist())) == CLASSES.get(name, 152)
+    lines = (shared / "data" / "clustering" / f"{name}.tsv").read_text(encoding="utf-8").split("\n")[:-1]
+    assert [f"{label}\t{text}" for label, text in zip(found.labels, found.texts, strict=True)] == lines
+    other = read_clustering(folder, name, text="raw")
+    if name not in ORIGINALS:
+        assert (other.form, other.sha256) == (found.form, found.sha256)
+        return
+    assert other.form == "original" and other.sha256 != found.sha256
+    assert len(other) == (20000 if name == "StackOverflow" else 11109)
+    assert sorted(Counter(other.labels.tolist()).values())[1:] == pytest.approx(
+        sorted(Counter(found.labels.tolist()).values())[1:], abs=1
+    )
+    empty = [i for i, text in enumerate(other.texts) if text == "."]
+    assert empty == {"GoogleNews-T": [3950], "GoogleNews-S": [6831]}.get(name, [])
+    if name == "StackOverflow":  # 45 titles lost their quotes
+        differ = [(a, b) for a, b in zip(other.texts, found.texts, strict=True) if a != b]
+        assert len(differ) == 45 and all(a.replace('"', "").split() == b.replace('"', "").split() for a, b in differ)
+    else:  # "lt" and "gt" were cut out
+        assert [any("washington" in text.split() for text in one.texts) for one in (other, found)] == [True, False]
+
+
+def test_what_text_selects(shared):
+    folder = DataFolder(shared / "data")
+    for text in ("tokenised", "sccl", "any"):
+        assert read_clustering(folder, "GoogleNews-T", text=text).form == "sccl"
+    for text in ("raw", "original"):
+        assert read_clustering(folder, "GoogleNews-T", text=text).form == "original"
+        assert read_clustering(folder, "Tweet", text=text).form == "sccl"
+    with pytest.raises(DataMissing, match="GoogleNews-T: no other-12345678 text found, only sccl"):
+        read_clustering(folder, "GoogleNews-T", text="other-12345678")
+    with pytest.raises(UnknownName, match="nearest: Tweet"):
+        read_clustering(folder, "Tweets")
+
+
+def test_a_form_is_known_by_content_not_by_place(shared, tmp_path):
+    home = tmp_path / "clustering"
+    home.mkdir()
+    source = shared / "data" / "clustering"
+    shutil.copyfile(source / "variants" / "GoogleNews-S.gsdmm.tsv", home / "GoogleNews-S.tsv")
+    folder = DataFolder(tmp_path)
+    assert read_clustering(folder, "GoogleNews-S", text="raw").form == "original"
+    assert read_clustering(folder, "GoogleNews-S", text="any").form == "original"
+    with pytest.raises(DataMissing, match="no sccl text found, only original in GoogleNews-S.tsv") as caught:
+        read_clustering(folder, "GoogleNews-S")
+    assert "--text raw" in str(caught.value.hint) and "short-text-clustering-enhancement" in str(caught.value.hint)
+    (home / "variants").mkdir()
+    shutil.copyfile(source / "GoogleNews-S.tsv", home / "variants" / "GoogleNews-S.gsdmm.tsv")
+    assert read_clustering(folder, "GoogleNews-S").form == "sccl"
+    shutil.copyfile(source / "GoogleNews-S.tsv", home / "GoogleNews-S.tsv")
+    with pytest.raises(DataMissing, match="no original text found, only sccl") as caught:
+        read_clustering(folder, "GoogleNews-S", text="raw")
+    assert "--text tokenised" in str(caught.value.hint) and "GSDMM" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[:-400], "rows found, 11,108 expected|altered text"),
+        (lambda text: "\n".join(sorted(text.splitlines())) + "\n", "altered text"),
+        (lambda text: text.replace("1\tcentrepoint", "2\tcentrepoint", 1), "altered text"),
+        (lambda text: text.replace("\t", " ", 1), "line 1 has 1 columns, 2 expected"),
+        (lambda text: text.encode().decode("latin-1"), None),
+    ],
+    ids=["cut", "sorted", "another label", "no tab", "read as latin-1"],
+)
+def test_a_damaged_file_is_refused_by_name(shared, tmp_path, damage, message):
+    name = "GoogleNews-T" if message else "SearchSnippets"
+    (tmp_path / "clustering").mkdir()
+    text = (shared / "data" / "clustering" / f"{name}.tsv").read_text(encoding="utf-8")
+    path = tmp_path / "clustering" / f"{name}.tsv"
+    path.write_text(damage(text), encoding="utf-8")
+    with pytest.raises(DataDamaged, match=message or "encoded twice|altered text") as caught:
+        read_clustering(DataFolder(tmp_path), name)
+    assert str(path) in caught.value.message and name in caught.value.message
+
+
+def test_blanks_at_line_ends_make_another_form_with_the_same_texts(shared, tmp_path):
+    (tmp_path / "clustering").mkdir()
+    text = (shared / "data" / "clustering" / "Tweet.tsv").read_text(encoding="utf-8")
+    path = tmp_path / "clustering" / "Tweet.tsv"
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    assert read_clustering(DataFolder(tmp_path), "Tweet").form == "sccl"
+    path.write_text(text.replace("\n", " \n"), encoding="utf-8")
+    with pytest.raises(DataMissing, match="only other-"):
+        read_clustering(DataFolder(tmp_path), "Tweet")
+    found = read_clustering(DataFolder(tmp_path), "Tweet", text="any")
+    assert found.form.startswith("other-")
+    assert found.texts == read_clustering(DataFolder(shared / "data"), "Tweet").texts
+    assert read_clustering(DataFolder(tmp_path), "Tweet", text=found.form).sha256 == found.sha256
+
+
+def test_a_missing_set_says_where_it_was_looked_for(tmp_path):
+    with pytest.raises(DataMissing, match="AgNews: not found in .*clustering/AgNews.tsv") as caught:
+        read_clustering(DataFolder(tmp_path), "AgNews")
+    assert "agnewsdataraw-8000" in str(caught.value.hint)
+    with pytest.raises(DataMissing, match="variants/GoogleNews-T.gsdmm.tsv"):
+        read_clustering(DataFolder(tmp_path), "GoogleNews-T", text="raw")
+
+
+@pytest.mark.parametrize("name", ["clustering.json", "cxc.json"])
+def test_remaking_the_manifests_changes_nothing(shared, name):
+    stored = json.loads((resources.files("bench") / "datasets" / "manifests" / name).read_text(encoding="utf-8"))
+    again = json.loads(json.dumps(stored))
+    assert update(again, shared / "data", shared, name) == (["CxC-STS-official"] if name == "cxc.json" else [])
+    assert again == stored

@@ -1,0 +1,182 @@
+"""The CxC-STS reader: the table, the published file with COCO's captions, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.datasets import DataFolder, cxc, data_set, read_cxc
+from bench.datasets.manifest import Form
+from bench.errors import DataDamaged, DataMissing
+
+
+@pytest.fixture(scope="module")
+def table(shared: Path) -> Path:
+    return shared / "data" / "cxc" / "sts_test.tsv"
+
+
+@pytest.fixture(scope="module")
+def pairs(shared: Path) -> cxc.RatedCaptions:
+    return read_cxc(DataFolder(shared / "data"))
+
+
+@pytest.fixture(scope="module")
+def captions(table: Path) -> dict[int, str]:
+    rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()[1:]]
+    return {int(row[side].rsplit(":")[-1]): row[4 + side] for row in rows for side in (0, 1)}
+
+
+@pytest.fixture(scope="module")
+def official(table: Path, captions: dict[int, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the published file and captions as COCO's JSON has them: not split from their punctuation."""
+    root = tmp_path_factory.mktemp("data")
+    (root / "cxc").mkdir()
+    lines = table.read_text(encoding="utf-8").splitlines()
+    rows = ["caption1,caption2,agg_score,sampling_method", *(",".join(line.split("\t")[:4]) for line in lines[1:])]
+    (root / "cxc" / "sts_test.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    put(root, captions)
+    return root
+
+
+def put(root: Path, captions: dict[int, str], **others: object) -> None:
+    joined = [{"image_id": 0, "id": number, "caption": text.replace(" .", ".") + "\n"} for number, text in captions.items()]
+    content = {"info": {}, "annotations": [{"image_id": 1, "id": 1, "caption": "Not asked for"}, *joined], **others}
+    (root / "cxc" / "captions_val2014.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_the_table(pairs):
+    assert (len(pairs), pairs.form) == (44045, "tokenised")
+    assert Counter(pairs.method) == {"c2c_cocaption": 25000, "c2c_isim": 19045}
+    assert pairs.gold.min() == 0 and pairs.gold.max() == 5 and pairs.gold.mean() == pytest.approx(2.377, abs=5e-4)
+    assert pairs.sentences1[0] == "A person riding a beautiful wave very smooth"
+    assert pairs.sentences2[0] == "A red surfboard is sticking up from the ocean waves ."
+    assert (pairs.caption1[0], pairs.caption2[0], pairs.gold[0], pairs.method[0]) == (411553, 5142, 1.56, "c2c_isim")
+    assert set(pairs.caption1) == set(pairs.caption2) and len(set(pairs.caption1)) == 25000
+    assert Counter(Counter(pairs.caption1.tolist()).values()) == {1: 7416, 2: 16123, 3: 1461}
+
+
+def test_images_are_recovered_from_the_rings(pairs):
+    image_of = dict(zip(pairs.caption1.tolist(), pairs.image.tolist(), strict=True))
+    members = defaultdict(set)
+    for caption, image in image_of.items():
+        members[image].add(caption)
+    assert sorted(members) == list(range(5000)) and {len(one) for one in members.values()} == {5}
+    same = np.array(pairs.method) == cxc.SAME_IMAGE
+    second = np.array([image_of[caption] for caption in pairs.caption2.tolist()])
+    assert ((second == pairs.image) == same).all()
+    first_seen = list(dict.fromkeys(pairs.image.tolist()))
+    assert first_seen == list(range(5000))
+    assert set(Counter(pairs.image.tolist()).values()) == set(range(5, 16))
+
+
+def test_captions_that_are_not_tied_by_fives_are_refused():
+    ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a")]
+    assert cxc.images(["c", "x", "a"], [*ring, *((p.upper(), q.upper()) for p, q in ring), *(
+        (f"x{i}" if i else "x", f"x{(i + 1) % 5}" if (i + 1) % 5 else "x") for i in range(5)
+    )]).tolist() == [0, 1, 0]  # fmt: skip
+    for broken in (ring[:-1], [*ring, ("a", "f"), ("f", "b")], [*ring[:-1], ("e", "b")], [*ring, ("a", "c")]):
+        with pytest.raises(DataDamaged, match="caption a is tied to"):
+            cxc.images(["a"], broken)
+
+
+def test_the_published_file_with_captions_of_an_unknown_json(official, pairs):
+    found = read_cxc(DataFolder(official), text="any")
+    assert found.form.startswith("other-") and found.sha256 != pairs.sha256
+    assert found.sentences2[0] == "A red surfboard is sticking up from the ocean waves."
+    for key in ("gold", "caption1", "caption2", "image"):
+        assert (getattr(found, key) == getattr(pairs, key)).all()
+    assert found.method == pairs.method
+    assert read_cxc(DataFolder(official), text=found.form).sha256 == found.sha256
+    for text in ("tokenised", "raw"):
+        with pytest.raises(DataMissing, match=f"no {text} text found, only {found.form} in sts_test.csv"):
+            read_cxc(DataFolder(official), text=text)
+
+
+def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkeypatch):
+    """COCO's file cannot be kept here: a stand-in takes its place in the manifest."""
+    import hashlib
+
+    known = data_set(cxc.OFFICIAL)
+    content = (official / "cxc" / "captions_val2014.json").read_bytes()
+    form = Form(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
+    files = (known.files[0], replace(known.files[1], forms={"any": form}))
+    monkeypatch.setattr(cxc, "data_set", lambda name: replace(known, files=files) if name == cxc.OFFICIAL else data_set(name))
+    for text in ("raw", "tokenised", "any"):  # without the table, the default takes it too
+        found = read_cxc(DataFolder(official), text=text)
+        assert (found.form, found.sentences1[5]) == ("raw", pairs.sentences1[5].replace(" .", "."))
+    both = tmp_path / "cxc"
+    both.mkdir()
+    for source in (table, *(official / "cxc").iterdir()):
+        (both / source.name).symlink_to(source)
+    assert [read_cxc(DataFolder(tmp_path), text=text).form for text in ("raw", "tokenised", "any")] == [
+        "raw",
+        "tokenised",
+        "tokenised",
+    ]
+
+
+def test_the_manifest_knows_the_published_files():
+    csv, captions = data_set(cxc.OFFICIAL).files
+    assert (csv.forms["any"].bytes, csv.rows, captions.forms["any"].bytes) == (3_096_467, 44_045, 32_421_077)
+    assert csv.forms["any"].sha256.startswith("33eea25b") and captions.forms["any"].sha256.startswith("7da4cc45")
+
+
+def test_captions_that_are_missing_or_altered_are_refused(official, captions, tmp_path):
+    (tmp_path / "cxc").mkdir()
+    (tmp_path / "cxc" / "sts_test.csv").symlink_to(official / "cxc" / "sts_test.csv")
+    with pytest.raises(DataMissing, match="captions_val2014.json is missing; sts_test.csv holds caption ids only"):
+        read_cxc(DataFolder(tmp_path))
+    first, second = sorted(captions)[:2]
+    put(tmp_path, {number: text for number, text in captions.items() if number != second})
+    with pytest.raises(DataDamaged, match=f"1 of 25,000 captions are not in .*, first COCO_val2014:sentid:{second}"):
+        read_cxc(DataFolder(tmp_path))
+    put(tmp_path, captions | {first: captions[second], second: captions[first]})
+    with pytest.raises(DataDamaged, match="altered text"):
+        read_cxc(DataFolder(tmp_path))
+    for content in (b"[1]", b'{"annotations": [{"id": 1}]}', b"{", b"\xff\xfe"):
+        (tmp_path / "cxc" / "captions_val2014.json").write_bytes(content)
+        with pytest.raises(DataDamaged, match="captions_val2014.json"):
+            read_cxc(DataFolder(tmp_path), text="raw")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda lines: lines[:-3], "44,042 rows found, 44,045 expected"),
+        (lambda lines: [lines[0], *lines[:0:-1]], "altered text"),
+        (lambda lines: [*lines[:9], lines[9].rsplit("\t", 1)[0], *lines[10:]], "line 10 has 5 columns, 6 expected"),
+        (lambda lines: [*lines[:9], lines[9].replace("\t", "\t9", 2), *lines[10:]], "altered text"),
+    ],
+    ids=["cut", "shuffled", "a column less", "another id"],
+)
+def test_a_damaged_table_is_refused(table, tmp_path, damage, message):
+    (tmp_path / "cxc").mkdir()
+    lines = table.read_text(encoding="utf-8").splitlines()
+    (tmp_path / "cxc" / "sts_test.tsv").write_text("\n".join(damage(lines)) + "\n", encoding="utf-8")
+    with pytest.raises(DataDamaged, match=message) as caught:
+        read_cxc(DataFolder(tmp_path))
+    assert "sts_test.tsv" in caught.value.message
+
+
+def test_another_tokenisation_and_what_is_not_there(table, tmp_path):
+    (tmp_path / "cxc").mkdir()
+    text = table.read_text(encoding="utf-8")
+    (tmp_path / "cxc" / "sts_test.tsv").write_text(text.replace(" .\n", ".\n"), encoding="utf-8")
+    found = read_cxc(DataFolder(tmp_path), text="any")
+    assert found.form.startswith("other-") and found.sentences2[0].endswith("waves.")
+    with pytest.raises(DataMissing, match="no tokenised text found, only other-"):
+        read_cxc(DataFolder(tmp_path))
+    (tmp_path / "cxc" / "sts_test.tsv").write_bytes(text.replace("\n", "\r\n").encode())
+    assert read_cxc(DataFolder(tmp_path)).form == "tokenised"
+    with pytest.raises(DataMissing, match="no raw text found, only tokenised") as caught:
+        read_cxc(DataFolder(tmp_path), text="raw")
+    assert "--text tokenised" in str(caught.value.hint) and "captions_val2014.json" in str(caught.value.hint)
+    with pytest.raises(DataMissing, match="CxC-STS: not found in .*cxc/sts_test.tsv"):
+        read_cxc(DataFolder(tmp_path / "cxc"))
+    with pytest.raises(DataMissing, match="no data folder was given"):
+        read_cxc(DataFolder(None))

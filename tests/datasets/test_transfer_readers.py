@@ -1,0 +1,173 @@
+"""The transfer sets as SentEval reads them, on its real files; and what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.datasets import TRANSFER_TASKS, DataFolder, read_transfer
+from bench.datasets.make_manifest import update
+from bench.datasets.manifest import data_set
+from bench.errors import DataDamaged, DataMissing, UnknownName
+
+# (split, items, items per class), as SentEval's readers count them
+COUNTS = {
+    "MR": [("test", 10662, [5331, 5331])],
+    "CR": [("test", 3775, [1368, 2407])],
+    "SUBJ": [("test", 10000, [5000, 5000])],
+    "MPQA": [("test", 10606, [7294, 3312])],
+    "SST-2": [("train", 67349, [29780, 37569]), ("dev", 872, [428, 444]), ("test", 1821, [912, 909])],
+    "TREC": [("train", 5452, [86, 1162, 1250, 1223, 835, 896]), ("test", 500, [9, 138, 94, 65, 81, 113])],
+    "MRPC": [("train", 4076, [1323, 2753]), ("test", 1725, [578, 1147])],
+}
+FOLDERS = {"SST-2": "SST/binary"}
+
+
+@pytest.fixture(scope="module")
+def folder(shared) -> DataFolder:
+    return DataFolder(shared / "data")
+
+
+@pytest.fixture
+def copy(shared, tmp_path):
+    """``copy("TREC")``: the files of a set in a folder of one's own, which may be changed."""
+
+    def copied(task: str) -> Path:
+        name = FOLDERS.get(task, task)
+        target = tmp_path / "downstream" / name
+        shutil.copytree(shared / "data/senteval-moses/downstream" / name, target, copy_function=shutil.copyfile)
+        target.chmod(0o755)
+        return target
+
+    return copied
+
+
+@pytest.mark.parametrize("task", TRANSFER_TASKS)
+def test_the_real_data_has_the_known_counts(folder, task):
+    texts = read_transfer(folder, task)
+    for split, n, per_class in COUNTS[task]:
+        member = texts.split == split
+        assert member.sum() == n == data_set(task).items[split]
+        assert np.bincount(texts.labels[member]).tolist() == per_class
+    assert len(texts) == sum(n for _, n, _ in COUNTS[task]) == len(texts.texts[0])
+    assert len(texts.classes) == len(COUNTS[task][0][2]) and texts.form is None
+    assert len(texts.texts) == (2 if task == "MRPC" else 1)
+
+
+def test_blank_lines_stay_as_empty_sentences_with_a_label(folder):
+    assert [read_transfer(folder, task).texts[0].count("") for task in ("MR", "CR", "SUBJ", "MPQA")] == [0, 4, 0, 3]
+
+
+def test_positive_comes_first_and_letters_outside_ascii_are_read_as_senteval_does(folder):
+    assert read_transfer(folder, "SUBJ").labels.tolist() == [1] * 5000 + [0] * 5000
+    trec = read_transfer(folder, "TREC").texts[0]
+    assert any("sister\xf0city" in question for question in trec)  # latin-1; no valid UTF-8
+    assert any("\xe9" in text for text in read_transfer(folder, "SST-2").texts[0])  # UTF-8
+
+
+@pytest.mark.parametrize("task, files", [("CR", ["custrev.pos", "custrev.neg"]), ("MPQA", ["mpqa.pos", "mpqa.neg"])])
+def test_rows_are_sorted_by_tokens_then_label_and_else_stay_in_place(shared, folder, task, files):
+    """Against a plain second reading."""
+    items = []
+    for file, label in zip(files, (1, 0), strict=True):
+        text = (shared / "data/senteval-moses/downstream" / task / file).read_bytes().decode("latin-1")
+        items += [(line.split(), label) for line in text.splitlines()]
+    items.sort(key=lambda item: (len(item[0]), item[1]))
+    texts = read_transfer(folder, task)
+    assert [(texts.texts[0][i].split(), texts.labels[i]) for i in texts.rows("test")] == items
+    assert len(texts.rows("train")) == 0
+
+
+def test_pairs_are_sorted_by_the_first_then_the_second_sentence(folder):
+    texts = read_transfer(folder, "MRPC")
+    keys = [(len(texts.texts[0][i].split()), len(texts.texts[1][i].split()), texts.labels[i], i) for i in texts.rows("train")]
+    assert keys == sorted(keys) and len(keys) == 4076
+
+
+def test_every_text_form_is_this_one(folder):
+    assert read_transfer(folder, "CR", text="raw").sha256 == read_transfer(folder, "CR", text="tokenised").sha256
+
+
+def test_a_users_own_folder_and_other_line_ends_are_recognised(folder, copy):
+    for task in ("TREC", "MRPC", "CR"):
+        target = copy(task)
+        for path in target.iterdir():
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        own, known = read_transfer(DataFolder(target.parents[1]), task), read_transfer(folder, task)
+        assert (own.texts, own.sha256, own.labels.tolist()) == (known.texts, known.sha256, known.labels.tolist())
+
+
+def test_u0085_ends_a_line_where_splitlines_reads_and_only_there(copy):
+    """No such byte is in the real files; a copy with one has a sentence too many and is refused."""
+    path = copy("CR") / "custrev.pos"
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b" ", b" \x85", 1))  # white space and control characters are no part of the content hash
+    with pytest.raises(DataDamaged, match="CR: 3,776 test items found, 3,775 expected"):
+        read_transfer(DataFolder(path.parents[2]), "CR", text="any")
+    path = copy("TREC") / "train_5500.label"
+    path.write_bytes(path.read_bytes().replace(b" did ", b" \x85did ", 1))
+    assert len(read_transfer(DataFolder(path.parents[2]), "TREC", text="any")) == 5952
+
+
+def truncated(data: bytes) -> bytes:
+    return b"".join(data.splitlines(keepends=True)[:-1])
+
+
+def shuffled(data: bytes) -> bytes:
+    return b"".join(sorted(data.splitlines(keepends=True)))
+
+
+def encoded_twice(data: bytes) -> bytes:
+    return data.decode("latin-1").encode("utf-8")
+
+
+DAMAGES = [
+    ("MR", "rt-polarity.neg", truncated, "MR: 5,330 rows found, 5,331 expected"),
+    ("MR", "rt-polarity.neg", shuffled, "MR: altered text"),
+    ("MPQA", "mpqa.pos", lambda data: data.replace(b"good", b"bad", 1), "MPQA: altered text"),
+    ("SST-2", "sentiment-train", encoded_twice, "SST-2: encoded twice"),
+    ("TREC", "train_5500.label", encoded_twice, "TREC: encoded twice"),
+    ("TREC", "train_5500.label", lambda data: data.replace(b"NUM:", b"LOC:", 1), "TREC: altered text"),
+    ("MRPC", "msr_paraphrase_test.txt", lambda data: data.replace(b"\n1\t", b"\n0\t", 1), "MRPC: altered text"),
+    ("SST-2", "sentiment-dev", lambda data: data[:-200] + b"\xff" + data[-199:], "SST-2: line 871 is not UTF-8"),
+]
+
+
+@pytest.mark.parametrize("task, file, damage, message", DAMAGES)
+def test_a_damaged_file_is_refused_by_name(copy, task, file, damage, message):
+    target = copy(task)
+    path = target / file
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataDamaged, match=message) as caught:
+        read_transfer(DataFolder(target.parents[2] if task == "SST-2" else target.parents[1]), task)
+    assert file in caught.value.message and "\n" not in caught.value.message
+
+
+def test_another_tokenisation_has_a_name_of_its_own(copy):
+    path = copy("MRPC") / "msr_paraphrase_train.txt"
+    path.write_bytes(path.read_bytes().replace(b" , ", b", "))
+    root = DataFolder(path.parents[2])
+    with pytest.raises(DataMissing, match="no tokenised text found, only other-"):
+        read_transfer(root, "MRPC", text="tokenised")
+    other = read_transfer(root, "MRPC", text="any")
+    assert str(other.form).startswith("other-") and len(other) == 5801
+
+
+def test_missing_and_unknown_are_one_line(tmp_path):
+    with pytest.raises(DataMissing, match="TREC: not found") as caught:
+        read_transfer(DataFolder(tmp_path), "TREC")
+    assert "get_transfer_data.bash" in str(caught.value.hint)
+    with pytest.raises(UnknownName, match="SST-2"):
+        read_transfer(DataFolder(tmp_path), "SST2")
+
+
+def test_remaking_the_manifest_changes_nothing(shared):
+    stored = json.loads((resources.files("bench") / "datasets/manifests/transfer.json").read_text(encoding="utf-8"))
+    again = json.loads(json.dumps(stored))
+    assert update(again, shared / "data", shared, "transfer.json") == []
+    assert again == stored

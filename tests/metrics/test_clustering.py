@@ -1,0 +1,70 @@
+"""Clustering accuracy and its companions: reference vectors, all matchings tried, and laws."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics.cluster import contingency_matrix
+
+from bench.metrics.clustering import accuracy, agreement, confusion, summary
+
+
+def test_the_papers_own_code_gives_the_same(reference_b):
+    for case in reference_b["clustering_accuracy"]:
+        assert accuracy(case["y_pred"], case["y_true"]) == pytest.approx(100 * case["accuracy"], abs=1e-10)
+        wrong = [case[key] for key in ("purity_wrong", "no_matching_wrong") if key in case]
+        assert all(abs(accuracy(case["y_pred"], case["y_true"]) / 100 - one) > 0.1 for one in wrong)
+    table = reference_b["clustering_accuracy"][0]
+    assert confusion(table["y_pred"], table["y_true"]).T.tolist() == table["confusion_true_by_pred"]
+
+
+items = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
+
+
+@settings(deadline=None)
+@given(items, st.permutations([-3, 7, 90, 2**40, 12]))
+def test_every_matching_tried(pairs, names):
+    predicted, gold = (np.array(side) for side in zip(*pairs, strict=True))
+    best = max(sum(m[p] == g for p, g in pairs) for m in itertools.permutations(range(5)))
+    assert accuracy(predicted, gold) == pytest.approx(100 * best / len(pairs), abs=1e-9)
+    renamed = np.array(names)[predicted]  # names are arbitrary, and need not be near each other
+    assert accuracy(renamed, gold) == accuracy(predicted, gold)
+    assert agreement(renamed, gold) == pytest.approx(agreement(predicted, gold), abs=1e-9)
+    assert (contingency_matrix(gold, predicted) == confusion(predicted, gold).T).all()
+
+
+def test_perfect_and_random_clusters():
+    gold = np.repeat([11, 3, 110], 200)
+    assert accuracy(gold * -1, gold) == 100
+    assert agreement(gold + 5, gold) == pytest.approx({"nmi": 100, "ami": 100, "ari": 100})
+    drawn = np.random.default_rng(0).integers(0, 3, 600)
+    assert accuracy(drawn, gold) < 45
+    assert abs(agreement(drawn, gold)["ami"]) < 1 and abs(agreement(drawn, gold)["ari"]) < 1
+
+
+def test_by_hand():
+    """4 items, classes aabb, clusters 0 0 0 1: H(class) = ln 2, H(cluster) = 0.5623, information 0.2158 nats."""
+    found = agreement([0, 0, 0, 1], list("aabb"))
+    entropy = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))
+    information = np.log(2) + entropy - -(0.5 * np.log(0.5) + 2 * 0.25 * np.log(0.25))
+    assert found["nmi"] == pytest.approx(100 * information / ((np.log(2) + entropy) / 2))
+    assert found["ari"] == pytest.approx(0) and accuracy([0, 0, 0, 1], list("aabb")) == 75
+
+
+def test_summary_is_over_columns():
+    gold = [0, 0, 1, 1]
+    found = summary(np.array([[0, 1], [0, 1], [0, 0], [1, 0]]), gold)
+    assert found["accuracy"] == {"mean": 87.5, "std": 12.5, "each": [75.0, 100.0]}
+    assert set(found) == {"accuracy", "nmi", "ami", "ari"} and found["ari"]["each"][1] == pytest.approx(100)
+
+
+def test_undefined_is_an_error():
+    for predicted, gold in (([], []), ([1, 2], [1]), ([[1], [2]], [[1], [2]])):
+        with pytest.raises(ValueError, match="expected"):
+            accuracy(predicted, gold)
+    with pytest.raises(ValueError, match="one column"):
+        summary([1, 2], [1, 2])

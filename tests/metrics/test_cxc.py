@@ -1,0 +1,94 @@
+"""Sampled Spearman: reference vectors, numpy's own generator called one by one, scipy's correlation."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.metrics.cxc import _Words, draws_with_replacement, draws_without_replacement, sampled_spearman
+
+
+def test_the_authors_draws_and_their_mean(reference):
+    known = reference["cxc_bootstrap_promcse"]
+    query, gold, cosine = (np.array([pair[key] for pair in known["pairs"]]) for key in ("query", "gold", "cosine"))
+    drawn = list(draws_with_replacement(query))
+    assert drawn[0].tolist() == known["first_draw_pair_indices"]
+    assert query[drawn[0]].tolist() == known["first_draw_queries"]
+    values = sampled_spearman(cosine, gold, drawn)
+    assert len(values) == 1000
+    assert values[:3] == pytest.approx(100 * np.array(known["first_3_spearman"]), abs=1e-10)
+    assert values.mean() == pytest.approx(100 * known["mean_1000"], abs=1e-10)
+    assert values.std() == pytest.approx(100 * known["std_1000_ddof_0"], abs=1e-10)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.lists(st.lists(st.integers(1, 70), max_size=40), max_size=6), st.integers(1, 6000))
+def test_words_are_consumed_as_numpy_consumes_them(seed, calls, limit):
+    words, generator = _Words(seed), np.random.RandomState(seed)
+    words.BLOCK = 7  # blocks end in the middle of everything
+    for limits in calls:
+        assert words.below(limit, len(limits)).tolist() == generator.choice(limit, len(limits)).tolist()
+        assert words.below_each(limits).tolist() == [generator.randint(one) for one in limits]
+
+
+def test_draws_as_a_plain_loop():
+    rng = np.random.default_rng(3)
+    query = rng.permutation(np.repeat(np.arange(300), rng.integers(1, 18, 300)))
+    items = [np.flatnonzero(query == one).tolist() for one in range(300)]
+    np.random.seed(123)
+    for drawn in draws_with_replacement(query, draws=20):
+        want = [items[one][np.random.choice(len(items[one]))] for one in np.random.choice(300, 150)]
+        assert drawn.tolist() == want
+
+
+def test_draws_without_replacement_take_half_of_the_queries_and_one_pair_of_each():
+    query = np.repeat(np.arange(40), np.arange(40) % 3 + 1)
+    counts = np.zeros(len(query))
+    for drawn in draws_without_replacement(query, draws=3000):
+        assert len(drawn) == len(set(query[drawn].tolist())) == 20
+        counts[drawn] += 1
+    expected = 3000 / 2 / np.bincount(query)[query]  # every query in half of the draws, its pairs equally often
+    assert counts == pytest.approx(expected, abs=6 * np.sqrt(3000 / 4))
+    one, other = (np.stack(list(draws_without_replacement(query, draws=5, seed=seed))) for seed in (123, 124))
+    assert (one == np.stack(list(draws_without_replacement(query, draws=5)))).all() and (one != other).any()
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-1, 1, width=16)), min_size=3, max_size=40), st.randoms())
+def test_correlations_are_scipys_ties_and_repeated_rows_included(pairs, random):
+    gold, predicted = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
+    drawn = [np.array([random.randrange(len(pairs)) for _ in range(12)]) for _ in range(5)]
+    drawn = [rows for rows in drawn if np.ptp(gold[rows]) and np.ptp(predicted[rows])]
+    want = [100 * scipy.stats.spearmanr(predicted[rows], gold[rows]).statistic for rows in drawn]
+    assert sampled_spearman(predicted, gold, drawn) == pytest.approx(want, abs=1e-9)
+
+
+def test_a_thousand_draws_of_44045_pairs_in_under_five_seconds():
+    rng = np.random.default_rng(0)
+    image = np.repeat(np.arange(5000), 9)[:44045]
+    caption = rng.permutation(np.concatenate([np.arange(25000), rng.integers(0, 25000, 19045)]))
+    gold, cosine = rng.integers(0, 500, 44045) / 100, rng.normal(size=44045)
+    for drawn in (draws_with_replacement(np.minimum(image, image[-1])), draws_without_replacement(caption)):
+        began = time.process_time()
+        assert len(sampled_spearman(cosine, gold, drawn)) == 1000
+        assert time.process_time() - began < 5
+
+
+def test_undefined_is_an_error():
+    rows = [np.arange(4)]
+    with pytest.raises(ValueError, match="the predicted side of draw 0 is constant"):
+        sampled_spearman([1, 1, 1, 1], [1, 2, 3, 4], rows)
+    with pytest.raises(ValueError, match="the gold side of draw 1 is constant"):
+        sampled_spearman([1, 2, 3, 4], [1, 1, 3, 4], [*rows, np.array([0, 1])])
+    with pytest.raises(ValueError, match="NaN"):
+        sampled_spearman([1, np.nan, 3, 4], [1, 2, 3, 4], rows)
+    with pytest.raises(ValueError, match="one length"):
+        sampled_spearman([1, 2], [1, 2, 3], rows)
+    for query in ([0, 0, 0], [0, 2, 2], []):
+        with pytest.raises(ValueError, match="without a gap"):
+            next(draws_with_replacement(np.array(query, dtype=int)))

@@ -1,0 +1,117 @@
+"""K-means against scikit-learn's: same seeds, same starts, same clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans, kmeans_plusplus
+
+from bench.metrics import kmeans as module
+from bench.metrics.kmeans import Points, kmeans, lloyd, seedings, trials
+
+
+def blobs(n: int, dim: int, centres: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(centres, dim))[rng.integers(0, centres, n)] + spread * rng.normal(size=(n, dim))
+
+
+def uniforms(seeds: range, starts: int, clusters: int) -> np.ndarray:
+    each = 1 + (clusters - 1) * trials(clusters)
+    return np.concatenate([np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds])
+
+
+@pytest.mark.parametrize(("n", "dim", "clusters"), [(500, 8, 5), (300, 3, 40), (701, 20, 11), (60, 2, 1), (97, 5, 60)])
+def test_the_same_clusters_as_scikit_learn_in_float64(n, dim, clusters):
+    x = blobs(n, dim, 6) + 100
+    for seed, one in enumerate(kmeans(x, clusters, range(3))):
+        want = KMeans(clusters, n_init=10, max_iter=300, tol=1e-4, random_state=seed).fit(x)
+        assert one.labels_N.tolist() == want.labels_.tolist()
+        assert one.inertia == pytest.approx(want.inertia_, rel=1e-9)
+        assert one.iterations == want.n_iter_
+
+
+@pytest.mark.parametrize("clusters", [2, 9, 60])
+@pytest.mark.parametrize("table", [0, 1 << 30])
+def test_seedings_are_scikit_learns(clusters, table, monkeypatch):
+    monkeypatch.setattr(module, "TABLE_BYTES", table)
+    x = blobs(150, 7, 4)
+    rows = seedings(Points(x), clusters, uniforms(range(5), 1, clusters))
+    for seed, row in enumerate(rows):
+        assert row.tolist() == kmeans_plusplus(x, clusters, random_state=np.random.RandomState(seed))[1].tolist()
+
+
+@pytest.mark.parametrize(("dtype", "accuracy"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+def test_the_same_inertia_from_the_same_centres(dtype, accuracy):
+    """Starts of all kinds in one lockstep: some with centres twice, whose clusters are empty and are given the farthest points."""
+    x = blobs(400, 16, 5, spread=0.3).astype(dtype)
+    rng = np.random.default_rng(1)
+    rows = np.stack([rng.permutation(400)[:8] for _ in range(6)] + [rng.integers(0, 8, 8) for _ in range(6)])
+    assert any(len(set(row.tolist())) < 7 for row in rows)
+    points = Points(x)
+    for row, one in zip(rows, lloyd(points, points.x_ND[rows]), strict=True):
+        want = KMeans(8, init=x[row], n_init=1, tol=1e-4).fit(x)
+        assert one.inertia == pytest.approx(want.inertia_, rel=accuracy)
+        assert one.labels_N.tolist() == want.labels_.tolist()
+        assert one.iterations == want.n_iter_
+
+
+def test_limits_of_the_iterations_are_scikit_learns():
+    x = blobs(600, 6, 3, spread=2.0)
+    rows = np.arange(12) * 7
+    points = Points(x)
+    for limit in ({"max_iterations": 1}, {"max_iterations": 4}, {"tolerance": 0.02}, {"tolerance": 0.0}):
+        one = lloyd(points, points.x_ND[rows][None], **limit)[0]
+        want = KMeans(
+            12, init=x[rows], n_init=1, max_iter=limit.get("max_iterations", 300), tol=limit.get("tolerance", 1e-4)
+        ).fit(x)
+        assert one.iterations == want.n_iter_, limit
+        assert one.inertia == pytest.approx(want.inertia_, rel=1e-9)
+        assert one.labels_N.tolist() == want.labels_.tolist()
+
+
+def test_float32_finds_optima_as_good_as_scikit_learns():
+    """Rounding may lead a start to a neighbouring optimum: then the two are level on average over seeds."""
+    x = blobs(3000, 64, 25, spread=0.9).astype(np.float32)
+    ours = np.array([one.inertia for one in kmeans(x, 25, range(4))])
+    theirs = np.array([KMeans(25, n_init=10, random_state=seed).fit(x).inertia_ for seed in range(4)])
+    assert ours == pytest.approx(theirs, rel=2e-3)
+    assert ours.mean() == pytest.approx(theirs.mean(), rel=5e-4)
+
+
+def test_which_starts_run_together_changes_nothing(monkeypatch):
+    x = blobs(300, 5, 4)
+    together = kmeans(x, 7, range(4))
+    monkeypatch.setattr(module, "STATE_BYTES", 1)
+    for one, other in zip(together, kmeans(x, 7, range(4)), strict=True):
+        assert one.labels_N.tolist() == other.labels_N.tolist() and one.inertia == pytest.approx(other.inertia, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 2.0**-60, 1e30])
+def test_neither_scale_nor_place_change_the_clusters(scale):
+    x = blobs(200, 6, 4).astype(np.float32)
+    plain, scaled = kmeans(x, 4, [0])[0], kmeans((x * np.float32(scale)), 4, [0])[0]
+    assert scaled.labels_N.tolist() == plain.labels_N.tolist()
+    assert scaled.inertia == pytest.approx(plain.inertia * scale**2, rel=1e-4)
+    assert kmeans(x.astype(np.float64) + 1e4, 4, [0])[0].labels_N.tolist() == plain.labels_N.tolist()
+
+
+def test_fewer_distinct_points_than_clusters():
+    x = np.repeat(np.eye(3), 5, axis=0)
+    for one in kmeans(x, 6, range(3)):
+        assert one.inertia == pytest.approx(0, abs=1e-12)
+        assert len(np.unique(one.labels_N)) >= 3
+        for first in (0, 5, 10):
+            others = one.labels_N[np.arange(15) // 5 != first // 5]
+            assert not set(one.labels_N[first : first + 5]) & set(others)  # unlike points are never together
+
+
+def test_what_cannot_be_clustered():
+    x = blobs(20, 3, 2)
+    for bad, message in (
+        (np.ones((5, 3)), "all points are the same"), (x[:3], "3 points cannot form 4 clusters"), (x[0], "expected"),
+        (np.where(x == x[7, 1], np.nan, x), "NaN or infinity"), (np.where(x == x[7, 1], np.inf, x), "NaN or infinity"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            kmeans(bad, 4, [0])
+    with pytest.raises(ValueError, match="0 clusters"):
+        kmeans(x, 0, [0])

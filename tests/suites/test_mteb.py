@@ -1,0 +1,306 @@
+"""mteb's tasks on our vectors: with two tasks made here, with the user's STS sets, and with a copy in the cache of ``datasets``."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from commands import bench, error_line, the_run
+
+from bench.datasets import DataFolder
+from bench.errors import BenchError, DataMissing, RunFailed, UnknownName
+from bench.runs import RunsFolder
+from bench.suites import RunPlace, split_names, suite
+
+mteb = pytest.importorskip("mteb")
+import datasets  # noqa: E402
+from datasets import Dataset, DatasetDict, DatasetInfo, Features, Value  # noqa: E402
+from mteb.abstasks import AbsTaskClassification  # noqa: E402
+from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
+from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
+
+from bench.suites.mteb import MtebTask, declared_items  # noqa: E402
+from bench.suites.mteb_data import FROM_FOLDER, source_of  # noqa: E402
+
+WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on", "under", "the", "red", "old", "mat", "tree", "house"]
+
+
+def hashed(sentences: Any) -> np.ndarray:
+    """A stand-in for a model: the sum of a fixed random vector for every word."""
+    known = {w: np.random.default_rng(zlib.crc32(w.encode())).normal(size=16) for s in sentences for w in s.split()}
+    return np.array([sum((known[w] for w in s.split()), np.zeros(16)) for s in sentences], dtype=np.float32)
+
+
+def meta(name: str, kind: Any, main: str) -> TaskMetadata:
+    return TaskMetadata(
+        name=name, description="made by a test", dataset={"path": "local", "revision": "r1"}, type=kind, category="t2t",
+        eval_splits=["test"], eval_langs=["eng-Latn"], main_score=main,
+    )  # fmt: skip
+
+
+def said(n: int, seed: int) -> list[str]:
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=6)) for _ in range(n)]
+
+
+class TinySts(AbsTaskSTS):
+    metadata = meta("TinySts", "STS", "cosine_spearman")
+
+    def load_data(self, **_: Any) -> None:
+        first, second = said(40, 1), said(40, 2)
+        gold = [float(len(set(a.split()) & set(b.split()))) for a, b in zip(first, second, strict=True)]
+        self.dataset = DatasetDict(test=Dataset.from_dict({"sentence1": first, "sentence2": second, "score": gold}))
+        self.data_loaded = True
+
+
+class TinyClassification(AbsTaskClassification):
+    metadata = meta("TinyClassification", "Classification", "accuracy")
+    samples_per_label = 4
+
+    def load_data(self, **_: Any) -> None:
+        def split(n: int, seed: int) -> Dataset:
+            texts = said(n, seed)
+            return Dataset.from_dict({"text": texts, "label": [int("cat" in text) for text in texts]})
+
+        self.dataset = DatasetDict(train=split(60, 3), test=split(50, 4))
+        self.data_loaded = True
+
+
+def task(made: Any) -> MtebTask:
+    return MtebTask(made.metadata.name, made.metadata.main_score, pristine=made)
+
+
+def scored(made: Any, folder: Path, vectors: Any = hashed) -> Any:
+    return task(made).load(DataFolder(None, offline=True)).score_in(RunPlace("simcse+x-s1", "1a2b", folder), vectors)
+
+
+def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path) -> None:
+    result = scored(TinySts(), tmp_path)
+    made = TinySts()
+    made.load_data()
+    data = made.dataset["test"]
+    a, b = hashed(data["sentence1"]), hashed(data["sentence2"])
+    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    assert result.value == pytest.approx(100 * scipy.stats.spearmanr(cosines, data["score"]).statistic, abs=1e-6)
+    assert (result.suite, result.task, result.protocol, result.metric, result.n) == (
+        "mteb", "TinySts", "mteb/2", "cosine_spearman", 40)  # fmt: skip
+    np.testing.assert_allclose(result.predictions["prediction"], cosines, atol=1e-6)
+    assert result.predictions["gold"].tolist() == data["score"] and set(result.predictions["subset"]) == {"default/test"}
+    assert result.detail["mteb_version"] == mteb.__version__ and result.detail["dataset"] == {"path": "local", "revision": "r1"}
+    json.dumps(result.detail, allow_nan=False)
+
+
+def test_the_results_folder_is_one_of_mtebs_own(tmp_path: Path) -> None:
+    results = {made.metadata.name: scored(made, tmp_path) for made in (TinySts(), TinyClassification())}
+    (model,) = mteb.ResultCache(tmp_path / "mteb").load_results(include_remote=False).model_results
+    assert (model.model_name, model.model_revision) == ("bench/simcse+x-s1", "1a2b")
+    assert {one.task_name: one.get_score() for one in model.task_results} == {
+        name: pytest.approx(result.value / 100, abs=1e-6) for name, result in results.items()
+    }
+    for result in results.values():
+        for file in (*result.detail["results"], *result.detail["predictions"]):
+            assert (tmp_path / file).is_file()
+        assert len(result.detail["results"]) == len(result.detail["predictions"]) == 1
+
+
+def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_each_time(tmp_path: Path) -> None:
+    """One loaded task serves all runs of a plan: mteb's random draws must not go on from one to the next."""
+    loaded = task(TinyClassification()).load(DataFolder(None, offline=True))
+    results = [loaded.score_in(RunPlace("run", "1", tmp_path / str(i)), hashed) for i in range(2)]
+    first, second = results
+    assert first.value == second.value and first.metric == "accuracy" and first.n == 50
+    right = first.predictions["prediction"] == first.predictions["gold"][:, None]
+    assert right.shape == (50, 10)
+    assert first.value == pytest.approx(100 * right.mean(), abs=1e-9)
+    assert (first.predictions["prediction"] == second.predictions["prediction"]).all()
+    assert 0 < first.value < 100
+
+
+def test_global_random_states_are_left_alone(shared: Path, tmp_path: Path) -> None:
+    import torch
+
+    def draws() -> tuple[Any, ...]:
+        return random.random(), np.random.rand(), torch.rand(1).item()
+
+    def seed() -> None:
+        random.seed(5), np.random.seed(5), torch.manual_seed(5)
+
+    made = TinySts()  # which seeds them, where nobody asked it to
+    seed()
+    expected = draws()
+    seed()
+    scored(made, tmp_path)
+    suite("mteb").task("STS12").load(DataFolder(shared / "data", offline=True))
+    assert draws() == expected
+
+
+def test_a_stale_result_is_not_taken_again(tmp_path: Path) -> None:
+    before = scored(TinySts(), tmp_path).value
+    after = scored(TinySts(), tmp_path, lambda sentences: hashed([s[::-1] for s in sentences])).value
+    fresh = scored(TinySts(), tmp_path / "other", lambda sentences: hashed([s[::-1] for s in sentences])).value
+    assert after == fresh != before
+
+
+def test_vectors_that_cannot_be_scored_fail_the_task_by_name(tmp_path: Path) -> None:
+    def with_nan(sentences: Any) -> np.ndarray:
+        vectors = hashed(sentences)
+        vectors[0, 0] = np.nan
+        return vectors
+
+    with pytest.raises(RunFailed, match="TinySts: 1 of 40 vectors hold NaN or infinity, first for the sentence"):
+        scored(TinySts(), tmp_path, with_nan)
+    with pytest.raises(RunFailed, match="TinySts: mteb's cosine_spearman is not a number"):
+        scored(TinySts(), tmp_path, lambda sentences: np.ones((len(sentences), 4), np.float32))
+    with pytest.raises(RunFailed, match=r"TinySts: vectors of shape \(39, 16\) for 40 sentences"):
+        scored(TinySts(), tmp_path, lambda sentences: hashed(sentences)[1:])
+
+    class Broken(TinySts):
+        def _calculate_scores(self, *_: Any) -> Any:
+            raise ZeroDivisionError("in mteb")
+
+    with pytest.raises(RunFailed, match=f"TinySts: mteb {mteb.__version__} raised ZeroDivisionError: in mteb"):
+        scored(Broken(), tmp_path)
+
+
+def test_the_users_sts_sets_are_what_mteb_hosts(shared: Path) -> None:
+    """By mteb's own statistics of the hosted data, which its package carries: pairs, characters, distinct texts, mean score."""
+    for name in FROM_FOLDER:
+        hosted = mteb.get_task(name)
+        known = hosted.metadata.descriptive_stats["test"]
+        source = source_of(hosted, DataFolder(shared / "data"))
+        source.fill(hosted)
+        data = hosted.dataset["test"]
+        pairs = set(zip(data["sentence1"], data["sentence2"], strict=True))
+        assert len(pairs) == known["unique_pairs"], name  # mteb's present code would count (a, b) and (b, a) as one
+        found = hosted._calculate_descriptive_statistics_from_split("test")
+        for key in ("num_samples", "number_of_characters"):
+            assert found[key] == known[key], (name, key)
+        for side in ("text1_statistics", "text2_statistics"):
+            assert found[side] == pytest.approx(known[side]), (name, side)
+        assert found["label_statistics"] == pytest.approx(known["label_statistics"], abs=1e-6), name
+        assert declared_items(hosted) == suite("mteb").task(name).n == known["num_samples"]
+        assert hosted.metadata.revision == f"local-{source.sha256}", "a record must not claim the hub's revision"
+
+
+def test_mtebs_sts_gives_the_number_of_our_suite_on_the_same_text(shared: Path, tmp_path: Path) -> None:
+    """Up to rounding: mteb computes cosines in float32. Its SICK-R has all 9,927 pairs, so that its number is another."""
+    data = DataFolder(shared / "data", offline=True)
+    for theirs, ours, text in (("STS16", "STS16", "tokenised"), ("STSBenchmark", "STS-B", "raw")):
+        result = suite("mteb").task(theirs).load(data).score_in(RunPlace("run", "1", tmp_path), hashed)
+        assert result.value == pytest.approx(suite("sts").task(ours).load(data, text).score(hashed).value, abs=2e-3)
+    sick = suite("mteb").task("SICK-R").load(data)
+    ours = suite("sts").task("SICK-R").load(data, "raw").score(hashed)
+    whole = sick.score_in(RunPlace("run", "1", tmp_path), hashed)
+    assert whole.n == 9927 and abs(whole.value - ours.value) > 0.1
+    assert whole.value == pytest.approx(ours.detail["all_splits"]["spearman"], abs=2e-3)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Fills a cache of ``datasets`` as a download leaves it, with a revision of STS16; gives the folder."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+
+    def fill(revision: str) -> None:
+        from datasets.arrow_writer import ArrowWriter
+        from datasets.splits import SplitDict, SplitInfo
+
+        place = tmp_path / "cache" / "mteb___sts16-sts" / "default" / "0.0.0" / revision
+        place.mkdir(parents=True)
+        features = Features({"sentence1": Value("string"), "sentence2": Value("string"), "score": Value("float64")})
+        with ArrowWriter(path=str(place / "sts16-sts-test.arrow"), features=features) as writer:
+            for i, (a, b) in enumerate(zip(said(30, 5), said(30, 6), strict=True)):
+                writer.write({"sentence1": a, "sentence2": b, "score": float(i % 6)})
+            writer.finalize()
+        splits = SplitDict({"test": SplitInfo("test", num_examples=30, dataset_name="sts16-sts")}, dataset_name="sts16-sts")
+        DatasetInfo(features=features, splits=splits, builder_name="parquet", dataset_name="sts16-sts", config_name="default",
+                    version="0.0.0").write_to_directory(str(place))  # fmt: skip
+
+    return fill
+
+
+def test_offline_the_local_cache_serves(cache: Any, tmp_path: Path) -> None:
+    one = suite("mteb").task("STS16")
+    with pytest.raises(DataMissing, match="STS16: mteb/sts16-sts at revision 4d8694f8f0e0 is not in the local cache") as missing:
+        one.load(DataFolder(None, offline=True))
+    assert "mteb.get_task('STS16').load_data()" in str(missing.value.hint) and "--data DIR" in str(missing.value.hint)
+    cache(mteb.get_task("STS16").metadata.revision)
+    result = one.load(DataFolder(None, offline=True)).score_in(RunPlace("run", "1", tmp_path), hashed)
+    assert result.n == 30 and result.detail["dataset"]["revision"] == mteb.get_task("STS16").metadata.revision
+    assert result.detail["source"].startswith("hub")
+
+
+def test_another_revision_in_the_cache_is_not_taken_for_the_one_that_mteb_asks_for(cache: Any, tmp_path: Path) -> None:
+    cache("f" * 40)
+    with pytest.raises(DataMissing, match="STS16"):
+        suite("mteb").task("STS16").load(DataFolder(None, offline=True))
+    right = task(mteb.get_task("STS16"))
+    from bench.suites.mteb import LoadedMteb
+    from bench.suites.mteb_data import Source
+
+    with pytest.raises(DataMissing, match="revision ffffffffffff is there"):
+        LoadedMteb(right.pristine, Source("hub"), offline=True).score_in(RunPlace("run", "1", tmp_path), hashed)
+
+
+def test_names_after_mteb_are_mtebs_up_to_the_next_suite() -> None:
+    assert split_names("mteb:STSBenchmark,Banking77Classification") == ("mteb:STSBenchmark,Banking77Classification",)
+    assert split_names("sts, mteb:A,MTEB(eng, v2),cxc2,transfer") == ("sts", "mteb:A,MTEB(eng, v2),cxc2", "transfer")
+    assert split_names("mteb:A,sts,mteb:B,C,all") == ("mteb:A,B,C", "sts", "all")
+    assert split_names("sts,sts,mteb") == ("sts", "mteb") and split_names("mteb:") == ("mteb:",) and split_names(" ,") == ()
+
+
+def test_tasks_and_benchmarks_by_name() -> None:
+    named = suite("mteb:STSBenchmark,Banking77Classification,STSBenchmark")
+    assert [(one.name, one.metric, one.n) for one in named.tasks] == [  # type: ignore[attr-defined]
+        ("STSBenchmark", "cosine_spearman", 1379), ("Banking77Classification", "accuracy", 3080)]  # fmt: skip
+    english = suite("mteb:MTEB(eng, v2)").tasks
+    assert len(english) == len(mteb.get_benchmark("MTEB(eng, v2)").tasks)
+    (sts22,) = [one for one in english if one.name == "STS22.v2"]
+    assert sts22.pristine.hf_subsets == ["en"], "the languages of the benchmark, not all"  # type: ignore[attr-defined]
+    with pytest.raises(UnknownName, match="unknown mteb task or benchmark 'STSBenchmrk'; nearest: STSBenchmark"):
+        suite("mteb:STSBenchmrk")
+    with pytest.raises(BenchError, match="1 of 1 tasks are not about text, first STS12VisualSTS"):
+        suite("mteb:STS12VisualSTS")
+    with pytest.raises(BenchError, match="different splits or languages"):
+        suite("mteb:MTEB(eng, v2),STS22.v2")
+    with pytest.raises(BenchError, match="names no task"):
+        suite("mteb:")
+    with pytest.raises(BenchError, match="cannot be chosen"):
+        suite("sts:STS12")
+
+
+def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny: str, shared: Path, tmp_path: Path) -> None:
+    command = ("run", "--method", "pretrained", "--set", "pooling=mean", "--backbone", tiny, "--setting", "none", "--data", shared / "data", "--device", "cpu",
+               "--offline", "--runs", tmp_path, "--text", "tokenised", "--suite")  # fmt: skip
+    done = bench(*command, "mteb:STS16")
+    assert done.exit_code == 0, done.stderr
+    folder = the_run(tmp_path)
+    store = RunsFolder(tmp_path)
+    record = store.read(folder.name)
+    (score,) = record.scores
+    assert (score.suite, score.task, score.protocol, score.n) == ("mteb", "STS16", "mteb/2", 1186)
+    assert list(record.provenance.data) == ["mteb/STS16"] and (record.cost.encode_sentences_per_second or 0) > 0
+    kept = store.read_predictions(folder.name, "STS16", None, "mteb")
+    assert (folder / "predictions" / "mteb" / "STS16.npz").is_file() and not (folder / "predictions" / "STS16.npz").exists()
+    assert 100 * scipy.stats.spearmanr(kept["prediction"], kept["gold"]).statistic == pytest.approx(score.value, abs=1e-9)
+    (model,) = mteb.ResultCache(folder / "mteb").load_results(include_remote=False).model_results
+    assert model.model_name == f"bench/{folder.name}"
+    again = bench(*command, "mteb:STS16")
+    assert again.exit_code == 0 and "was done already" in again.stderr + again.stdout
+    refused = bench(*command, "mteb:STS16,Banking77Classification")
+    assert "Banking77Classification: mteb/banking77 at revision 0fd18e25b25c is not in the local cache" in error_line(refused)
+
+
+def test_listing_suites_does_not_import_mteb(tmp_path: Path) -> None:
+    code = ("import contextlib, io, sys\nfrom bench.cli import main\nwith contextlib.redirect_stdout(io.StringIO()):\n"
+            "    main(['suites'], standalone_mode=False); main(['suites', 'mteb'], standalone_mode=False)\n"
+            "print(*{'mteb', 'torch', 'datasets'} & set(sys.modules))")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0 and done.stdout.split() == [], done.stderr + done.stdout

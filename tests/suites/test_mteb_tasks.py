@@ -1,0 +1,139 @@
+"""Our suites as mteb tasks: mteb, run by its own user on local data, gives our numbers."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from bench.datasets import DataFolder
+from bench.errors import BenchError, DataMissing
+from bench.suites import suite
+
+mteb = pytest.importorskip("mteb")
+from mteb.models.model_meta import ModelMeta, ScoringFunction  # noqa: E402
+
+from bench.suites.mteb_tasks import tasks  # noqa: E402
+
+
+class Words:
+    """Somebody's model, as mteb's protocol has it: a sum of word vectors. Counts what it was asked for."""
+
+    mteb_model_meta = ModelMeta.create_empty(
+        {"name": "me/words", "revision": "1", "similarity_fn_name": ScoringFunction.COSINE, "modalities": ["text"]}
+    )
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.known: dict[str, np.ndarray] = {}
+
+    def vectors(self, sentences: Any) -> np.ndarray:
+        for word in {word for sentence in sentences for word in sentence.split()} - set(self.known):
+            self.known[word] = np.random.default_rng(zlib.crc32(word.encode())).normal(size=32)
+        return np.array([sum((self.known[w] for w in s.split()), np.zeros(32)) for s in sentences], dtype=np.float32)
+
+    def encode(self, inputs: Any, **_: Any) -> np.ndarray:
+        sentences = [text for batch in inputs for text in batch["text"]]
+        self.asked += sentences
+        return self.vectors(sentences)
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        raise NotImplementedError
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        from mteb.similarity_functions import pairwise_cos_sim
+
+        return pairwise_cos_sim(embeddings1, embeddings2)
+
+
+def evaluated(made: Any, tmp_path: Path, model: Any) -> dict[str, Any]:
+    found = mteb.evaluate(model, made, cache=mteb.ResultCache(tmp_path), prediction_folder=tmp_path / "predictions",
+                          show_progress_bar=False, co2_tracker=False)  # fmt: skip
+    return {one.task_name: one.scores["test"][0] for one in found.task_results}
+
+
+@pytest.mark.parametrize("text", ["tokenised", "raw"])
+def test_every_sts_set_gives_the_number_of_our_suite(text: str, shared: Path, tmp_path: Path) -> None:
+    model = Words()
+    made = tasks(data=shared / "data", text=text)
+    assert [one.metadata.type for one in made] == ["STS"] * 7
+    scores = evaluated(made, tmp_path, model)
+    ending = "" if text == "tokenised" else "-raw"
+    for task in suite("sts").tasks:
+        ours = task.load(DataFolder(shared / "data"), text).score(model.vectors)
+        theirs = scores[f"bench-{task.name}{ending}"]
+        assert 100 * theirs["main_score"] == pytest.approx(ours.value, abs=1e-6)
+        assert 100 * theirs["bench_spearman_mean"] == pytest.approx(ours.detail["mean"], abs=1e-6)
+        # What mteb computes itself, from the same vectors, in float32: near, and not the same.
+        assert 100 * theirs["cosine_spearman"] == pytest.approx(ours.value, abs=5e-3)
+        assert (theirs["bench_n"], theirs["bench_protocol"]) == (task.n, "senteval-all/1")
+    (stored,) = mteb.ResultCache(tmp_path).load_results(include_remote=False).model_results
+    assert {one.task_name for one in stored.task_results} == set(scores)
+    assert len(list((tmp_path / "predictions").iterdir())) == 7
+
+
+def test_each_distinct_sentence_is_asked_for_once(shared: Path, tmp_path: Path) -> None:
+    model = Words()
+    (made,) = [one for one in tasks("sts", data=shared / "data") if one.metadata.name == "bench-STS12"]
+    evaluated([made], tmp_path, model)
+    assert len(model.asked) == len(set(model.asked)) == len(set(made.loaded.sentences))
+
+
+def test_identical_sentences_are_what_parts_the_numbers_of_sts12(shared: Path) -> None:
+    """79 pairs of STS12 are one sentence twice. A cosine as a float32 product of unit vectors gives them 0.9999999 to 1.0000001,
+    in an order that means nothing; with exactly 1 for each the same cosines give our number again."""
+    pairs = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").pairs  # type: ignore[attr-defined]
+    model = Words()
+    ours = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").score(model.vectors)
+    a, b = (
+        v / np.linalg.norm(v, axis=1, keepdims=True) for v in (model.vectors(pairs.sentences1), model.vectors(pairs.sentences2))
+    )
+    product = (a * b).sum(axis=1)
+    same = np.array([first == second for first, second in zip(pairs.sentences1, pairs.sentences2, strict=True)])
+    top = ours.predictions["prediction"] > 1 - 1e-6  # the same words in another order count as well, for this model
+    assert same.sum() == 79 and top[same].all() and len(set(product[same])) > 1
+
+    def spearman(values: np.ndarray) -> float:
+        return float(100 * scipy.stats.spearmanr(values, pairs.gold).statistic)
+
+    assert 5e-4 < abs(spearman(product) - ours.value) < 5e-3
+    assert abs(spearman(np.where(top, ours.predictions["prediction"], product)) - ours.value) < 1e-4
+
+
+def test_any_suite_can_be_offered(shared: Path, tmp_path: Path) -> None:
+    """The generic class: with the geometry suite, whose metrics are not x 100."""
+    model = Words()
+    made = tasks("geometry", data=shared / "data")
+    scores = evaluated(made, tmp_path, model)
+    for task in suite("geometry").tasks:
+        ours = task.load(DataFolder(shared / "data"), "tokenised").score(model.vectors)
+        assert scores[f"bench-{task.name}"]["main_score"] == pytest.approx(ours.value, abs=1e-6)
+    assert len(list((tmp_path / "predictions").iterdir())) == len(made)
+
+
+def test_scores_are_on_mtebs_scale_whatever_the_metric_is_called() -> None:
+    from bench.suites import TaskResult
+    from bench.suites.mteb_tasks import scores_of
+
+    def scores(metric: str, std: float | None = None) -> dict[str, Any]:
+        return scores_of(TaskResult(suite="s", task="t", protocol="p/1", metric=metric, value=50.0, std=std, n=3))
+
+    for metric in ("spearman", "accuracy", "clustering-accuracy", "spearman-bootstrap"):
+        assert scores(metric)[f"bench_{metric.replace('-', '_')}"] == 0.5
+    assert scores("uniformity")["bench_uniformity"] == 50.0 and scores("accuracy", 2.0)["bench_accuracy_std"] == 0.02
+
+
+def test_two_protocols_on_one_set_are_two_tasks(shared: Path) -> None:
+    names = [one.metadata.name for one in tasks("cxc", data=shared / "data")]
+    assert names == ["bench-CxC-STS-cxc-promcse", "bench-CxC-STS-cxc-parekh"]
+
+
+def test_what_is_not_there_or_not_ours_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataMissing, match="STS12: not found"):
+        tasks("sts", data=tmp_path)
+    with pytest.raises(BenchError, match="mteb's own"):
+        tasks("mteb", data=tmp_path)
