@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from bench.errors import BenchError, NotAModel
-
-TWO_OFFSET = {"roberta", "xlm-roberta", "camembert", "mpnet"}  # families whose first token stands at position padding_idx + 1
+from bench.families import FAMILIES, check_mlm_head, head_name, is_head, title
+from bench.mlm_heads import head_of
 
 
 @dataclass
@@ -29,21 +29,43 @@ class Backbone:
     tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
     path: Path
     weights: Path | None = None  # where transformers finds the checkpoint, if it is not ``path`` itself
+    unused: tuple[str, ...] = ()  # tensors of the checkpoint that the encoder has no place for: heads, or something wrong
 
     @property
     def hidden_size(self) -> int:
         return int(self.encoder.config.hidden_size)
 
     @property
+    def embedding_size(self) -> int:
+        """The width of word embeddings: the hidden size, but for small ELECTRA models."""
+        return int(self.encoder.get_input_embeddings().embedding_dim)
+
+    @property
+    def has_offset(self) -> bool:
+        return self.family in FAMILIES and FAMILIES[self.family].offset
+
+    @property
     def first_position(self) -> int:
         """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""
-        return int(self.encoder.config.pad_token_id) + 1 if self.family in TWO_OFFSET else 0
+        return int(self.encoder.config.pad_token_id) + 1 if self.has_offset else 0
 
     @property
     def max_tokens(self) -> int:
         """How many positions a sentence may fill, special tokens included."""
         positions = int(getattr(self.encoder.config, "max_position_embeddings", 512))
-        return positions - 2 if self.family in TWO_OFFSET else positions
+        return positions - 2 if self.has_offset else positions
+
+    def report(self) -> str:
+        """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
+        parts = sorted({head_name(name) for name in self.unused})
+        count = sum(p.numel() for p in self.encoder.parameters())
+        line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
+        if not parts:
+            return line
+        strange = [name for name in self.unused if not is_head(name)]
+        if strange:
+            return f"{line}; WARNING: {len(strange)} tensors of the file are not used, the first is {strange[0]}: is its config.json of another model?"
+        return f"{line}; not used: {', '.join(parts)}"
 
     @property
     def mask_id(self) -> int:
@@ -71,9 +93,8 @@ class Backbone:
         Its decoder matrix is a parameter of its own, which starts as the word embeddings (METHODS of SimCSE's code: nothing
         ties the two). Raises BenchError where the checkpoint carries no head, or for a family whose head is not known here.
         """
-        model = self._masked_lm(self)
-        head: Any = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
-        if head is None or not isinstance(getattr(head, "decoder", None), nn.Linear):
+        head: Any = head_of(self._masked_lm(self), self.family)
+        if head is None:
             raise BenchError(f"the MLM head of the family '{self.family}' is not known", "take a BERT or RoBERTa backbone")
         head.decoder.weight = nn.Parameter(self.encoder.get_input_embeddings().weight.detach().clone().float())
         return head.train()  # type: ignore[no-any-return]
@@ -89,13 +110,17 @@ class Backbone:
 
             other = load(resolve(name), offline=offline)
         if len(other.tokenizer) != len(self.tokenizer) or other.ids(["A word, or two."]) != self.ids(["A word, or two."]):
-            raise BenchError(f"{other.name} and {self.name} have different vocabularies", "take one of the same family")
+            raise BenchError(
+                f"{other.name} and {self.name} have different vocabularies",
+                "take one whose tokenizer is the same, or none: its own",
+            )
         return MaskedLM(self._masked_lm(other))
 
     def _masked_lm(self, backbone: Backbone) -> Any:
         from transformers import AutoModelForMaskedLM
 
         folder = backbone.weights or backbone.path
+        check_mlm_head(folder)
         try:
             model, info = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
         except Exception as error:  # transformers raises many kinds

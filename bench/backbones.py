@@ -9,20 +9,22 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench import families, hub_models
 from bench.errors import BenchError, NotAModel, UnknownName
-from bench.weights import checkpoint_names, take_trained, tensor_names
+from bench.fetching.http import offline_now
+from bench.model_folder import PICKLES, VOCABULARIES, WEIGHTS, check_folder, has_pickle, transformer_folder, weights_hash
+from bench.pickles import converted
+from bench.weights import take_trained, tensor_names
 
 if TYPE_CHECKING:
     from bench.backbone_model import Backbone
 
-WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 KNOWN = {
     "builtin": "a small BERT that this project pretrained itself; comes with the package",
     "bert-base-uncased": "BERT base, 110 M parameters (Devlin et al. 2019)",
@@ -30,17 +32,6 @@ KNOWN = {
     "roberta-base": "RoBERTa base, 125 M parameters (Liu et al. 2019)",
     "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
 }
-VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
-DETERMINES = {".json", ".txt", ".model", ".safetensors"}  # files of a model folder that decide what it computes ...
-ABOUT = {
-    "card.json",
-    "trainer_state.json",
-    "all_results.json",
-    "train_results.json",
-    "eval_results.json",
-    "README.txt",
-}  # ... and not
-FILES = ["*.json", "*.txt", "*.safetensors", "*.model", "merges.txt", "vocab.*"]  # what is fetched: never pickles
 
 
 @dataclass(frozen=True)
@@ -52,6 +43,12 @@ class Reference:
     path: Path | None
     hub: bool = False
     trained: Path | None = None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
+    source: str | None = None  # what to ask the hub for, where it is not ``name``: the base of a run, the revision of a record
+
+    @property
+    def model(self) -> str:
+        """The name without a revision: what recipes are written for."""
+        return hub_models.split(self.name)[0] if self.hub else self.name
 
     @property
     def short(self) -> str:
@@ -60,53 +57,71 @@ class Reference:
         return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60]
 
     def config(self) -> dict[str, Any]:
-        if self.path is None:
-            return {}
-        config: dict[str, Any] = json.loads((self.path / "config.json").read_text(encoding="utf-8"))
-        return config
+        """The model's config with BERT's names for its sizes; empty where the files are not here yet."""
+        return families.read_config(transformer_folder(self.path)) if self.path is not None else {}
 
 
 def builtin_folder() -> Path:
     return Path(str(files("bench.builtin") / "backbone"))
 
 
-def resolve(name: str) -> Reference:
-    """What ``name`` means on this machine. Raises NotAModel for a folder without a model, UnknownName for no name at all."""
+def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
+    """What ``name`` means on this machine; of a hub name, ``owner/name@revision`` names the commit.
+
+    ``allow_pickle``: a folder whose weights are a pickle is converted now; once it was, nobody need ask again.
+    Raises NotAModel for a folder without a model, UnknownName for no name at all.
+    """
     if name == "builtin":
         return Reference("builtin", weights_hash(builtin_folder()), builtin_folder())
     path = Path(name).expanduser()
     if name and (path / "run.json").is_file():
         return run_folder(path)
     if name and path.is_dir():
-        check_folder(path)
-        return Reference(name, weights_hash(path), path)
-    if path.is_file() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        folder = _as_safetensors(path, allow_pickle)
+        check_folder(folder)
+        return Reference(name, weights_hash(folder), folder)
+    if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise NotAModel(
             f"--backbone {name}: no such folder", "give a folder with config.json and model.safetensors, a hub name, or builtin"
         )
-    if not name or not all(c.isalnum() or c in "._-/" for c in name):
+    if not name or not all(c.isalnum() or c in "._-/@" for c in name) or name.count("@") > 1 or name[0] == "@" or name[-1] == "@":
         raise UnknownName("backbone", name, KNOWN)
-    cached = _in_hub_cache(name)
+    cached = hub_models.in_cache(name)
     if cached is not None:
         return Reference(name, cached.name, cached, hub=True)
-    return Reference(name, "unknown", None, hub=True)
+    pickled = hub_models.in_cache(name, PICKLES)
+    twin = converted(transformer_folder(pickled), make=allow_pickle) if pickled else None
+    return Reference(name, pickled.name if pickled and twin else "unknown", twin, hub=True)
+
+
+def recorded(name: str, revision: str | None) -> Reference:
+    """The backbone that a record names: of a hub model the very revision, whichever is the newest by now."""
+    found = resolve(name)
+    if found.hub and revision not in (None, "unknown", found.revision):
+        source = f"{found.model}@{revision}"
+        return replace(resolve(source), name=name, source=source)
+    return found
+
+
+def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
+    """The folder, or its converted twin where its weights are a pickle and that is allowed or was done already."""
+    inner = transformer_folder(path)
+    if not (inner / "config.json").exists() or any((inner / name).exists() for name in WEIGHTS) or not has_pickle(inner):
+        return path
+    return converted(inner, make=allow_pickle) or path
 
 
 def check_mlm_head(path: Path | None) -> None:
     """Raises NotAModel where the checkpoint in a folder carries no masked-language-modelling head. None: it is not here yet."""
-    if path is None:
-        return
-    folder = transformer_folder(path)
-    if not any(name.startswith(("cls.predictions.", "lm_head.")) for name in checkpoint_names(folder)):
-        raise NotAModel(f"{path} carries no MLM head, which this needs", "take a pretrained BERT or RoBERTa, or builtin")
+    families.check_mlm_head(transformer_folder(path) if path else None)
 
 
 def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        base = resolve(record["provenance"]["backbone"]["name"])
         revision, status = record["provenance"]["backbone"]["revision"], record["status"]
+        base = recorded(record["provenance"]["backbone"]["name"], revision)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
@@ -117,97 +132,36 @@ def run_folder(path: Path) -> Reference:
             f"{path} trained no encoder, only what stands beside a frozen one",
             "a prompt method's run is no backbone; take one that fine-tuned all of it",
         )
-    if base.revision != revision:
+    if base.path is not None and base.revision != revision:
         raise NotAModel(
             f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",
             "the run's own backbone is needed beside its checkpoint",
         )
     digest = hashlib.sha256(f"{revision}\0".encode() + trained.read_bytes()).hexdigest()
-    return Reference(str(path), digest, base.path, base.hub, trained)
+    return Reference(str(path), digest, base.path, base.hub, trained, base.source or base.name)
 
 
-def check_folder(path: Path) -> None:
-    folder = transformer_folder(path)
-    if not (folder / "config.json").exists():
-        raise NotAModel(f"{path} is no model folder: it has no config.json", "give a folder that save_pretrained wrote")
-    if not any((folder / name).exists() for name in WEIGHTS):
-        pickled = " (pytorch_model.bin is a pickle, which is never loaded)" if (folder / "pytorch_model.bin").exists() else ""
-        raise NotAModel(f"{path} has no model.safetensors{pickled}", "save the model again with safe_serialization=True")
+def fetch(
+    reference: Reference, *, offline: bool, allow_pickle: bool = False, say: Callable[[str], None] = lambda line: None
+) -> Reference:
+    """The reference with its files on this machine; ``say`` is told, in one line, what is fetched.
 
-
-def transformer_folder(path: Path) -> Path:
-    """The folder of the transformer inside a sentence-transformers folder; the folder itself for any other."""
-    modules = path / "modules.json"
-    if modules.exists():
-        try:
-            first = json.loads(modules.read_text(encoding="utf-8"))[0]["path"]
-        except (ValueError, KeyError, IndexError, TypeError) as error:
-            raise NotAModel(f"{modules} is damaged: {error}") from None
-        return path / first
-    return path
-
-
-@cache
-def weights_hash(path: Path) -> str:
-    """sha256 over weights, configs and tokenizer: what names the revision of a local folder.
-
-    Of a sentence-transformers folder also what its modules say about pooling, normalisation and length.
+    Raises NotAModel where they cannot be had.
     """
-    digest = hashlib.sha256()
-    for file in sorted(file for folder in _parts(path) for file in folder.iterdir() if file.suffix in DETERMINES):
-        if file.name in ABOUT or not file.is_file():
-            continue
-        digest.update(f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode())
-        with file.open("rb") as stream:
-            while chunk := stream.read(1 << 22):
-                digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _parts(path: Path) -> set[Path]:
-    """The folder, and those of its modules if it is a sentence-transformers folder."""
-    file = path / "modules.json"
-    try:
-        modules = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
-        return {folder for folder in (path, *(path / module["path"] for module in modules)) if folder.is_dir()}
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotAModel(f"{file} is damaged: {error}") from None
-
-
-def _in_hub_cache(name: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache
-
-    for repo in _hub_names(name):
-        found = try_to_load_from_cache(repo, "config.json")
-        if isinstance(found, str) and any((Path(found).parent / weights).exists() for weights in WEIGHTS):
-            return Path(found).parent
-    return None
-
-
-def _hub_names(name: str) -> list[str]:
-    canonical = {"bert-base-uncased": "google-bert", "bert-large-uncased": "google-bert",
-                 "roberta-base": "FacebookAI", "roberta-large": "FacebookAI"}  # fmt: skip
-    return [f"{canonical[name]}/{name}", name] if name in canonical else [name]
-
-
-def fetch(reference: Reference, *, offline: bool) -> Reference:
-    """The reference with its files on this machine. Raises NotAModel where they cannot be had."""
     if reference.path is not None:
         return reference
-    if offline or os.environ.get("HF_HUB_OFFLINE", "0") not in ("", "0"):
-        raise NotAModel(f"backbone '{reference.name}' is not on this machine and --offline forbids fetching it",
-                        _nearest(reference.name) + "run once with a network, give a folder, or --backbone builtin")  # fmt: skip
-    from huggingface_hub import snapshot_download
-
-    repo = _hub_names(reference.name)[0]
-    try:
-        path = Path(snapshot_download(repo, allow_patterns=FILES, ignore_patterns=["onnx/*", "openvino/*"]))
-    except Exception as error:  # the hub client raises many kinds
-        reason = " ".join(str(error).split())[:160]
-        hint = _nearest(reference.name) + "check the name and the network, give a folder, or --backbone builtin"
-        raise NotAModel(f"backbone '{reference.name}' could not be fetched from the hub: {reason}", hint) from None
+    name = reference.source or reference.name
+    near = _nearest(hub_models.split(name)[0])
+    if offline or offline_now():
+        what = "--offline" if offline else "HF_HUB_OFFLINE"
+        raise NotAModel(
+            f"backbone '{name}' is not on this machine and {what} forbids fetching it", near + hub_models.bring_over(name)
+        )
+    hint = near + "check the name and the network, give a folder, or --backbone builtin"
+    snapshot = hub_models.download(name, allow_pickle=allow_pickle, hint=hint, say=say)
+    path = _as_safetensors(snapshot, allow_pickle)
     check_folder(path)
-    return replace(reference, revision=reference.revision if reference.trained else path.name, path=path, hub=True)
+    return replace(reference, revision=reference.revision if reference.trained else snapshot.name, path=path, hub=True)
 
 
 def _nearest(name: str) -> str:
@@ -231,7 +185,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
     try:
         config = transformers.AutoConfig.from_pretrained(folder)
         if dropout is not None:
-            for key in ("hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout"):
+            for key in families.DROPOUTS:
                 if hasattr(config, key):
                     setattr(config, key, dropout)
         if not any((folder / name).exists() for name in VOCABULARIES):  # transformers would make up an empty one
@@ -240,7 +194,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
                 "save the tokenizer into the folder",
             )
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        encoder, missing = _encoder(folder, config)
+        encoder, missing, unused = _encoder(folder, config)
     except BenchError:
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
@@ -255,7 +209,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
                         "the file is damaged, or its weights are for another architecture")  # fmt: skip
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
-    return Backbone(reference.name, reference.revision, config.model_type, encoder, tokenizer, reference.path, folder)
+    return Backbone(reference.name, reference.revision, config.model_type, encoder, tokenizer, reference.path, folder, unused)
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:
@@ -271,7 +225,7 @@ def quiet() -> None:
     logging.disable_progress_bar()
 
 
-def _encoder(folder: Path, config: Any) -> tuple[Any, list[str]]:
+def _encoder(folder: Path, config: Any) -> tuple[Any, list[str], tuple[str, ...]]:
     import torch
     import transformers
 
@@ -280,4 +234,4 @@ def _encoder(folder: Path, config: Any) -> tuple[Any, list[str]]:
         encoder, info = transformers.AutoModel.from_pretrained(folder, add_pooling_layer=False, **options)
     except TypeError:  # families without a pooling layer do not know the argument
         encoder, info = transformers.AutoModel.from_pretrained(folder, **options)
-    return encoder.eval(), sorted(info["missing_keys"])
+    return encoder.eval(), sorted(info["missing_keys"]), tuple(sorted(info["unexpected_keys"]))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.corpora import KINDS, Corpus, default_cache, open_corpus
+from bench.corpora.hub import PREFIX, hub_corpus
 from bench.errors import BenchError, DataMissing
 from bench.files import write_whole
 from bench.method import Recipe
@@ -37,9 +38,7 @@ class CorpusShelf:
         needed = plugin.cls.needs(setting, recipe)
         name = self._asked or corpus_file(entry.corpus if entry else None, self._data)
         if name not in self._open:
-            self._open[name] = (
-                target_corpus(self._scored) if name == TARGET else open_corpus(name if name == "builtin" else Path(name))
-            )
+            self._open[name] = self._opened(name)
         corpus = self._open[name]
         if recipe["corpus_column"] is not None and len(corpus.columns) > 1:
             corpus = corpus.only(str(recipe["corpus_column"]))
@@ -57,6 +56,14 @@ class CorpusShelf:
             )
         return corpus
 
+    def _opened(self, name: str) -> Corpus:
+        if name == TARGET:
+            return target_corpus(self._scored)
+        if name.startswith(PREFIX):
+            path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))
+            return Corpus(path, full, default_cache())
+        return open_corpus(name if name == "builtin" else Path(name))
+
 
 def corpus_file(name: str | None, data: DataFolder) -> str:
     """Where a recipe's own corpus lies. Raises DataMissing, naming --corpus, where it is not on this machine."""
@@ -65,9 +72,9 @@ def corpus_file(name: str | None, data: DataFolder) -> str:
     if name is None:
         raise DataMissing("this method's recipes name no corpus", "--corpus FILE (one sentence a line), or --corpus builtin")
     file = RECIPE_CORPORA.get(name, name)
-    path = data.root / "train" / file if data.root else None
-    if path is None or not path.exists():
-        looked = f" (looked for {path})" if path else " (no --data was given)"
+    path = data.corpus(file)
+    if path is None:
+        looked = f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
         raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", "--corpus FILE, or --corpus builtin")
     return str(path)
 

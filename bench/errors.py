@@ -4,6 +4,7 @@ BenchError            exit code 2: wrong usage or input, nothing was changed
   UnknownName         a method, backbone, suite, variant, recipe key that nobody registered (with the nearest names)
   DataMissing         an evaluation set or corpus that is not there
   DataDamaged         a file that is there and is not what it should be
+  FetchFailed         something that could not be downloaded
   CorpusError         training text that cannot be read as what it claims to be
   RecordDamaged       a run record that does not fit its schema
   NotAModel           a folder or name that is no encoder
@@ -45,6 +46,10 @@ class DataMissing(BenchError):
 
 
 class DataDamaged(BenchError):
+    pass
+
+
+class FetchFailed(BenchError):
     pass
 
 

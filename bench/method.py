@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 
     from bench.backbone_model import Backbone
     from bench.backbones import check_mlm_head, load_backbone
+    from bench.families import check_placed, check_prefix
     from bench.features import Features, Ids, join, pad, widened
+    from bench.portable import Affine, ModuleFile, Portable
     from bench.torch_method import Batch, Loss, TorchMethod
     from bench.training.optimizer import adamw
 
 __all__ = [
-    "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "Recipe", "Reporter",
-    "TorchMethod", "TrainReport", "Value", "adamw", "check_mlm_head", "join", "load_backbone", "pad", "read_json", "rng_for", "seed_for",
-    "widened", "write_json",
+    "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
+    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_mlm_head", "check_placed", "check_prefix", "join", "load_backbone",
+    "pad", "read_json", "rng_for", "seed_for", "widened", "write_json",
 ]  # fmt: skip
 
 SETTINGS = ("unsupervised", "supervised", "none")
@@ -42,7 +44,9 @@ SETTINGS = ("unsupervised", "supervised", "none")
 CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.corpora
 
 LAZY = {
-    "bench.backbone_model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"), "bench.training.optimizer": ("adamw",),
+    "bench.backbone_model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"),
+    "bench.families": ("check_placed", "check_prefix"), "bench.training.optimizer": ("adamw",),
+    "bench.portable": ("Affine", "ModuleFile", "Portable"),
     "bench.torch_method": ("Batch", "Loss", "TorchMethod"), "bench.features": ("Features", "Ids", "join", "pad", "widened"),
 }  # fmt: skip
 
@@ -162,7 +166,8 @@ class Method:
     Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
     ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
     ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
-    stands for all seeds), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
+    stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
+    whose own dropout is 0 is refused there), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
     record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
     run) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
     "steps" of the training loop: it gets a corpus, and ``train`` is called).
@@ -176,6 +181,7 @@ class Method:
     paper: ClassVar[str] = ""
     trains: ClassVar[str] = ""
     deterministic: ClassVar[tuple[str, ...]] = ()
+    by_dropout: ClassVar[tuple[str, ...]] = ()
     own_backbone: ClassVar[str | None] = None
     places: ClassVar[tuple[str, ...]] = ()
     fitted: ClassVar[str | None] = None
@@ -210,6 +216,14 @@ class Method:
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, dim) float32; row i belongs to sentence i, whatever stands around it."""
         raise NotImplementedError
+
+    def portable(self) -> Portable:
+        """What computes :meth:`encode`'s vectors, in parts that other libraries know; ``bench export`` writes them.
+
+        Raises BenchError with the reason where there is none, as here, for who did not define it.
+        """
+        hint = f"define {type(self).__name__}.portable(); docs/export.md shows how"
+        raise BenchError(f"{self.name} does not say what computes its vectors without its own code", hint)
 
     def save(self, folder: Path) -> None:
         """Write what was trained, as safetensors and JSON. Nothing was: the name of the method is enough."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bench.backbones import Reference, resolve
 from bench.corpus_shelf import TARGET, CorpusShelf
 from bench.errors import BenchError, UnknownName
+from bench.families import own_dropout, shape
 from bench.method import Method, Recipe, Value
 from bench.plugins import Plugin, Registry
 from bench.recipes import Entry, check_overrides, choose, entries, merge, settings_with_recipe
@@ -42,6 +43,7 @@ class Request:
     corpus: str | None = None
     overrides: Mapping[str, str] = field(default_factory=dict)
     precision: str = "fp32"
+    allow_pickle: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,13 @@ def make(
     corpora = CorpusShelf(request.corpus, data, loaded)
     for plugin in plugins:
         own = plugin.cls.own_backbone
-        backbones = [Reference(own, "unknown", None)] if own else [ready(resolve(name)) for name in request.backbones]
+        backbones = (
+            [Reference(own, "unknown", None)]
+            if own
+            else [ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
+        )
         for backbone in backbones:
-            runs += _runs_of(plugin, backbone, request, tasks, loaded, data, corpora)
+            runs += _runs_of(plugin, backbone, request, tasks, loaded, data, corpora, ready)
     unique = {run.run_id: run for run in runs}
     return list(unique.values())
 
@@ -126,12 +132,12 @@ def _in_forms(task: Task, data: DataFolder, texts: Sequence[str]) -> list[Loaded
 
 def _runs_of(
     plugin: Plugin, backbone: Reference, request: Request, tasks: tuple[Task, ...], loaded: tuple[LoadedTask, ...],
-    data: DataFolder, corpora: CorpusShelf,
+    data: DataFolder, corpora: CorpusShelf, ready: Callable[[Reference], Reference],
 ) -> list[PlannedRun]:  # fmt: skip
     cls, found = plugin.cls, entries(plugin.folder, plugin.name)
     setting, notes = _setting(plugin, backbone, request, found)
     trained = learns(cls, setting)
-    entry, line = choose(found, setting, backbone.name, request.variant)
+    entry, line = choose(found, setting, backbone.model, request.variant, shape(backbone.config()))
     notes += [line] if line else []
     variant = request.variant
     own_dev = (
@@ -141,6 +147,7 @@ def _runs_of(
     )
     recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=own_dev)
     cls.check(recipe, backbone.path)
+    check_dropout(cls, setting, recipe, backbone)
     if cls.own_backbone:
         backbone = replace(backbone, revision=cls.own_revision(recipe))
         notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
@@ -156,14 +163,14 @@ def _runs_of(
         determines = {
             "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
             "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places},
-            "places": {key: content_name(str(recipe[key])) for key in cls.places if recipe[key] is not None},
+            "places": {key: content_name(str(recipe[key]), ready) for key in cls.places if recipe[key] is not None},
             "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
         }  # fmt: skip
         fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
         runs.append(PlannedRun(
             plugin, variant, setting, backbone, seed, recipe, corpus, tasks, loaded, dev, request.text, request.precision,
-            fingerprint, tuple(notes), entry.expect if entry and (entry.backbone, entry.variant) == (backbone.name, variant) else None,
+            fingerprint, tuple(notes), entry.expect if entry and (entry.backbone, entry.variant) == (backbone.model, variant) else None,
         ))  # fmt: skip
     return runs
 
@@ -173,10 +180,18 @@ def learns(cls: type[Method], setting: str) -> bool:
     return setting != NOT_TRAINED or cls.fitted is not None
 
 
-def content_name(place: str) -> str:
-    """What names the content behind a recipe value that is a file, a folder or a backbone."""
+def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
+    """Raises BenchError where dropout is to make two views of a sentence differ, and the backbone has none of its own."""
+    if setting not in cls.by_dropout or recipe["dropout"] is not None or own_dropout(backbone.config()) != 0:
+        return
+    raise BenchError(f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
+                     "--set dropout=0.1 (0 is taken only where it is said: --set dropout=0)")  # fmt: skip
+
+
+def content_name(place: str, ready: Callable[[Reference], Reference] = lambda reference: reference) -> str:
+    """What names the content behind a recipe value that is a file, a folder or a backbone; ``ready`` may fetch the latter."""
     path = Path(place).expanduser()
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else resolve(place).revision
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ready(resolve(place)).revision
 
 
 def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Sequence[Entry]) -> tuple[str, list[str]]:
@@ -188,10 +203,13 @@ def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Seque
         return asked, []
     if len(offered) == 1:
         return offered[0], []
-    with_recipe = [s for s in settings_with_recipe(found, backbone.name, request.variant) if s in offered] or [
+    with_recipe = [s for s in settings_with_recipe(found, backbone.model, request.variant) if s in offered] or [
         s for s in offered if s != NOT_TRAINED
     ]
-    return with_recipe[0], [f"setting {with_recipe[0]} (no --setting was given)"]
+    chosen = with_recipe[0]
+    here = any((e.setting, e.backbone) == (chosen, backbone.model) for e in found)
+    why = f": {plugin.name} has its recipe for {backbone.model} there" if here else ""
+    return chosen, [f"setting {chosen} (no --setting was given){why}"]
 
 
 def dev_task(select_on: str, data: DataFolder) -> LoadedTask | None:

@@ -46,3 +46,14 @@ def parameter_counts(method: Method, *, trained: bool) -> dict[str, int]:
 
 def folder_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def folder_hash(folder: Path) -> str:
+    """sha256 over the names and contents of the files in a folder: what names a checkpoint."""
+    digest = hashlib.sha256()
+    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+        digest.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 22):
+                digest.update(block)
+    return digest.hexdigest()

@@ -63,10 +63,13 @@ SIZES = {"builtin": ("bert", 256), "bert-base-uncased": ("bert", 768), "bert-lar
          "roberta-base": ("roberta", 768), "roberta-large": ("roberta", 1024)}  # fmt: skip
 
 
-def choose(found: Sequence[Entry], setting: str, backbone: str, variant: str) -> tuple[Entry | None, str | None]:
+def choose(
+    found: Sequence[Entry], setting: str, backbone: str, variant: str, shape: tuple[str, int] | None = None
+) -> tuple[Entry | None, str | None]:
     """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size.
 
-    Of two that are equally near, the one for the variant; a recipe without a variant stands for all.
+    Of two that are equally near, the one for the variant; a recipe without a variant stands for all. ``shape``: family and
+    hidden size of the backbone, where its config says them; else they are guessed from its name.
     """
     fitting = [e for e in found if e.setting == setting and e.variant in ("", variant)]
     exact = [e for e in fitting if e.backbone == backbone]
@@ -75,7 +78,7 @@ def choose(found: Sequence[Entry], setting: str, backbone: str, variant: str) ->
     fitting = [e for e in fitting if e.values or e.corpus]  # else it says only what a paper prints for its own backbone
     if not fitting:
         return None, None
-    family, size = SIZES.get(backbone, _guess(backbone))
+    family, size = SIZES.get(backbone) or shape or _guess(backbone)
 
     def distance(entry: Entry) -> tuple[bool, int, bool]:
         other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))

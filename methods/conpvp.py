@@ -23,12 +23,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join, rng_for
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Ids,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_placed,
+    join,
+    rng_for,
+)
 from methods.gather import across_ranks
 from methods.losses import info_nce
 from methods.pooling import Head
 from methods.prototypes import MANUAL, NEGATIVE, POSITIVE, anchor
-from methods.templates import Template, at_mask, check_text, only, wrap
+from methods.templates import Template, at_mask, check_text, only, portable_template, wrap
 
 CODE = "ConPVP's released archive, "
 CHOICES = {
@@ -37,6 +51,11 @@ CHOICES = {
     "debias": ("prompt-mask", "empty-template", "none"),
     "prototypes": ("both", "positive", "none"),
 }
+
+
+def chosen(value: object) -> str:
+    """``--set debias=none`` arrives as None."""
+    return "none" if value is None else str(value)
 
 
 class ConPVP(TorchMethod):
@@ -72,10 +91,12 @@ class ConPVP(TorchMethod):
         if not recipe.temperature > 0:
             raise BenchError(f"temperature = {recipe.temperature}: above 0")
         for key, known in CHOICES.items():
-            if recipe[key] not in known:
+            if chosen(recipe[key]) not in known:
                 raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
         if recipe.anchor not in ("continuous", "manual"):
             check_text(recipe.anchor)
+        if chosen(recipe.debias) != "none":  # the template without its sentence keeps the positions that it had
+            check_placed(backbone, f"debias={recipe.debias}", "--set debias=none")
         if recipe.anchor == "continuous" and recipe.prompt_length < 1:
             raise BenchError(
                 f"prompt_length = {recipe.prompt_length}: at least 1", "without learned vectors: --set anchor=manual"
@@ -90,7 +111,7 @@ class ConPVP(TorchMethod):
             [Template.of(text, backbone) for text in of_kind[recipe.templates]] for of_kind in (POSITIVE, NEGATIVE)
         )
         if self.anchor.slots:
-            self.prompt = nn.Parameter(torch.rand(self.anchor.slots, backbone.hidden_size))  # t (P, H), uniform in [0, 1)
+            self.prompt = nn.Parameter(torch.rand(self.anchor.slots, backbone.embedding_size))  # t (P, H), uniform in [0, 1)
         self.head = Head(backbone.hidden_size)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
@@ -99,7 +120,7 @@ class ConPVP(TorchMethod):
     def collate(self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
         (ids,), length = columns.values(), self.recipe.max_seq_length
         anchors = self.assemble(ids, length)
-        if self.recipe.prototypes == "none":
+        if chosen(self.recipe.prototypes) == "none":
             return anchors, anchors
         draws = [rng_for(self.context.seed, "prototypes", epoch, int(row)) for row in rows]
         positives = [self.positive[rng.integers(len(self.positive))] for rng in draws]
@@ -110,7 +131,7 @@ class ConPVP(TorchMethod):
     def forward(self, batch: Batch) -> Loss:
         views = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
         h = at_mask(self.hidden(views), views)
-        z = self.head(h - self.bias(views) if self.recipe.debias != "none" else h).chunk(len(batch.columns))
+        z = self.head(h - self.bias(views) if chosen(self.recipe.debias) != "none" else h).chunk(len(batch.columns))
         z, offset = across_ranks(z, self.recipe.faithful)
         return Loss(info_nce(*z, temperature=self.recipe.temperature, offset=offset))
 
@@ -138,3 +159,10 @@ class ConPVP(TorchMethod):
         h = at_mask(self.hidden(features), features)
         z: Tensor = self.head(h) if self.recipe.head_at_test else h
         return z
+
+    def portable(self) -> Portable:
+        head = self.head if self.recipe.head_at_test else None
+        if not self.anchor.slots:
+            return portable_template(self, self.anchor, head=head)
+        places = range(self.anchor.mask - self.anchor.slots, self.anchor.mask)
+        return portable_template(self, self.anchor, vectors=self.prompt, vectors_at=places, head=head)

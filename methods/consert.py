@@ -26,10 +26,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, join, rng_for
+from bench.method import Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_placed, join, rng_for
 from methods.augment import kept, shuffled
 from methods.losses import nt_xent
-from methods.pooling import POOLERS
+from methods.pooling import POOLERS, portable_of
 
 VIEWS = ("none", "feature-cutoff", "token-cutoff", "dropout", "shuffle")
 SCRIPT = "ConSERT scripts/unsup-consert-base.sh"
@@ -71,6 +71,8 @@ class ConSERT(TorchMethod):
         for key in ("rate1", "rate2"):
             if not 0 <= recipe[key] < 1:
                 raise BenchError(f"{key}={recipe[key]}: expected a share from 0 to below 1", f"--set {key}=0.2")
+        if "shuffle" in (recipe.view1, recipe.view2):
+            check_placed(backbone, "shuffling positions", "--set view2=token-cutoff")
 
     def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
         (ids,) = columns.values()
@@ -80,7 +82,7 @@ class ConSERT(TorchMethod):
     def view(self, features: Features, which: str, epoch: int, rows: np.ndarray) -> Features:
         """With ``kept`` (n, T, H), what of the embeddings stays, and the position ids (n, T)."""
         kind, rate = self.recipe["view" + which], self.recipe["rate" + which]
-        (n, T), H, first = features["input_ids"].shape, self.backbone.hidden_size, self.backbone.first_position
+        (n, T), H, first = features["input_ids"].shape, self.backbone.embedding_size, self.backbone.first_position
         keep_nTH = np.ones((n, T, H), dtype=bool)
         positions_nT = np.tile(np.arange(first, first + T), (n, 1))
         for i, (row, tokens) in enumerate(zip(rows, features["attention_mask"].sum(1).tolist(), strict=True)):
@@ -107,6 +109,9 @@ class ConSERT(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return self.pooled(features, "avg_top2")
+
+    def portable(self) -> Portable:
+        return portable_of(self, "avg_top2")
 
     def pooled(self, features: Features, pooler: str) -> Tensor:
         inputs = {key: tensor for key, tensor in features.items() if key != "kept"}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Method, Recipe, TorchMethod, Value, rng_for
-from methods.pooling import masked_mean
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Method, Portable, Recipe, TorchMethod, Value, rng_for
+from methods.pooling import masked_mean, portable_of
 
 CODE = "Contrastive-Tension ContrastiveTension/Training.py"
 RATES = (1.0, 0.8, 0.6, 0.4, 0.2)  # of the recipe's learning rate: 1e-5, 8e-6, 6e-6, 4e-6, 2e-6
@@ -84,6 +85,9 @@ class CT(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return self.mean_of(self.encoder if self.better == "encoder" else self.second, features)
+
+    def portable(self) -> Portable:
+        return replace(portable_of(self, "avg"), encoder=self.encoder if self.better == "encoder" else self.second)
 
     def mean_of(self, copy: Any, features: Features) -> Tensor:
         return masked_mean(copy(**features).last_hidden_state, features["attention_mask"])  # (n, H)

@@ -23,11 +23,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, join, load_backbone
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, join, load_backbone
 from methods.gather import across_ranks
 from methods.losses import cosine_matrix, focal_logits
 from methods.momentum import FrozenCopy
-from methods.pooling import Head
+from methods.pooling import Head, portable_of
 
 LOSSES = ("code", "infonce", "focal")
 RUN = "DCLR run.sh, bert-base-uncased"
@@ -37,6 +37,7 @@ CODE = "DCLR simcse/models.py"
 class DCLR(TorchMethod):
     name = "dclr"
     settings = ("unsupervised",)
+    by_dropout = ("unsupervised",)
     summary = "SimCSE without the negatives that a finished model finds too similar, and with noise vectors as further ones"
     paper = "Zhou, Zhang, Zhao, Wen: Debiased Contrastive Learning of Unsupervised Sentence Representations, ACL 2022, arXiv 2205.00656"
     trains = "the whole encoder, and while training the head; the teacher is frozen"
@@ -111,6 +112,9 @@ class DCLR(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls")
 
 
 def instance_weights(cosines_nN: Tensor, phi: float, offset: int = 0) -> Tensor:

@@ -15,19 +15,33 @@ The paper names no head. The authors' code has one while training, and at test w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, check_mlm_head, join
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Ids,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_mlm_head,
+    join,
+)
 from methods.gather import across_ranks
 from methods.losses import info_nce
 from methods.masking import mask_tokens, mlm_loss, special_positions
-from methods.pooling import Head
+from methods.pooling import Head, portable_of
 from methods.prefix import check_prompt, prompt_for, states_behind_prefix
-from methods.templates import Template, at_mask, wrap
+from methods.templates import Template, at_mask, portable_template, wrap
 
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
 
@@ -66,6 +80,7 @@ class DCPCSE(TorchMethod):
     name = "dcpcse"
     settings = ("unsupervised", "supervised")
     variants = {"mlm": {"mlm": True}, "shallow": SHALLOW}
+    by_dropout = ("unsupervised",)
     summary = "contrastive learning of a deep prompt for a frozen encoder; variant mlm adds masked language modelling"
     paper = "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1, 2022"
     trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen"
@@ -101,7 +116,7 @@ class DCPCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_prompt("deep", recipe.prompt_length, recipe.prefix_dropout, backbone)
+        check_prompt("input-layer" if recipe.shallow else "deep", recipe.prompt_length, recipe.prefix_dropout, backbone)
         if recipe.mlm and recipe.shallow:
             raise BenchError("mlm and shallow do not go together: the template is no text to be guessed", "choose one of them")
         if recipe.mlm_decay_steps < 1:
@@ -165,3 +180,12 @@ class DCPCSE(TorchMethod):
         vectors = self.pooled(self.hidden(features), features)
         embedded: Any = self.head(vectors) if self.recipe.head_at_test else vectors
         return embedded
+
+    def portable(self) -> Portable:
+        head = self.head if self.recipe.head_at_test else None
+        if self.recipe.shallow:
+            first = self.prompt.template.specials[0]
+            places = range(first, first + len(self.prompt.table))
+            return portable_template(self, self.prompt.template, vectors=self.prompt.table, vectors_at=places, head=head)
+        room = self.backbone.max_tokens - self.prompt.length
+        return replace(portable_of(self, "cls", head), max_tokens=room, reader=self.prompt.portable())

@@ -23,10 +23,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, check_mlm_head, join
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_mlm_head,
+    join,
+    read_json,
+)
 from methods.gather import across_ranks
 from methods.losses import focal_info_nce, info_nce
 from methods.masking import mask_tokens, special_positions
+from methods.pooling import portable_of
 
 RUN = "DiffCSE run_diffcse.sh"
 ROBERTA = "what RoBERTa and transfer tasks were trained with is not in the repository"
@@ -36,6 +50,7 @@ class DiffCSE(TorchMethod):
     name = "diffcse"
     settings = ("unsupervised",)
     summary = "SimCSE, and a discriminator that finds edited tokens with the help of the sentence's vector"
+    by_dropout = ("unsupervised",)
     paper = "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, NAACL 2022, arXiv 2204.10298"
     trains = "the whole encoder; while training also the head, and the discriminator: a second whole encoder and Linear(H, 2)"
     training_only = ("head", "discriminator", "classifier")
@@ -62,6 +77,13 @@ class DiffCSE(TorchMethod):
             raise BenchError(f"temperature={recipe.temperature}: above 0")
         if not 0 < recipe.masking <= 1:
             raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
+        if backbone is not None and (backbone / "config.json").is_file():
+            config = read_json(backbone / "config.json")
+            if config.get("embedding_size", config.get("hidden_size")) != config.get("hidden_size"):
+                raise BenchError(
+                    "diffcse puts a sentence's vector in the place of a word's, and the words of this ELECTRA are narrower than its states",
+                    "take a backbone whose embedding_size is its hidden_size",
+                )
         if recipe.generator is None:
             check_mlm_head(backbone)
 
@@ -110,6 +132,9 @@ class DiffCSE(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls")
 
 
 def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:

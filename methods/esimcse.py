@@ -21,11 +21,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, Batch, Features, Loss, Recipe, TorchMethod, Value, join, rng_for
+from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join, rng_for
 from methods.augment import repeat_tokens
 from methods.losses import info_nce
 from methods.momentum import FrozenCopy, Queue
-from methods.pooling import Head
+from methods.pooling import Head, portable_of
 
 
 class ESimCSE(TorchMethod):
@@ -84,6 +84,9 @@ class ESimCSE(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return self.cls(features)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls")
 
     def cls(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

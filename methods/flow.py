@@ -19,9 +19,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Context, Features, Ids, Loss, Recipe, TorchMethod, Value, rng_for
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Context,
+    Features,
+    Ids,
+    Loss,
+    ModuleFile,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    rng_for,
+)
+from methods import glow
 from methods.glow import Glow, bits_per_channel
-from methods.pooling import POOLERS, pooled
+from methods.pooling import POOLERS, pooled, portable_of
 
 CONFIG = "BERT-flow flow/config/config_l3_d3_w32.json"
 CODE = "BERT-flow optimization_bert_flow.py"
@@ -102,6 +117,13 @@ class Flow(TorchMethod):
     def embed(self, features: Features) -> Tensor:
         z_nH: Tensor = self.glow(self.pooled(features))
         return z_nH
+
+    def portable(self) -> Portable:
+        recipe = self.recipe
+        settings = {"channels": self.backbone.hidden_size, "levels": recipe.levels, "depth": recipe.depth, "width": recipe.width}
+        tensors = {f"glow.{name}": tensor for name, tensor in self.glow.state_dict().items()}
+        layer = ModuleFile(Path(glow.__file__), "GlowLayer", settings, tensors)
+        return portable_of(self, recipe.pooling, layer, max_tokens=recipe.max_seq_length)
 
     def pooled(self, features: Features) -> Tensor:
         return pooled(self, features, self.recipe.pooling)  # (n, H)

@@ -18,15 +18,16 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, join
 from methods.gather import across_ranks
 from methods.losses import focal_info_nce
-from methods.pooling import Head
+from methods.pooling import Head, portable_of
 
 
 class FocalInfoNCE(TorchMethod):
     name = "focal-infonce"
     settings = ("unsupervised",)
+    by_dropout = ("unsupervised",)
     summary = "unsupervised SimCSE whose loss weighs hard negatives more and easy ones less"
     paper = "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023"
     trains = "the whole encoder and the head"
@@ -67,6 +68,9 @@ class FocalInfoNCE(TorchMethod):
         cls = self.cls(features)
         embedded: Any = self.head(cls) if self.recipe.head_at_test else cls
         return embedded
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls", self.head if self.recipe.head_at_test else None)
 
     def cls(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

@@ -20,7 +20,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from bench.method import BenchError, Method, Recipe, Value
+from bench.method import BenchError, Method, ModuleFile, Portable, Recipe, Value
+from methods.travels import FOLDER
 
 
 class GloveAvg(Method):
@@ -52,6 +53,13 @@ class GloveAvg(Method):
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
         return np.stack([self._mean(sentence.split()) for sentence in sentences]) if len(sentences) else self.table[:0]
+
+    def portable(self) -> Portable:
+        import torch
+
+        words = sorted(self.words, key=lambda word: self.words[word])
+        table = torch.from_numpy(self.table[[self.words[word] for word in words]])
+        return Portable(reader=ModuleFile(FOLDER / "word_means.py", "WordMeans", {"words": words}, {"table": table}))
 
     def _mean(self, words: list[str]) -> np.ndarray:
         found = [self.words.get(w, self.words.get(w.lower(), -1)) for w in words]

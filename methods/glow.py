@@ -12,9 +12,14 @@ and after each level but the last the second half of the channels is split off a
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
+from pathlib import Path
+from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 SCALE = 3.0  # the parameter is a third of the log scale: larger steps at the same learning rate
@@ -137,3 +142,31 @@ def bits_per_channel(z_nH: Tensor, log_determinant: Tensor) -> Tensor:
     H = z_nH.shape[1]
     log_density = -0.5 * (z_nH.square().sum(1) + H * math.log(2 * math.pi)) + log_determinant
     return -log_density.mean() / (H * math.log(2))
+
+
+class GlowLayer(nn.Module):
+    """The flow behind a pooler, in an export: this file travels with it and needs no other. License: Apache-2.0."""
+
+    def __init__(self, channels: int, levels: int, depth: int, width: int) -> None:
+        super().__init__()
+        self.settings = {"channels": channels, "levels": levels, "depth": depth, "width": width}
+        self.glow = Glow(channels, levels, depth, width)  # the permutation is part of the tensors
+
+    @classmethod
+    def load(cls, folder: str) -> GlowLayer:
+        module = cls(**json.loads((Path(folder) / "config.json").read_text(encoding="utf-8")))
+        module.load_state_dict(load_file(Path(folder) / "model.safetensors"))
+        return module
+
+    def save(self, folder: str, **_: Any) -> None:
+        (Path(folder) / "config.json").write_text(json.dumps(self.settings), encoding="utf-8")
+        save_file(self.state_dict(), Path(folder) / "model.safetensors")
+        # the library puts this file beside the tensors, and looks for it in the folder above
+        shutil.copyfile(__file__, Path(folder).parent / Path(__file__).name)
+
+    def get_embedding_dimension(self) -> int:
+        return self.settings["channels"]
+
+    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+        features["sentence_embedding"] = self.glow(features["sentence_embedding"])
+        return features

@@ -15,13 +15,15 @@ the convolutions, so that a vector depends on no other sentence; the authors' co
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from bench.method import Backbone, Batch, Features, Loss, Recipe, TorchMethod, Value
-from methods.pooling import masked_mean
+from bench.method import Backbone, Batch, Features, Loss, ModuleFile, Portable, Recipe, TorchMethod, Value
+from methods.pooling import masked_mean, portable_of
+from methods.travels import FOLDER
 
 WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is centred on it
 
@@ -86,3 +88,9 @@ class ISBert(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.local_features(features), features["attention_mask"])
+
+    def portable(self) -> Portable:
+        settings = {"hidden": self.backbone.hidden_size, "channels": self.recipe.channels, "widths": WIDTHS}
+        tensors = {f"convolutions.{name}": tensor for name, tensor in self.convolutions.state_dict().items()}
+        layer = ModuleFile(FOLDER / "convolutions.py", "Convolutions", settings, tensors)
+        return replace(portable_of(self, "avg", layer), pooling=None)

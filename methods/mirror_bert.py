@@ -13,16 +13,33 @@ take [CLS]. Their literal "[MASK]" is kept on RoBERTa, whose own mask token is a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join, rng_for, widened
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Ids,
+    Loss,
+    ModuleFile,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    join,
+    rng_for,
+    widened,
+)
 from methods.augment import DropHead, mask_span
 from methods.losses import nt_xent
-from methods.pooling import masked_mean
+from methods.pooling import masked_mean, portable_of
+from methods.travels import FOLDER
 
 POOLINGS = ("mean-padded", "mean", "cls")
 
@@ -99,3 +116,9 @@ class MirrorBert(TorchMethod):
         if self.pooling == "mean-padded":
             return states_nTH.mean(1)
         return states_nTH[:, 0] if self.pooling == "cls" else masked_mean(states_nTH, features["attention_mask"])
+
+    def portable(self) -> Portable:
+        if self.pooling != "mean-padded":
+            return portable_of(self, "cls" if self.pooling == "cls" else "avg", max_tokens=self.length)
+        reader = ModuleFile(FOLDER / "padded.py", "Padded", {"length": self.length})
+        return replace(portable_of(self, "avg", max_tokens=self.length), pooling=None, reader=reader)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
-from bench.method import Features, TorchMethod
+from bench.method import Affine, Features, ModuleFile, Portable, TorchMethod
 
 Pooler = Callable[[Sequence[Tensor], Tensor], Tensor]
 
@@ -42,6 +42,26 @@ def pooled(method: TorchMethod, features: Features, pooler: str) -> Tensor:
     return POOLERS[pooler](states, features["attention_mask"])
 
 
+# the same in the words of an export: how tokens are pooled, and the mean of which hidden states
+IN_PARTS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "cls": ("cls", (-1,)),
+    "avg": ("mean", (-1,)),
+    "avg_top2": ("mean", (-2, -1)),
+    "avg_first_last": ("mean", (1, -1)),
+    "avg_emb_last": ("mean", (0, -1)),
+}
+
+
+def portable_of(
+    method: TorchMethod, pooler: str, *layers: Affine | ModuleFile | Head | None, max_tokens: int | None = None
+) -> Portable:
+    """A method that pools its encoder's states, in the parts of an export. ``layers`` stand behind the pooler; None is none."""
+    pooling, states = IN_PARTS[pooler]
+    behind = tuple(layer.portable() if isinstance(layer, Head) else layer for layer in layers if layer is not None)
+    limit = method.backbone.max_tokens if max_tokens is None else min(max_tokens, method.backbone.max_tokens)
+    return Portable(method.encoder, method.backbone.tokenizer, limit, pooling, states, behind)
+
+
 class Head(nn.Module):
     """Linear(H, H) + tanh on the pooled vector; weights N(0, 0.02), bias 0 (SimCSE's "MLP layer")."""
 
@@ -53,3 +73,6 @@ class Head(nn.Module):
 
     def forward(self, pooled_nH: Tensor) -> Tensor:
         return self.dense(pooled_nH).tanh()
+
+    def portable(self) -> Affine:
+        return Affine(self.dense.weight, self.dense.bias, tanh=True)

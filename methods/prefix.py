@@ -21,7 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, BenchError, Features, read_json
+from bench.method import Backbone, BenchError, Features, ModuleFile, check_prefix, read_json
+from methods.travels import FOLDER
 
 KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
 KINDS = ("deep", "layer-shared", "input-layer")
@@ -55,7 +56,7 @@ def states_behind_prefix(encoder: Any, features: Features, keys_values: KeysValu
 
 def with_prompt(mask_nT: Tensor, P: int) -> Tensor:
     """(n, P + T): the prompt is always attended to."""
-    return torch.cat([mask_nT.new_ones(len(mask_nT), P), mask_nT], dim=1)
+    return torch.cat([mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1)  # not len(): a traced graph would keep the number
 
 
 class DeepPrefix(nn.Module):
@@ -81,7 +82,10 @@ class DeepPrefix(nn.Module):
         return pairs * self.layers if self.shared else pairs
 
     def states(self, encoder: Any, features: Features) -> Tensor:
-        return states_behind_prefix(encoder, features, self(len(features["input_ids"])))
+        return states_behind_prefix(encoder, features, self(features["input_ids"].shape[0]))
+
+    def portable(self) -> ModuleFile:
+        return travelling("layer-shared" if self.shared else "deep", self.table)
 
 
 class InputPrompt(nn.Module):
@@ -94,11 +98,19 @@ class InputPrompt(nn.Module):
 
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
-        whole = torch.cat([self.table.to(words.dtype).expand(len(words), -1, -1), words], dim=1)
+        whole = torch.cat([self.table.to(words.dtype).expand(words.shape[0], -1, -1), words], dim=1)
         mask = with_prompt(features["attention_mask"], self.length)
         # without ids the library counts positions from its first, RoBERTa's padding included: a token at t gets P + t
         states: Tensor = encoder(inputs_embeds=whole, attention_mask=mask).last_hidden_state
         return states[:, self.length :]
+
+    def portable(self) -> ModuleFile:
+        return travelling("input-layer", self.table)
+
+
+def travelling(kind: str, table: Tensor) -> ModuleFile:
+    """A prompt as the reader of an export."""
+    return ModuleFile(FOLDER / "prompted.py", "Prompted", {"kind": kind}, {"table": table})
 
 
 def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path | None = None) -> None:
@@ -112,6 +124,8 @@ def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path 
         positions = read_json(backbone / "config.json").get("max_position_embeddings")
         if isinstance(positions, int) and length > positions - SHORTEST:
             raise BenchError(f"prompt_length={length}: the backbone has {positions} positions for prompt and sentence")
+        if kind != "input-layer":
+            check_prefix(backbone)
     try:
         possible = dropout is None or 0 <= float(dropout) < 1
     except ValueError:
@@ -130,7 +144,7 @@ def prompt_for(backbone: Backbone, kind: str, length: int, dropout: Any = None) 
     if length > backbone.max_tokens - SHORTEST:
         raise BenchError(f"prompt_length={length}: {backbone.name} has {backbone.max_tokens} positions for prompt and sentence")
     if kind == "input-layer":
-        return InputPrompt(config.hidden_size, length)
+        return InputPrompt(backbone.embedding_size, length)
     if "past_key_values" not in inspect.signature(backbone.encoder.forward).parameters:
         raise BenchError(
             f"{backbone.name} is a {backbone.family} model, whose layers take no keys and values from outside",

@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, BenchError, Features, Ids, Recipe, TorchMethod, Value
-from methods.pooling import POOLERS
+from bench.method import Affine, Backbone, BenchError, Features, Ids, Portable, Recipe, TorchMethod, Value
+from methods.pooling import POOLERS, portable_of
 
 POOLINGS = {"cls", "mlp", "mean", *POOLERS}
 
@@ -81,6 +81,19 @@ class Pretrained(TorchMethod):
             return head
         states = self.encoder(**features, output_hidden_states=True).hidden_states
         return POOLERS[self.pooling](states, features["attention_mask"])
+
+    def portable(self) -> Portable:
+        if self.pooling is None:
+            return Portable(tokenizer=self.backbone.tokenizer, max_tokens=self.limit, write=self.write)
+        if self.pooling != "mlp":
+            return portable_of(self, self.pooling, max_tokens=self.recipe.max_length)
+        dense = self.encoder.pooler.dense
+        return portable_of(self, "cls", Affine(dense.weight, dense.bias, tanh=True), max_tokens=self.recipe.max_length)
+
+    def write(self, folder: Path) -> None:
+        """The sentence-transformers model as it is, in float32 and with this maximum length."""
+        self.whole.max_seq_length = self.limit
+        self.whole.save(str(folder), create_model_card=False)
 
 
 def _with_pooling_layer(backbone: Backbone) -> Any:

@@ -19,15 +19,16 @@ layers), `input-layer` (P vectors before the word embeddings).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
 from methods.gather import across_ranks
 from methods.losses import energy_hinge, info_nce
-from methods.pooling import Head
+from methods.pooling import Head, portable_of
 from methods.prefix import check_prompt, prompt_for
 
 
@@ -35,6 +36,7 @@ class PromCSE(TorchMethod):
     name = "promcse"
     settings = ("unsupervised", "supervised")
     variants = {"eh": {"eh": True}, "layer-shared": {"prompt": "layer-shared"}, "input-layer": {"prompt": "input-layer"}}
+    by_dropout = ("unsupervised",)
     summary = "contrastive learning of a deep prompt for a frozen encoder; variant eh adds an energy-based hinge loss"
     paper = (
         "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and Energy-based "
@@ -110,3 +112,8 @@ class PromCSE(TorchMethod):
         cls = self.hidden(features)[:, 0]  # (n, H)
         embedded: Any = self.head(cls) if self.recipe.head_at_test else cls
         return embedded
+
+    def portable(self) -> Portable:
+        parts = portable_of(self, "cls", self.head if self.recipe.head_at_test else None)
+        room = self.backbone.max_tokens - self.prompt.length
+        return replace(parts, max_tokens=room, reader=self.prompt.portable())

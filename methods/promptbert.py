@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from bench.method import (
     Backbone,
@@ -32,16 +33,18 @@ from bench.method import (
     Ids,
     Loss,
     Method,
+    Portable,
     Recipe,
     TorchMethod,
     Value,
     check_mlm_head,
+    check_placed,
     join,
 )
 from methods.gather import across_ranks
 from methods.losses import info_nce
 from methods.pooling import Head
-from methods.templates import Template, at_mask, blank_before, check_text, empty, gaps, wrap
+from methods.templates import Template, at_mask, blank_before, check_text, empty, gaps, portable_template, wrap
 
 CODE = "Prompt-BERT repository, "
 ENDINGS = ".?\"'"  # a sentence that ends in one of these gets no full stop
@@ -88,9 +91,10 @@ class PromptBERT(TorchMethod):
         for key, known in CHOICES.items():
             if recipe[key] not in known:
                 raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
-
         if recipe.head == "mlm-transform":
             check_mlm_head(backbone)
+        if recipe.debias_train or recipe.debias_at_dev or recipe.debias_at_test:  # the template keeps its positions
+            check_placed(backbone, "subtracting a template's bias", "--variant no-debias")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -149,6 +153,24 @@ class PromptBERT(TorchMethod):
             return self.represent(h, delta)
         return h if delta is None else h - delta
 
+    def portable(self) -> Portable:
+        head = self.head if self.recipe.head_at_test else None
+        transform = head if self.recipe.head == "mlm-transform" else None
+        bias = self.bias_by_length() if self.recipe.debias_at_test else None
+        return portable_template(
+            self, self.templates[0], blank=self.blank, stop="." if self.recipe.append_full_stop_at_test else "", endings=ENDINGS,
+            transform=transform, bias=bias if bias is None or transform is None else transform(bias),
+            head=None if transform is not None else head,
+        )  # fmt: skip
+
+    def bias_by_length(self) -> Tensor:
+        """(longest sentence + 1, H): delta_T1 behind a sentence of 0, 1, ... tokens."""
+        template, device = self.templates[0], next(self.encoder.parameters()).device
+        lengths = torch.arange(self.backbone.max_tokens - len(template) + 1, device=device)
+        first = self.backbone.first_position if self.recipe.delta_positions == "aligned" else 0
+        tables = [empty(template, some, first) for some in lengths.split(64)]
+        return torch.cat([at_mask(self.hidden(table), table) for table in tables])
+
     def dev_score(self, score: Callable[[Method], float]) -> float:
         self.at_dev = True
         try:
@@ -159,7 +181,7 @@ class PromptBERT(TorchMethod):
 
 def mlm_transform(backbone: Backbone) -> Any:
     """A copy of the pretrained dense + GELU + LayerNorm before BERT's decoder."""
-    transform = getattr(backbone.mlm_head(), "transform", None)
-    if transform is None:
-        raise BenchError(f"head = mlm-transform: {backbone.name} has none as BERT has it", "--set head=tanh")
-    return transform
+    head: Any = backbone.mlm_head()
+    if hasattr(head, "transform"):
+        return head.transform
+    return nn.Sequential(head.dense, nn.GELU(), head.layer_norm)  # RoBERTa's head, and those of its kind

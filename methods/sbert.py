@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Batch, Features, Loss, Recipe, TorchMethod, Value, join
-from methods.pooling import masked_mean
+from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join
+from methods.pooling import masked_mean, portable_of
 
 LABELS = 3
 CODE = "sentence-transformers examples/training/nli/training_nli.py"
@@ -54,6 +54,9 @@ class SBERT(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "avg")
 
 
 def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:

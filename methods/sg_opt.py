@@ -15,10 +15,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, Batch, Features, Loss, Recipe, TorchMethod, Value, adamw
+from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw
 from methods.losses import cosine_matrix
 from methods.momentum import FrozenCopy
-from methods.pooling import masked_mean
+from methods.pooling import masked_mean, portable_of
 
 
 def self_guided(cls_BD: Tensor, layers_BKD: Tensor, *, temperature: float) -> Tensor:
@@ -90,6 +90,9 @@ class SGOpt(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)
+
+    def portable(self) -> Portable:
+        return portable_of(self, "cls")
 
     def optimizer(self) -> torch.optim.Optimizer:
         return adamw(self, betas=(0.9, self.recipe.beta2))

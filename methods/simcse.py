@@ -21,16 +21,17 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Recipe, TorchMethod, Value, check_mlm_head, join
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_mlm_head, join
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, energy_hinge, info_nce
 from methods.masking import NOT_CHOSEN, mask_tokens, mlm_loss, special_positions
-from methods.pooling import POOLERS, Head, pooled
+from methods.pooling import POOLERS, Head, pooled, portable_of
 
 
 class SimCSE(TorchMethod):
     name = "simcse"
     settings = ("unsupervised", "supervised")
+    by_dropout = ("unsupervised",)
     summary = "contrastive learning: two dropout views of a sentence, or NLI pairs with hard negatives"
     paper = "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821"
     trains = "the whole encoder and the head; with mlm the LM head too"
@@ -123,6 +124,9 @@ class SimCSE(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return self.vectors(features, with_head=self.recipe.head_at_test)
+
+    def portable(self) -> Portable:
+        return portable_of(self, self.recipe.pooler, self.head if self.recipe.head_at_test else None)
 
     def vectors(self, features: Features, with_head: bool) -> Tensor:
         found: Any = pooled(self, features, self.recipe.pooler)  # (n, H)

@@ -22,12 +22,12 @@ import numpy as np
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
 from methods.gather import across_ranks
 from methods.losses import info_nce
 from methods.negation import negate
 from methods.pooling import Head
-from methods.templates import Template, at_mask, blank_before, check_text, wrap
+from methods.templates import Template, at_mask, blank_before, check_text, portable_template, wrap
 
 CODE = "SNCSE repository, "
 
@@ -112,6 +112,12 @@ class SNCSE(TorchMethod):
         h = at_mask(self.hidden(features), features)
         z: Tensor = self.head(h) if self.recipe.head_at_test else h
         return z
+
+    def portable(self) -> Portable:
+        head = self.head if self.recipe.head_at_test else None
+        return portable_template(
+            self, self.scored, blank=self.blank, stop=" .", endings=punctuation, trimmed=True, head=head
+        )  # as in `ended`
 
 
 def ended(sentence: str) -> str:

@@ -19,11 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from bench.method import Backbone, BenchError, Features, Ids, pad
+from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, pad
+from methods.pooling import Head
+from methods.travels import FOLDER
 
 SENTENCE, MASK, SLOT = "{s}", "{m}", "{p}"
 
@@ -143,3 +146,34 @@ def empty(template: Template, lengths_K: Tensor, first_position: int) -> Feature
         "position_ids": first_position + place + lengths_K.unsqueeze(1) * (place >= len(template.before)),
         "mask_position": torch.full((rows,), template.mask, device=lengths_K.device),
     }
+
+
+def portable_template(
+    method: TorchMethod, template: Template, *, vectors: Tensor | None = None, vectors_at: Sequence[int] = (), blank: str = "",
+    stop: str = "", endings: str = "", trimmed: bool = False, transform: Any = None, bias: Tensor | None = None,
+    head: Head | None = None,
+) -> Portable:  # fmt: skip
+    """A method that scores its template's mask, in the parts of an export.
+
+    ``vectors`` (k, H) stand in the place of the tokens ``vectors_at``, counted in before + after. ``blank`` and ``stop`` are put
+    around each text, ``stop`` not behind one of ``endings`` (``trimmed``: white space there does not count). ``transform`` is
+    the MLM head's dense layer and layer norm over the state; ``bias`` (longest sentence + 1, H) is subtracted behind it, by the
+    sentence's number of tokens.
+    """
+    backbone = method.backbone
+    own: dict[str, Tensor | None] = {"vectors": vectors, "bias": bias}
+    config, how = backbone.encoder.config, None
+    if transform is not None:
+        dense, norm = (next(m for m in transform.modules() if isinstance(m, kind)) for kind in (nn.Linear, nn.LayerNorm))
+        own |= {"transform.weight": dense.weight, "transform.bias": dense.bias}
+        own |= {"transform.norm.weight": norm.weight, "transform.norm.bias": norm.bias}
+        how = {"activation": getattr(config, "hidden_act", None) or config.activation, "eps": norm.eps}
+    settings = {
+        "before": template.before, "after": template.after, "mask": template.mask, "first_position": backbone.first_position,
+        "blank": blank, "stop": stop, "endings": endings, "trimmed": trimmed, "vectors_at": list(vectors_at),
+        "transform": how,
+    }  # fmt: skip
+    tensors = {name: tensor for name, tensor in own.items() if tensor is not None}
+    reader = ModuleFile(FOLDER / "templated.py", "Templated", settings, tensors)
+    layers = () if head is None else (head.portable(),)
+    return Portable(method.encoder, backbone.tokenizer, backbone.max_tokens, None, layers=layers, reader=reader)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from bench.method import Features, TorchMethod
-from methods.pooling import POOLERS
+from bench.method import Features, Portable, TorchMethod
+from methods.pooling import POOLERS, portable_of
 
 
 class Untrained(TorchMethod):
@@ -16,6 +16,9 @@ class Untrained(TorchMethod):
     def embed(self, features: Features) -> Tensor:
         states = self.encoder(**features, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
         return POOLERS[self.pooler](states, features["attention_mask"])
+
+    def portable(self) -> Portable:
+        return portable_of(self, self.pooler)
 
 
 class Cls(Untrained):

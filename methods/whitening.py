@@ -20,8 +20,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Backbone, BenchError, Context, Features, Ids, Interrupted, Recipe, TorchMethod, TrainReport, Value
-from methods.pooling import POOLERS, pooled
+from bench.method import (
+    Affine,
+    Backbone,
+    BenchError,
+    Context,
+    Features,
+    Ids,
+    Interrupted,
+    Portable,
+    Recipe,
+    TorchMethod,
+    TrainReport,
+    Value,
+)
+from methods.pooling import POOLERS, pooled, portable_of
 
 CHUNK, BATCH = 4096, 64  # rows that are sorted by length together; rows of one pass through the encoder
 
@@ -76,6 +89,11 @@ class Whitening(TorchMethod):
     def embed(self, features: Features) -> Tensor:
         whitened: Tensor = (self.pooled(features) - self.mu) @ self.W  # (n, k)
         return whitened
+
+    def portable(self) -> Portable:
+        """Two affine maps, x - mu and its product with W: in one, W mu would be taken from W x, large numbers from large ones."""
+        centred = Affine(torch.eye(len(self.mu)), -self.mu)
+        return portable_of(self, self.recipe.pooling, centred, Affine(self.W.T), max_tokens=self.recipe.max_seq_length)
 
     def train(self, corpus: Any = True, context: Context | None = None) -> Any:
         """With a corpus: one pass over it, in evaluation mode, float32 vectors and float64 sums."""

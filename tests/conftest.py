@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hub import hub, no_network  # noqa: F401 - fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
 

@@ -120,6 +120,7 @@ TORCH_ONLY = (
     "bench.torch_method",
     "bench.backbone_model",
     "bench.features",
+    "bench.mlm_heads",
     "bench.training",
     "bench.conformance",
     "bench.builtin.pretrain",

@@ -98,9 +98,9 @@ def test_a_folder_without_a_config_or_without_safetensors(copy: Path) -> None:
     with pytest.raises(NotAModel, match="no model.safetensors$"):
         resolve(str(copy))
     (copy / "pytorch_model.bin").write_bytes(b"")
-    with pytest.raises(NotAModel, match="is a pickle, which is never loaded") as caught:
+    with pytest.raises(NotAModel, match="its weights are a pickle, which could run code") as caught:
         resolve(str(copy))
-    assert "safe_serialization" in str(caught.value.hint)
+    assert "--allow-pickle" in str(caught.value.hint)
     (copy / "config.json").unlink()
     with pytest.raises(NotAModel, match="it has no config.json"):
         resolve(str(copy))
@@ -165,41 +165,13 @@ def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "someone/some-model"])
 def test_a_hub_name_that_is_not_here_needs_a_network(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.backbones._in_hub_cache", lambda _: None)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     reference = resolve(name)
     assert reference == Reference(name, "unknown", None, hub=True)
     assert reference.config() == {}
     with pytest.raises(NotAModel, match=f"'{name}' is not on this machine and --offline forbids") as caught:
         fetch(reference, offline=True)
-    assert "--backbone builtin" in str(caught.value.hint)
-
-
-def test_a_hub_name_that_nobody_has_is_one_line_with_the_nearest_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub
-
-    def fails(*_: Any, **__: Any) -> None:
-        raise RuntimeError("401 Client Error.\n\nRepository Not Found for url: ...")
-
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", fails)
-    monkeypatch.setattr("bench.backbones._in_hub_cache", lambda _: None)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    with pytest.raises(NotAModel, match="'bert-base-uncasd' could not be fetched") as caught:
-        fetch(resolve("bert-base-uncasd"), offline=False)
-    assert "\n" not in caught.value.message and "bert-base-uncased" in str(caught.value.hint)
-
-
-def test_a_fetched_model_is_named_by_its_commit(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import huggingface_hub
-
-    snapshot = Path(shutil.copytree(tiny, tmp_path / "snapshots" / ("a" * 40)))
-    asked: list[str] = []
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo, **_: asked.append(repo) or str(snapshot))
-    monkeypatch.setattr("bench.backbones._in_hub_cache", lambda _: None)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    reference = fetch(resolve("roberta-base"), offline=False)
-    assert asked == ["FacebookAI/roberta-base"]
-    assert reference == Reference("roberta-base", "a" * 40, snapshot, hub=True)
-    assert fetch(reference, offline=True) is reference
+    assert f"bench backbones {name} --fetch" in str(caught.value.hint) and str(tmp_path) in str(caught.value.hint)
 
 
 def test_a_model_in_the_hub_cache_is_found_without_a_network(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,7 +226,7 @@ def test_the_mlm_heads_of_both_families_have_the_sizes_of_the_papers(tiny_robert
 def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:
     weights = {name: t for name, t in load_file(copy / "model.safetensors").items() if "cls.predictions" not in name}
     save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(NotAModel, match="carries no MLM head \\(cls.predictions"):
+    with pytest.raises(NotAModel, match="carries no MLM head"):
         load(resolve(str(copy))).mlm_head()
 
 

@@ -55,7 +55,10 @@ def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(registry: Regist
     assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [
         r.run_id for r in runs
     ]
-    assert runs[0].setting == "unsupervised" and "setting unsupervised (no --setting was given)" in runs[0].notes
+    assert (
+        runs[0].setting == "unsupervised"
+        and "setting unsupervised (no --setting was given): simcse has its recipe for builtin there" in runs[0].notes
+    )
     assert any(line.startswith(f"no recipe for {tiny}: the one for bert-base-uncased") for line in runs[2].notes)
     assert not any("no recipe" in line for line in runs[0].notes)
 

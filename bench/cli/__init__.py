@@ -21,6 +21,9 @@ VERBS = {
     "suites": "The suites there are; with a name, tasks, protocol and data.",
     "backbones": "The backbones there are; with a name, what it is.",
     "runs": "The runs that are kept.",
+    "encode": "Your own sentences to vectors, with a run's model.",
+    "export": "A run's model as files that other people's tools load.",
+    "push": "A run's model on the hub.",
     "data": "Evaluation data and corpora: what is found, missing, damaged.",
     "doctor": "What is installed, and on which device runs would go.",
 }

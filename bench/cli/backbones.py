@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from bench.cli.options import json_option
+from bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from bench.backbones import Reference
 
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--fetch", "fetching", is_flag=True, help="Fetch it from the hub, if it is not here.")
+@click.option(
+    "--check", "checking", is_flag=True, help="Load it: which weights are missing or unused, what methods can do with it."
+)
+@click.option("--allow-pickle", is_flag=True, help="Take weights that are a pickle: its tensors are read, nothing else.")
 @json_option
-def backbones(name: str | None, as_json: bool) -> None:
-    """List the known backbones, or show one: a name of the list, a folder, or any hub name.
+def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bool, as_json: bool) -> None:
+    """List the known backbones, or show one: a name of the list, a folder, or any hub name (owner/name, owner/name@revision).
 
     \b
-    Example:  bench backbones builtin
+    Example:  bench backbones builtin --check
     """
-    from bench.backbones import KNOWN, resolve
+    from bench.backbones import KNOWN, fetch, resolve
     from bench.cli.columns import print_columns
 
     if name is None:
@@ -29,16 +40,42 @@ def backbones(name: str | None, as_json: bool) -> None:
         print_columns(rows, headings=("backbone", "files", "what it is"))
         click.echo("\nA folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too.")
         return
-    facts = describe(name)
+    reference = resolve(name, allow_pickle=allow_pickle)
+    if fetching or checking:
+        say = partial(click.echo, err=True)
+        reference = fetch(reference, offline=not fetching, allow_pickle=allow_pickle, say=say)
+    facts = describe(name) | (abilities(reference) if checking else {})
     if as_json:
         click.echo(json.dumps(facts))
     else:
         print_columns([(key, str(value)) for key, value in facts.items()])
 
 
+def abilities(reference: Reference) -> dict[str, object]:
+    """What shows when a backbone is loaded."""
+    from bench.backbones import load
+    from bench.families import FAMILIES, check_mlm_head
+
+    backbone = load(reference, offline=True)
+    family = FAMILIES.get(backbone.family)
+    try:
+        check_mlm_head(backbone.weights or backbone.path)
+        head = "yes"
+    except BenchError:
+        head = "no"
+    before, after = backbone.special_tokens()
+    return {
+        "weights": backbone.report(),
+        "a sentence in its tokens": " ".join(backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])),
+        "MLM head": head,
+        "deep prompt": "not known" if family is None else "yes" if family.prefix else "no",
+    }  # fmt: skip
+
+
 def describe(name: str) -> dict[str, object]:
     """Everything that is known of a backbone without loading it."""
     from bench.backbones import KNOWN, builtin_folder, resolve, transformer_folder
+    from bench.families import own_dropout, read_config
     from bench.method import read_json
 
     reference = resolve(name)
@@ -46,10 +83,10 @@ def describe(name: str) -> dict[str, object]:
     if reference.path is None:
         return {**facts, "files": "not on this machine; fetched when a run needs it"}
     folder = transformer_folder(reference.path)
-    config = read_json(folder / "config.json")
+    config = read_config(folder)
     facts |= {"files": str(folder), "family": config.get("model_type"), "layers": config.get("num_hidden_layers"),
               "hidden size": config.get("hidden_size"), "vocabulary": config.get("vocab_size"),
-              "positions": config.get("max_position_embeddings"), "dropout": config.get("hidden_dropout_prob")}  # fmt: skip
+              "positions": config.get("max_position_embeddings"), "dropout": own_dropout(config)}  # fmt: skip
     if name == "builtin":
         card = read_json(builtin_folder() / "card.json")
         held_out = card["held_out"]

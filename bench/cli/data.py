@@ -1,4 +1,4 @@
-"""``bench data list|check``: evaluation data and corpora, what of them is there, and how to get the rest."""
+"""``bench data list|fetch|check``: evaluation data and corpora, what of them is there, and how to get the rest."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import data_option, json_option
+from bench.cli.data_overlap import overlap
+from bench.cli.options import data_option, json_option, plain_option
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bench.datasets import DataSet, State
+    from bench.datasets import DataSet, Source, State
 
 WIDTH = 80
 MARKS = {"found": "green", "unread": "yellow", "missing": "dim", "damaged": "red"}
@@ -25,6 +26,9 @@ def data() -> None:
 
     Example: bench data list --data DIR
     """
+
+
+data.add_command(overlap)
 
 
 @data.command("list")
@@ -44,8 +48,11 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
     if not as_json and name is None:
         click.echo("\neverything about one, and how to get it: bench data list NAME")
         click.echo("judged by name and size; every byte: bench data check")
+        click.echo("to get what is missing: bench data fetch NAME, or a suite, or all")
         if data is None:
             click.echo("no data folder was given: pass --data DIR or set BENCH_DATA")
+        if folder.store is not None and folder.store.is_dir():
+            click.echo(f"what was fetched is in {folder.store}")
 
 
 @data.command()
@@ -68,6 +75,80 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
         raise DataDamaged(f"damaged: {', '.join(damaged)}", "bench data check NAME says which file and how to get it")
     if name is not None and states[0][1].status == "missing":
         folder.open(states[0][0])  # raises with what was looked for and where
+
+
+@data.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME|SUITE|all ...")
+@click.option("--text", type=click.Choice(["tokenised", "raw"]), default="tokenised", show_default=True,
+              help="Text form of the sets that have several; the papers scored the tokenised one.")  # fmt: skip
+@data_option
+@plain_option
+@json_option
+def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_json: bool) -> None:
+    """Get data sets and corpora from their sources, into --data DIR (which may then be copied to a machine without a network).
+
+    Names, size, licence and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
+    and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
+    """
+    from bench.cli import show_error
+    from bench.cli.download_progress import downloads
+    from bench.datasets import DataFolder, Fetcher, fetched_folder
+    from bench.errors import BenchError
+    from bench.fetching import offline_now
+
+    chosen = _wanted(names)
+    if offline_now():
+        raise BenchError(
+            "HF_HUB_OFFLINE is set: nothing is fetched", "unset HF_HUB_OFFLINE, or fetch on another machine and copy DIR"
+        )
+    store = data.expanduser() if data is not None else fetched_folder()
+    folder = DataFolder(data)
+    report = downloads(plain)
+    fetcher = Fetcher(store, report)
+    failed: list[str] = []
+    for one in chosen:
+        try:
+            if not any(copy.form in (text, "any") for copy in folder.copies(one)[0]):
+                fetcher.get(one, text if one.forms else "any")
+        except BenchError as error:
+            show_error(error)
+            failed.append(one.name)
+        state = folder.check(one)
+        if as_json:
+            click.echo(json.dumps(_as_dict(one, state), ensure_ascii=False))
+        else:
+            click.echo(f"{one.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
+    if failed:
+        raise BenchError(
+            f"not fetched: {', '.join(failed)}", "run the command again when the reason above is gone; the others are there"
+        )
+
+
+def _wanted(names: tuple[str, ...]) -> list[DataSet]:
+    """The sets of these names, suites, or all that have a source. UnknownName where one is neither."""
+    from bench.datasets import data_sets, sources_of
+    from bench.errors import BenchError, UnknownName
+    from bench.suites import suite_names
+
+    every = [one for one in data_sets().values() if one.kind != "built-in"]
+    chosen: dict[str, DataSet] = {}
+    for name in names:
+        if name.partition(":")[0] == "mteb":
+            task = name.partition(":")[2].partition(",")[0] or "STSBenchmark"
+            raise BenchError(
+                "the tasks of mteb are fetched by mteb's own loader, when a run needs them or beforehand",
+                f"python -c \"import mteb; mteb.get_task('{task}').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
+            )
+        fitting = [one for one in every if one.name.lower() == name.lower()]
+        if not fitting and name == "all" or name in suite_names():
+            fitting = [one for one in every if (name == "all" or name in one.suites) and sources_of(one)]
+        if not fitting:
+            known = [*(one.name for one in every), *sorted({suite for one in every for suite in one.suites}), "all"]
+            raise UnknownName(
+                "data set or suite", name, known, hint="bench data list shows all of them; of mteb: bench run fetches"
+            )
+        chosen |= {one.name: one for one in fitting}
+    return list(chosen.values())
 
 
 def _chosen(name: str | None) -> list[DataSet]:
@@ -126,6 +207,7 @@ def _details(one: DataSet, state: State) -> Table:
         ("source", one.source),
         ("cite", one.cite),
         ("to get it", one.get),
+        ("fetched from", "; ".join(source.where for source in _sources(one)) or "nowhere: it has to be brought"),
         ("forms", ", ".join(one.forms) or "one"),
     ]
     for key, value in rows:
@@ -135,6 +217,12 @@ def _details(one: DataSet, state: State) -> Table:
         for value in values:
             table.add_row(key, _plain(value))
     return table
+
+
+def _sources(one: DataSet) -> list[Source]:
+    from bench.datasets import sources
+
+    return [source for source in sources().values() if one.name in source.sets]
 
 
 def _plain(text: str) -> str:
@@ -166,6 +254,7 @@ def _as_dict(one: DataSet, state: State) -> dict[str, Any]:
         "found_forms": list(state.forms),
         "places": list(state.places),
         "problems": list(state.problems),
+        "sources": [{"where": source.where, "form": source.form, "note": source.note} for source in _sources(one)],
         "files": [
             {
                 "path": file.path,

@@ -67,7 +67,9 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
     show_default=True,
     help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).",
 )
-@click.option("--corpus", help="Training text: a file, or builtin.  [default: the recipe's own]")
+@click.option(
+    "--corpus", help="Training text: a file, builtin, or hub:OWNER/NAME:COLUMN of a hub data set.  [default: the recipe's own]"
+)
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
 @click.option(
@@ -87,6 +89,9 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
+@click.option(
+    "--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be done, with every recipe value and its source.")
 @data_option
 @runs_option
@@ -96,7 +101,8 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 def run(
     methods: str, backbones: str, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
     pairs: tuple[str, ...], max_steps: int | None, text: str, device: str, precision: str, fresh: bool, wait: bool,
-    offline: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
+    offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
+    as_json: bool, plain: bool,
 ) -> None:  # fmt: skip
     """Train methods and score them; one record per run in the runs folder.
 
@@ -107,9 +113,11 @@ def run(
     """
     from bench import devices, plan
     from bench.backbones import fetch
+    from bench.cli.download_progress import downloads
     from bench.cli.progress import reporter as make_reporter
-    from bench.datasets import DataFolder
+    from bench.datasets import DataFolder, Fetcher, fetched_folder
     from bench.executors.local import Options
+    from bench.fetching import offline_now
     from bench.plugins import discover
     from bench.runs import RunsFolder
     from bench.suites import split_names
@@ -122,9 +130,13 @@ def run(
     request = plan.Request(
         methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=request_seeds,
         suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, precision=devices.choose_precision(precision, device),
+        allow_pickle=allow_pickle,
     )  # fmt: skip
-    folder = DataFolder(data, offline=offline or dry_run)
-    planned = plan.make(request, registry, folder, (lambda r: r) if dry_run else partial(fetch, offline=offline))
+    offline = offline or offline_now()
+    shown = downloads(plain or as_json)
+    folder = DataFolder(data, offline=offline or dry_run, fetcher=Fetcher(fetched_folder(), shown))
+    ready = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=shown.say)
+    planned = plan.make(request, registry, folder, (lambda r: r) if dry_run else ready)
     store = RunsFolder(runs)
     if dry_run:
         from bench.cli.dry_run import show_plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import lzma
 import zlib
@@ -27,16 +28,17 @@ MAGIC = {
 }
 
 
-def read_lines(path: Path, seen: Callable[[bytes], object] | None = None) -> Iterator[str]:
+def read_lines(path: Path, seen: Callable[[bytes], object] | None = None, stream: IO[bytes] | None = None) -> Iterator[str]:
     r"""Lines without their LF; a CR before it stays. Only LF ends a line (not U+2028, not \x0b). A BOM is dropped.
 
-    A missing LF at the end changes nothing. ``seen`` is called with every block of the decompressed content.
+    A missing LF at the end changes nothing. ``seen`` is called with every block of the decompressed content. With ``stream``
+    that is read instead, and left open; ``path`` is then only what messages call it.
     Raises CorpusError, with the number of the line, for text that is not UTF-8, a NUL byte, an over-long line, and an
     archive that is damaged or ends too soon.
     """
     number, tail = 0, b""
     try:
-        with _open(path) as file:
+        with contextlib.nullcontext(stream) if stream is not None else _open(path) as file:
             while block := file.read(BLOCK):
                 if seen is not None:
                     seen(block)

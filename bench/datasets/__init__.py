@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bench.datasets.clustering import CLUSTERING_TASKS, ClassedTexts, read_clustering
 from bench.datasets.cxc import CXC, RatedCaptions, read_cxc
+from bench.datasets.fetch import Fetcher
 from bench.datasets.folder import Copy, DataFolder, State
 from bench.datasets.manifest import DataFile, DataSet, data_set, data_sets
+from bench.datasets.sources import Source, sources, sources_of
+from bench.datasets.store import fetched_folder
 from bench.datasets.sts import STS_TASKS, SentencePairs, read_sts
 from bench.datasets.transfer import TRANSFER_TASKS, LabelledTexts, read_transfer
 
@@ -19,14 +22,19 @@ __all__ = [
     "DataFile",
     "DataFolder",
     "DataSet",
+    "Fetcher",
     "LabelledTexts",
     "RatedCaptions",
     "SentencePairs",
+    "Source",
     "State",
     "data_set",
     "data_sets",
+    "fetched_folder",
     "read_clustering",
     "read_cxc",
     "read_sts",
     "read_transfer",
+    "sources",
+    "sources_of",
 ]

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from bench.datasets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, unpacked
-from bench.errors import DataDamaged, DataMissing
+from bench.datasets.first_use import recognise_first_use
+from bench.datasets.manifest import ANY, DataFile, DataSet, cells, content_hash, data_sets, lf, once_encoded_hashes, unpacked
+from bench.datasets.sources import sources_of
+from bench.datasets.store import Gets, fetched_folder
+from bench.errors import DataDamaged, DataMissing, FetchFailed
 
 OTHER = "other"
 
@@ -51,14 +54,30 @@ class State:
 
 
 class DataFolder:
-    """Where evaluation data and corpora are looked for: ``--data`` or ``BENCH_DATA``; ``None`` = the user gave nothing."""
+    """Where evaluation data and corpora are looked for: ``--data`` or ``BENCH_DATA`` (``None`` = the user gave nothing), then
+    ``store``, what was fetched earlier. With a ``fetcher``, which fills the store, what is missing is fetched when it is opened.
+    """
 
-    def __init__(self, root: Path | str | None, offline: bool = False) -> None:
+    def __init__(
+        self, root: Path | str | None, offline: bool = False, *, fetcher: Gets | None = None, store: Path | str | None = ""
+    ) -> None:  # fmt: skip
         self.root = Path(root).expanduser() if root is not None else None
         self.offline = offline  # nothing may be fetched
+        self.fetcher = None if offline else fetcher
+        self.store = fetched_folder() if store == "" else None if store is None else Path(store)
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that exist, in the order in which they are looked in."""
+        return tuple(root for root in dict.fromkeys([self.root, self.store]) if root is not None and root.is_dir())
 
     def __repr__(self) -> str:
         return f"DataFolder({str(self.root) if self.root is not None else None!r})"
+
+    @property
+    def as_it_is(self) -> DataFolder:
+        """The same folders, for what would be nice to have and is not worth a download."""
+        return DataFolder(self.root, self.offline, store=self.store)
 
     def copies(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None) -> tuple[list[Copy], list[Problem]]:
         """Every complete copy of these files of the set, and what is wrong with the others and where. Reads every byte."""
@@ -74,8 +93,49 @@ class DataFolder:
     def open(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY) -> Copy:
         """The copy of these files in the form asked for ("any": whichever is complete, tokenised first).
 
-        Raises DataDamaged where the copy that would serve is incomplete or altered, DataMissing where there is none.
+        What is missing is fetched, where there is a fetcher. Raises DataDamaged where the copy that would serve is incomplete
+        or altered, DataMissing where there is none and none could be fetched.
         """
+        try:
+            return self._open(wanted, files, text)
+        except DataMissing as missing:
+            if self._fetched(wanted, text, missing):
+                return self._open(wanted, files, text)
+            raise
+
+    def corpus(self, file: str) -> Path | None:
+        """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
+
+        Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
+        """
+
+        def here() -> Path | None:
+            return next((path for root in self.roots if (path := root / "train" / file).is_file()), None)
+
+        wanted = next((one for one in data_sets().values() if one.kind == "corpus" and one.files[0].path == file), None)
+        if here() is None and wanted is not None:
+            self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
+        return here()
+
+    def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
+        """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
+        if not sources_of(wanted, text):
+            return False
+        if self.fetcher is not None:
+            try:
+                self.fetcher.get(wanted, text)
+            except FetchFailed as failure:
+                raise DataMissing(f"{missing.message}; {failure.message}", failure.hint) from None
+            return True
+        if self.offline:
+            form = f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
+            raise DataMissing(
+                f"{missing.message}; nothing is fetched (--offline or --dry-run)",
+                f"where there is a network: bench data fetch {wanted.name}{form} --data DIR; copy DIR here, then --data DIR",
+            )
+        return False
+
+    def _open(self, wanted: DataSet, files: tuple[DataFile, ...] | None, text: str) -> Copy:
         copies, problems = self.copies(wanted, files)
         matching = [copy for copy in copies if text in (ANY, copy.form) or copy.form == ANY]
         if matching:
@@ -127,12 +187,7 @@ class DataFolder:
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
         """Folders that hold at least one of the files."""
-        if wanted.kind == "built-in":
-            roots = [Path(str(resources.files("bench")))]
-        elif self.root is not None and self.root.is_dir():
-            roots = [self.root]
-        else:
-            return []
+        roots = (Path(str(resources.files("bench"))),) if wanted.kind == "built-in" else self.roots
         found: dict[Path, Path] = {}  # one folder may be reached by two names
         for root in roots:
             for name in wanted.places:
@@ -161,7 +216,7 @@ def _folder(copy: Copy) -> Path:
 
 def _size_fits(place: Path, file: DataFile, form: str) -> bool:
     known = file.forms.get(form) or file.forms.get(ANY)
-    return known is not None and (place / file.path).stat().st_size == known.bytes
+    return file.first_use or known is not None and (place / file.path).stat().st_size == known.bytes
 
 
 def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
@@ -195,6 +250,8 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     def damaged(what: str) -> DataDamaged:
         return DataDamaged(f"{wanted.name}: {what} in {path}", f"replace the file; to get it: {wanted.get}")
 
+    if file.first_use:
+        return Found(file, path, ANY, recognise_first_use(wanted, file, path), None)
     if file.packed is not None:
         return _recognise_packed(wanted, file, path)
     try:
@@ -211,7 +268,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     for digest in digests:
         if digest in known:
             return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
-    if any(digest in known for digest in _one_encoding_less(data)):
+    if any(digest in known for digest in once_encoded_hashes(data)):
         raise damaged("encoded twice: bytes that were read as latin-1 and written again as UTF-8")
     rows = cells(text, file)
     if len(rows) != file.rows:
@@ -226,17 +283,6 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     if not file.varies:  # the cells are right and only white space differs: the manifest's hash speaks for it
         return Found(file, path, ANY, file.forms[ANY].sha256, text)
     return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
-
-
-def _one_encoding_less(data: bytes) -> list[str]:
-    """Hashes of what the bytes were before somebody read them as latin-1 (or Windows-1252) and wrote UTF-8."""
-    before = []
-    for read_as in ("latin-1", "cp1252"):
-        try:
-            before.append(data.decode("utf-8").encode(read_as))
-        except UnicodeError:
-            continue
-    return [hashlib.sha256(one).hexdigest() for earlier in before for one in (earlier, lf(earlier))]
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:

@@ -32,7 +32,7 @@ _NO_CONTROL = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)])
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """One form of a file. ``bytes`` is the size on disk."""
+    """One form of a file. ``bytes`` is the size on disk (about, where the file is one of ``first_use``)."""
 
     sha256: str
     bytes: int
@@ -62,6 +62,9 @@ class DataFile:
     encoding: str = "utf-8"
     exact: bool = False
     """Whether case and white space count although there is one form only: a copy that differs in them is an "other-" form."""
+
+    first_use: bool = False
+    """Whether nobody could see the file when this was written: its checksum ("" here) is recorded when it is first fetched."""
 
     @property
     def name(self) -> str:
@@ -96,6 +99,8 @@ class DataSet:
     files: tuple[DataFile, ...] = field(default=())
     shared: tuple[str, ...] = ()
     """Names of sets that live in the same files."""
+    accept: bool = False
+    """Whether a user has to accept the terms: they are shown before a download."""
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -170,6 +175,17 @@ def content_hash(rows: list[list[str]]) -> str:
 
 def lf(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
+
+
+def once_encoded_hashes(data: bytes) -> list[str]:
+    """Hashes of what the bytes were before somebody read them as latin-1 (or Windows-1252) and wrote UTF-8."""
+    before = []
+    for read_as in ("latin-1", "cp1252"):
+        try:
+            before.append(data.decode("utf-8").encode(read_as))
+        except UnicodeError:
+            continue
+    return [hashlib.sha256(one).hexdigest() for earlier in before for one in (earlier, lf(earlier))]
 
 
 def unpacked(path: Path, packed: str | None) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from bench import devices, provenance
 from bench.backbones import load as load_backbone
 from bench.encoding import VectorStore
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
+from bench.executors.overlap import with_overlap
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
 from bench.method import Context, Method, Reporter, TrainReport, seed_for
@@ -160,7 +161,9 @@ def _train_and_score(
         record = replace(
             before, cost=replace(cost, peak_memory_bytes=devices.peak_memory_bytes(options.device)),
             scores=merge_scores(before.scores, results),
-            provenance=replace(before.provenance, data={**before.provenance.data, **shas}),
+            provenance=replace(before.provenance, data={**before.provenance.data, **shas},
+                               corpus=with_overlap(before, run.corpus, list(zip(results, missing, strict=True)), options,
+                                                   reporter, should_stop)),
         )  # fmt: skip
     else:
         record = before
@@ -189,6 +192,8 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
         if run.plugin.cls.own_backbone
         else load_backbone(run.backbone, dropout=run.recipe.get("dropout"), offline=options.offline)
     )
+    if backbone is not None:
+        reporter.note(backbone.report())
     torch.manual_seed(seed_for(run.seed or 0, "init"))
     method.build(backbone if backbone is not None else run.backbone, run.recipe)
     if isinstance(method, torch.nn.Module):

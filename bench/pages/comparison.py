@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.pages.curves import Curve, curves
 from bench.runs.record import RunRecord
 from bench.statistics.summary import AVERAGE, Table, summarise
-from bench.tables import report, shifts
+from bench.tables import overlap, report, shifts
 from bench.tables.report import Section
 from bench.tables.words import has_spread, headline, metric_words, score, seeds_differ, seeds_words, variant_words
 
@@ -146,7 +146,13 @@ def _table(table: Table, number: int) -> PageTable:
 
 
 def _run(record: RunRecord, folder: Path | None) -> PageRun:
-    facts = (report.recipe(record), report.training(record, None), report.cost(record), report.provenance(record))
+    facts = (
+        report.recipe(record),
+        report.training(record, None),
+        overlap.of_record(record),
+        report.cost(record),
+        report.provenance(record),
+    )
     return PageRun(
         anchor=record.run_id, run_id=record.run_id, what=report.what(record), heads=report.heads(record),
         scores=(*report.score_sections(record), *shifts.sections(record)), facts=tuple(section for section in facts if section.rows),

@@ -68,10 +68,10 @@ def source_of(task: Any, data: DataFolder) -> Source:
     Raises DataMissing where it cannot be had, DataDamaged where the folder's copy is not what it should be.
     """
     name = task.metadata.name
-    if name in FROM_FOLDER and data.root is not None and _hosted(task):
+    if name in FROM_FOLDER and data.roots and _hosted(task):
         ours, form, split = FROM_FOLDER[name]
         with contextlib.suppress(DataMissing):
-            pairs = read_sts(data, ours, text=form, split=split, keep_spaces=True)
+            pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
             return Source(f"data folder, {form} text of {ours}, {split} split", pairs.sha256, pairs)
     for one in leaves(task):
         if not _hosted(one) or one.data_loaded or _cached(one.metadata.dataset):

@@ -55,7 +55,7 @@ def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTa
 def task_class(task: Task, loaded: LoadedTask) -> type[BenchTask]:
     """A class of its own for one set in one text form, as mteb has one for each task."""
     base = BenchStsTask if isinstance(loaded, LoadedPairs) else BenchTask
-    metadata = _metadata(task, loaded)
+    metadata = metadata_of(task, loaded)
     name = "".join(part.capitalize() for part in metadata.name.replace(".", "-").split("-"))
     return type(name, (base,), {"metadata": metadata, "loaded": loaded, "__module__": __name__, "__doc__": metadata.description})
 
@@ -164,7 +164,7 @@ def _key(metric: str) -> str:
     return f"bench_{metric.replace('-', '_')}"
 
 
-def _metadata(task: Task, loaded: LoadedTask) -> TaskMetadata:
+def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
     """The task for mteb. Its name starts with "bench-": mteb's own STS12 is another protocol."""
     form = "" if loaded.form in (None, "tokenised") else f"-{loaded.form}"
     twice = sum(other.name == task.name for other in suite(task.suite).tasks) > 1

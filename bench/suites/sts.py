@@ -102,7 +102,7 @@ class StsTask:
         whole = None
         if self.all_splits:
             try:
-                whole = read_sts(data, self.name, text=pairs.form, split="all")
+                whole = read_sts(data.as_it_is, self.name, text=pairs.form, split="all")
             except DataMissing:  # the other splits are for comparison only; the protocol needs the test split alone
                 whole = None
         return LoadedPairs(self.suite, self.protocol, pairs, whole)

@@ -47,7 +47,9 @@ def heads(record: RunRecord) -> str:
 
 def fact_sections(record: RunRecord, folder: Path | None = None) -> list[Section]:
     """Recipe, training, cost and provenance; only those with rows."""
-    found = [recipe(record), training(record, folder), cost(record), provenance(record)]
+    from bench.tables import overlap  # which makes sections of this module's kind
+
+    found = [recipe(record), training(record, folder), overlap.of_record(record), cost(record), provenance(record)]
     return [section for section in found if section.rows]
 
 
@@ -151,7 +153,7 @@ def provenance(record: RunRecord) -> Section:
         if value is None or field.name == "command":
             continue
         if isinstance(value, Mapping):
-            inside = ", ".join(_fact(key, one) for key, one in value.items() if one is not None)
+            inside = ", ".join(_fact(key, one) for key, one in value.items() if one is not None and key != "overlap")
             if inside:
                 rows.append((field.name.replace("_", " "), inside))
         else:

@@ -280,9 +280,16 @@ def test_a_recipe_that_cannot_work_is_refused_before_anything_starts(tiny: str, 
         PromptBERT.check(Recipe(recipe.values_with_source() | {k: Value(v, "test") for k, v in values.items()}), None)
 
 
-def test_roberta_has_no_mlm_transform(tiny_roberta: str, tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match="mlm-transform"):
-        promptbert(tiny_roberta, tmp_path, "roberta", head="mlm-transform")
+def test_robertas_mlm_transform_is_what_stands_before_its_decoder(tiny_roberta: str, tmp_path: Path) -> None:
+    from transformers import AutoModelForMaskedLM
+
+    head = AutoModelForMaskedLM.from_pretrained(tiny_roberta, dtype=torch.float64).lm_head
+    states = torch.randn(3, 32, dtype=torch.float64)
+    x = states @ head.dense.weight.T + head.dense.bias
+    x = 0.5 * x * (1 + torch.erf(x / 2**0.5))
+    x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, unbiased=False, keepdim=True) + head.layer_norm.eps).sqrt()
+    ours = promptbert(tiny_roberta, tmp_path, "roberta", head="mlm-transform").head
+    torch.testing.assert_close(ours(states), x * head.layer_norm.weight + head.layer_norm.bias)
 
 
 SAME_KEYS = ("batch_size", "learning_rate", "epochs", "max_seq_length", "eval_steps", "temperature", "warmup_steps", "weight_decay",

@@ -1,0 +1,159 @@
+"""``bench encode``: one's own sentences to vectors, with the model of a run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.options import json_option, plain_option, plugin_option, runs_option
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.cli.progress import RunReporter
+    from bench.method import Method
+    from bench.trained_run import TrainedRun
+
+FORMATS = ("txt", "csv", "tsv", "jsonl")
+
+
+@click.command()
+@click.argument("reference", metavar="RUN")
+@click.argument("file", metavar="FILE")
+@click.option("--to", "out", required=True, type=click.Path(path_type=Path), help="What to write: NAME.npy or NAME.parquet.")
+@click.option("--column", help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).")
+@click.option(
+    "--format", "kind", type=click.Choice(FORMATS), default="txt", show_default=True, help="Of standard input (FILE is -)."
+)
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@click.option("--fresh", is_flag=True, help="Begin anew, and replace what is there.")
+@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@runs_option
+@plugin_option
+@json_option
+@plain_option
+def encode(
+    reference: str, file: str, out: Path, column: str | None, kind: str, device: str, fresh: bool, offline: bool,
+    runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
+) -> None:  # fmt: skip
+    """Vectors of your own sentences: row i of the file that is written belongs to row i of FILE.
+
+    RUN is an id, its beginning, or a path. FILE is text of any size: .txt (one sentence a line), .csv, .tsv or .jsonl, plain
+    or with .gz or .xz behind it; - is standard input. Stopped or killed, the same command goes on.
+
+    \b
+    Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
+    """
+    from bench import devices
+    from bench.cli.progress import PlainReporter, reporter
+    from bench.encoding.stream import check_target
+    from bench.runs import RunsFolder
+    from bench.trained_run import find_run, load_run
+
+    check_target(out)
+    run = find_run(reference, RunsFolder(runs), plugins)
+    sentences, total = _sentences(file, kind, column)
+    for note in run.notes:
+        click.echo(f"warning: {note}", err=True)
+    device = devices.choose_device(device)
+    with reporter(plain or as_json or total is None) as shown:
+        shown.start(f"{run.record.run_id}: {file} to {out}")
+        method = load_run(run, device=device, offline=offline)
+        shown.phase("encode", total)
+        facts, worked = _encode(run, method, sentences, out, fresh, shown, total)
+        if isinstance(shown, PlainReporter):
+            shown.label = ""
+        shown.done(f"{'done' if worked else 'was done already, nothing repeated'}: {in_words(facts)}")
+    if as_json:
+        click.echo(json.dumps({"to": str(out), **facts}, ensure_ascii=False))
+    else:
+        click.echo(out)
+
+
+def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str], int | None]:
+    """The sentences, and how many they are where that can be known before the last one. A file is read once as a whole, so
+    that a bad line is named before hours of encoding."""
+    from bench.corpora import open_corpus
+    from bench.corpora.piped import piped_sentences, which
+
+    if file == "-":
+        return piped_sentences(sys.stdin.buffer, kind, column), None
+    corpus = open_corpus(file)
+    if len(corpus.columns) > 1:
+        which(corpus.columns, column, str(corpus.path))
+        corpus = corpus.only(str(column))
+    elif column not in (None, "all", corpus.columns[0]):
+        which(corpus.columns, column, str(corpus.path))
+    return (row[0] for row in corpus.unchanged_rows()), len(corpus)
+
+
+def _encode(
+    run: TrainedRun, method: Method, sentences: Iterator[str], out: Path, fresh: bool, shown: RunReporter, total: int | None
+) -> tuple[dict[str, Any], bool]:
+    from bench.encoding.stream import encode_stream
+    from bench.executors.signals import stop_signals
+    from bench.provenance import folder_hash
+    from bench.suites.vectors import checked
+
+    record = run.record
+    about = {
+        "run": record.run_id, "fingerprint": record.fingerprint, "checkpoint": folder_hash(run.checkpoint),
+        "backbone": dict(record.provenance.backbone or {}), "method": run.plugin.sha256,
+    }  # fmt: skip
+    done = 0
+
+    def progress(rows: int) -> None:
+        nonlocal done
+        done = rows
+        shown.advance(rows, total=total)
+
+    def vectors(some: list[str]) -> np.ndarray:
+        return checked(_guarded(method.encode)(some), some, record.run_id)
+
+    with stop_signals() as should_stop:
+        method.context.should_stop = should_stop
+        method.context.reporter = _Within(lambda rows: shown.advance(done + rows, total=total))
+        return encode_stream(sentences, vectors, out, about, fresh=fresh, should_stop=should_stop, progress=progress)
+
+
+def _guarded(encode: Callable[[list[str]], np.ndarray]) -> Callable[[list[str]], np.ndarray]:
+    """``encode``; running out of memory is one clear line."""
+
+    def guarded(sentences: list[str]) -> np.ndarray:
+        from bench.training.memory import explain_out_of_memory
+
+        try:
+            return encode(sentences)
+        except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
+            explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
+            raise
+
+    return guarded
+
+
+class _Within:
+    """What a method says of one block, added to what was done before it."""
+
+    def __init__(self, advance: Callable[[int], None]) -> None:
+        self._advance = advance
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int, **fields: Any) -> None:
+        self._advance(done)
+
+    def note(self, text: str) -> None:
+        pass
+
+
+def in_words(facts: dict[str, Any]) -> str:
+    """ "57,001 vectors of 256 dimensions, 58.4 MB" """
+    from bench.tables.report import size
+
+    return f"{facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"

@@ -1,0 +1,72 @@
+"""``bench export``: a run's model as files that other tools load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bench.cli.options import json_option, plugin_option, runs_option
+
+if TYPE_CHECKING:
+    from bench.export import Exported
+
+FORMATS = "sentence-transformers, transformers, mteb, onnx"  # as in bench.export, whose import can wait
+
+
+@click.command()
+@click.argument("reference", metavar="RUN")
+@click.option("--to", "to", required=True, type=click.Path(path_type=Path), help="A new folder.")
+@click.option("--format", "form", default="sentence-transformers", show_default=True, help=f"{FORMATS}.")
+@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@runs_option
+@plugin_option
+@json_option
+def export(
+    reference: str, to: Path, form: str, offline: bool, runs: Path | None, plugins: tuple[Path, ...], as_json: bool
+) -> None:
+    """A finished run's model as a folder that other people's tools load without this package, with a model card.
+
+    RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's own vectors before it is
+    put in its place; a method that a format has no place for is refused with the reason.
+
+    \b
+    Example:  bench export simcse-builtin-s42 --to my-model
+    """
+    from bench.export import check_finished, check_form, check_place
+    from bench.export import export as write
+    from bench.runs import RunsFolder
+    from bench.trained_run import find_run, load_run
+
+    check_form(form)
+    check_place(to)
+    run = find_run(reference, RunsFolder(runs), plugins)
+    check_finished(run)
+    for note in run.notes:
+        click.echo(f"warning: {note}", err=True)
+    done = write(run, load_run(run, offline=offline), to, form)
+    if as_json:
+        click.echo(json.dumps(facts(done), ensure_ascii=False))
+        return
+    for line in words(done):
+        click.echo(line, err=True)
+    click.echo(to)
+
+
+def facts(done: Exported) -> dict[str, object]:
+    return {"run": done.run_id, "to": str(done.folder), "format": done.form, "dimensions": done.dimensions,
+            "difference": done.difference, "module_files": list(done.module_files)}  # fmt: skip
+
+
+def words(done: Exported) -> list[str]:
+    """What was written, and what who loads it has to know."""
+    lines = [
+        f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
+    ]
+    if done.module_files:
+        lines.append(
+            f"load it with trust_remote_code=True: {', '.join(done.module_files)} travels in the folder (its README says why)"
+        )
+    return lines

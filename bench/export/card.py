@@ -1,0 +1,177 @@
+"""The README.md of an export: what the model is, how it is loaded, its scores with intervals, recipe, provenance, licence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.export import mteb_file, onnx_graph, transformers_folder
+from bench.export.card_scores import model_index, tables
+from bench.tables.report import plain_value, what
+from bench.tables.words import markdown
+
+if TYPE_CHECKING:
+    from bench.export import Exported
+    from bench.runs import RunRecord
+    from bench.trained_run import TrainedRun
+
+LIBRARIES = {"transformers": "transformers", "onnx": "onnx"}
+LOAD = """from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer({folder}{trust})
+vectors = model.encode(["A man is playing a guitar.", "Two dogs run."])
+print(vectors.shape)
+"""
+LOAD_MTEB = """import sys
+
+sys.path.insert(0, {folder})  # of a model on the hub: huggingface_hub.snapshot_download("owner/name")
+import mteb_model
+
+model = mteb_model.load()
+print(mteb_model.meta.name, mteb_model.meta.embed_dim)
+"""
+
+
+def text(run: TrainedRun, exported: Exported, folder: Path, place: str | None = None) -> str:
+    """Markdown with the hub's front matter. ``place``: what stands in the example in the place of the folder's name."""
+    record = run.record
+    parts = [
+        front_matter(run, exported),
+        f"# {markdown(record.run_id)}",
+        f"{markdown(what(replace(record, backbone=_name(record.backbone))))}. {_sentence(run.plugin.cls.summary)} "
+        f"Written by `bench export` as {exported.form}; its vectors have {exported.dimensions:,} dimensions and are compared by "
+        "their cosine.",
+        "## How to load it",
+        f"```python\n{example(exported, folder, place or exported.folder.name)}```",
+        _loading_notes(exported),
+        "## Scores",
+        *tables(run),
+        "## Recipe",
+        recipe_table(run) or "Nothing was trained, and nothing chosen.",
+        "## Where it comes from",
+        "\n".join(f"- {line}" for line in origin(run)),
+        "## Licence",
+        "\n".join(f"- {line}" for line in licence(record)),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def example(exported: Exported, folder: Path, place: str) -> str:
+    """A script that loads the export from ``place``; the tests run it."""
+    if exported.form == "transformers":
+        return transformers_folder.example(folder, place)
+    place = json.dumps(place, ensure_ascii=False)  # in quotes, whatever is in the name
+    if exported.form == "onnx":
+        return onnx_graph.EXAMPLE.format(folder=place)
+    if exported.form == "mteb":
+        return LOAD_MTEB.format(folder=place)
+    return LOAD.format(folder=place, trust=", trust_remote_code=True" if exported.module_files else "")
+
+
+def front_matter(run: TrainedRun, exported: Exported) -> str:
+    """What the hub reads: as JSON values, which are YAML."""
+    record = run.record
+    about: dict[str, Any] = {
+        "library_name": LIBRARIES.get(exported.form, "sentence-transformers"),
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "sentence-bench", record.method],
+    }
+    if base := mteb_file.adapted(record):
+        about["base_model"] = base
+    if index := model_index(record):
+        about["model-index"] = index
+    return "---\n" + "".join(f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in about.items()) + "---"
+
+
+def _loading_notes(exported: Exported) -> str:
+    lines = []
+    if exported.module_files:
+        files = ", ".join(f"`{name}`" for name in exported.module_files)
+        lines.append(
+            f"This method needs a part that the library does not have. It is in {files}, in this folder: read it, then allow it "
+            "with `trust_remote_code=True`. It needs sentence-transformers 6 and nothing else."
+        )
+    if exported.form == "mteb":
+        lines.append(f"`python {mteb_file.FILE} STS12` evaluates it on mteb's task of that name.")
+    lines.append(
+        f"When it was written, the vectors of ten sentences loaded this way were compared with the method's own: the largest "
+        f"difference is {exported.difference:.1g}, relative to the largest number of a vector where that is above 1."
+    )
+    if exported.difference > 1e-5:
+        lines.append("That is as much as the method's own vectors move when sentences are put in other batches.")
+    return "\n\n".join(lines)
+
+
+def recipe_table(run: TrainedRun) -> str:
+    recipe, places = run.record.recipe, run.plugin.cls.places
+    if not recipe:
+        return ""
+    values = {key: _name(plain_value(one.value)) if key in places else plain_value(one.value) for key, one in recipe.items()}
+    rows = [f"| {markdown(key)} | {markdown(values[key])} | {markdown(one.source)} |" for key, one in sorted(recipe.items())]
+    return "\n".join(["| value of | is | from |", "| :-- | :-- | :-- |", *rows])
+
+
+def origin(run: TrainedRun) -> list[str]:
+    """Facts as Markdown lines: each is as the run recorded it, or is left out."""
+    record, known = run.record, run.record.provenance
+    backbone, corpus, plugin = known.backbone or {}, known.corpus or {}, known.plugin or {}
+    lines = [f"run `{record.run_id}`, fingerprint `{record.fingerprint}`, {known.created}"]
+    if run.plugin.cls.paper:
+        lines.append(f"method: {markdown(run.plugin.cls.paper)}")
+    lines.append(f"backbone: {markdown(_name(record.backbone))}, revision `{backbone.get('revision', 'not recorded')}`")
+    if corpus:
+        lines.append(f"trained on {markdown(_name(str(corpus.get('name'))))}, sha256 `{corpus.get('sha256')}`")
+    if record.training is not None:
+        done = record.training
+        kept = (
+            f", step {done.best_step} kept ({markdown(done.dev_task or '')} {done.dev_score:.2f})"
+            if done.dev_score is not None
+            else ""
+        )
+        lines.append(f"{done.steps:,} steps{kept}")
+    source = (
+        f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`"
+    )
+    lines.append(source)
+    if run.notes:
+        lines += [markdown(note) for note in run.notes]
+    if known.packages:
+        lines.append(", ".join(f"{markdown(str(name))} {markdown(str(version))}" for name, version in known.packages.items()))
+    return lines
+
+
+def _name(text: str) -> str:
+    """The last part of a path: where it lay on somebody's machine has no place in a card. A hub's owner/name stays."""
+    return Path(text).name if "/" in text and (text.startswith(("/", ".", "~")) or text.count("/") > 1) else text
+
+
+def licence(record: RunRecord) -> list[str]:
+    """Whose terms hold. What bench does not know it says."""
+    from bench.datasets.manifest import data_sets
+
+    corpus = record.provenance.corpus or {}
+    own = "builtin is Apache-2.0, pretrained on English Wikipedia text (CC BY-SA)"
+    lines = [
+        own
+        if record.backbone == "builtin"
+        else f"the weights are those of {markdown(_name(record.backbone))}, changed or with others beside them: that model's licence holds",
+        "the code in this folder, if there is any: Apache-2.0",
+    ]
+    if corpus:
+        sha = corpus.get("sha256")
+        files = [(one, file) for one in data_sets().values() if one.kind == "corpus" for file in one.files]
+        known = next((one for one, file in files if any(form.sha256 == sha for form in file.forms.values())), None)
+        name = markdown(_name(str(corpus.get("name"))))
+        lines.append(
+            f"the training text {name}: {markdown(known.licence)}. {markdown(known.terms)}"
+            if known
+            else f"the training text {name} is not one that bench knows: ask where it comes from"
+        )
+    return lines
+
+
+def _sentence(words: str) -> str:
+    words = markdown(words.strip())
+    return f"{words[:1].upper()}{words[1:]}." if words else ""

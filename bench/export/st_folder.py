@@ -1,0 +1,143 @@
+"""The parts of a method as a sentence-transformers folder: modules.json and what each module reads.
+
+The names of the modules are those that every version of the library since 2 reads.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.method import write_json
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from bench.portable import Affine, ModuleFile, Portable
+
+LIBRARY = "sentence_transformers.models."
+POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
+
+
+def write(parts: Portable, folder: Path) -> list[str]:
+    """Write the folder; returns the names of the source files that travel in it."""
+    if parts.write is not None:
+        parts.write(folder)
+        return []
+    types = [(_reader(parts, folder), "")]
+    if parts.states != (-1,):
+        types.append(_weighted_layers(parts, folder, len(types)))
+    if parts.pooling is not None:
+        types.append(_pooling(parts, folder, len(types)))
+    for layer in parts.layers:
+        types.append(_layer(layer, folder, len(types)))
+    modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (kind, path) in enumerate(types)]
+    (folder / "modules.json").write_text(_json(modules), encoding="utf-8")
+    write_json(
+        folder / "config_sentence_transformers.json",
+        {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
+    )
+    return [part.file.name for part in parts.module_files]
+
+
+def _reader(parts: Portable, folder: Path) -> str:
+    if parts.encoder is not None:
+        write_encoder(parts, folder)
+        settings: dict[str, Any] = {"max_seq_length": parts.max_tokens, "do_lower_case": False}
+        if "pooler" not in dict(parts.encoder.named_children()) and takes_no_pooler(parts.encoder):
+            settings["model_args"] = {"add_pooling_layer": False}  # else the library makes one up, which nothing uses
+        if parts.states != (-1,):
+            settings["config_args"] = {"output_hidden_states": True}
+        write_json(folder / "sentence_bert_config.json", settings)
+    if parts.reader is None:
+        return LIBRARY + "Transformer"
+    stem = parts.reader.file.stem
+    write_json(folder / f"{stem}.json", parts.reader.settings)
+    save_tensors(parts.reader.tensors, folder / f"{stem}.safetensors")
+    return _travelling(parts.reader, folder)
+
+
+def write_encoder(parts: Portable, folder: Path) -> None:
+    """Encoder and tokenizer, as save_pretrained writes them: safetensors only."""
+    parts.encoder.save_pretrained(folder)
+    parts.tokenizer.save_pretrained(folder)
+
+
+def takes_no_pooler(encoder: Any) -> bool:
+    import inspect
+
+    return "add_pooling_layer" in inspect.signature(type(encoder).__init__).parameters
+
+
+def _weighted_layers(parts: Portable, folder: Path, number: int) -> tuple[str, str]:
+    """The mean of some hidden states as a weighted mean of all: 1 for each that counts, else 0."""
+    import torch
+
+    layers = int(parts.encoder.config.num_hidden_layers)
+    weights = torch.zeros(layers + 1)
+    for state in parts.states:
+        weights[state] += 1
+    path = f"{number}_WeightedLayerPooling"
+    (folder / path).mkdir()
+    settings = {
+        "word_embedding_dimension": int(parts.encoder.config.hidden_size),
+        "layer_start": 0,
+        "num_hidden_layers": layers,
+    }
+    write_json(folder / path / "config.json", settings)
+    save_tensors({"layer_weights": weights}, folder / path / "model.safetensors")
+    return LIBRARY + "WeightedLayerPooling", path
+
+
+def _pooling(parts: Portable, folder: Path, number: int) -> tuple[str, str]:
+    path = f"{number}_Pooling"
+    (folder / path).mkdir()
+    chosen = {key: name == parts.pooling for name, key in POOLINGS.items()}
+    settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size), **chosen, "pooling_mode_max_tokens": False}
+    write_json(folder / path / "config.json", settings)
+    return LIBRARY + "Pooling", path
+
+
+def _layer(layer: Affine | ModuleFile, folder: Path, number: int) -> tuple[str, str]:
+    from bench.portable import ModuleFile
+
+    if isinstance(layer, ModuleFile):
+        path, settings, tensors = f"{number}_{layer.name}", dict(layer.settings), dict(layer.tensors)
+        kind = _travelling(layer, folder)
+    else:
+        path, kind = f"{number}_Dense", LIBRARY + "Dense"
+        out, into = layer.weight.shape
+        activation = "torch.nn.modules.activation.Tanh" if layer.tanh else "torch.nn.modules.linear.Identity"
+        settings = {
+            "in_features": into,
+            "out_features": out,
+            "bias": layer.bias is not None,
+            "activation_function": activation,
+        }
+        tensors = {"linear.weight": layer.weight} | ({} if layer.bias is None else {"linear.bias": layer.bias})
+    (folder / path).mkdir()
+    write_json(folder / path / "config.json", settings)
+    save_tensors(tensors, folder / path / "model.safetensors")
+    return kind, path
+
+
+def _travelling(part: ModuleFile, folder: Path) -> str:
+    shutil.copyfile(part.file, folder / part.file.name)
+    return f"{part.file.stem}.{part.name}"
+
+
+def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
+    """Float tensors as float32; nothing where there is none."""
+    from safetensors.torch import save_file
+
+    if tensors:
+        plain = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+        save_file(plain, file, metadata={"format": "pt"})
+
+
+def _json(content: Any) -> str:
+    import json
+
+    return json.dumps(content, indent=1) + "\n"

@@ -1,0 +1,198 @@
+"""Models of the hub, through its real client, from the stand-in on 127.0.0.1."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hub import StandInHub
+from safetensors.torch import load_file
+
+from bench import hub_models
+from bench.backbones import fetch, load, recorded, resolve
+from bench.errors import NotAModel
+
+NAME = "someone/tiny-bert"
+
+
+def files_of(folder: str | Path) -> dict[str, bytes]:
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in Path(folder).rglob("*") if f.is_file()}
+
+
+def pickled(folder: str | Path, to: Path) -> Path:
+    """The same model with its weights as torch.save writes them, and no safetensors."""
+    shutil.copytree(folder, to)
+    torch.save(load_file(to / "model.safetensors"), to / "pytorch_model.bin")
+    (to / "model.safetensors").unlink()
+    return to
+
+
+def told(name: str, **options: Any) -> tuple[Any, list[str]]:
+    lines: list[str] = []
+    return fetch(resolve(name), offline=False, say=lines.append, **options), lines
+
+
+def refusal(name: str, **options: Any) -> NotAModel:
+    with pytest.raises(NotAModel) as caught:
+        fetch(resolve(name), offline=False, **options)
+    assert "\n" not in caught.value.message and caught.value.hint
+    return caught.value
+
+
+def test_a_model_is_fetched_named_by_its_commit_and_found_again_without_a_network(hub: StandInHub, tiny: str) -> None:
+    extra = {
+        "README.md": b"---\nlicense: apache-2.0\n---\n",
+        "onnx/model.safetensors": b"x" * 99,
+        "rust_model.ot": b"y",
+        "tf_model.h5": b"z",
+    }
+    revision = hub.add("model", NAME, files_of(tiny) | extra)
+    reference, lines = told(NAME)
+    assert (reference.revision, reference.hub, reference.model) == (revision, True, NAME)
+    assert len(lines) == 1 and NAME in lines[0] and revision[:12] in lines[0] and "MB" in lines[0]
+    assert not {f for f in ("onnx/model.safetensors", "rust_model.ot", "tf_model.h5") if hub.asked(f)}
+    before = len(hub.requests)
+    again = resolve(NAME)
+    assert again == reference and fetch(again, offline=True) is again
+    backbone = load(again, offline=True)
+    torch.testing.assert_close(backbone.encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0)
+    assert len(hub.requests) == before
+
+
+def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(hub: StandInHub, tiny: str) -> None:
+    old = hub.add("model", NAME, files_of(tiny))
+    assert told(NAME)[0].revision == old
+    new = hub.add("model", NAME, files_of(tiny) | {"changed.txt": b"1"})
+    assert resolve(NAME).revision == old, "what is here stays"
+    named, _ = told(f"{NAME}@{new}")
+    assert (named.revision, named.model, named.short) == (new, NAME, f"tiny-bert-{new}"[:60])
+    assert resolve(NAME).revision == old
+    exact = recorded(NAME, new)
+    assert (exact.name, exact.revision) == (NAME, new), "a record's revision, whatever main is"
+    error = refusal(f"{NAME}@{'f' * 40}")
+    assert "no revision" in error.message
+
+
+def test_a_record_whose_revision_is_not_here_fetches_that_revision(hub: StandInHub, tiny: str) -> None:
+    old = hub.add("model", NAME, files_of(tiny))
+    hub.add("model", NAME, files_of(tiny) | {"changed.txt": b"1"})
+    reference = recorded(NAME, old)
+    assert fetch(reference, offline=False).revision == old
+
+
+def test_known_names_are_pinned(hub: StandInHub, tiny: str) -> None:
+    pin = hub_models.PINNED["FacebookAI/roberta-large"]
+    hub.add("model", "FacebookAI/roberta-large", files_of(tiny), revision=pin)
+    newest = hub.add("model", "FacebookAI/roberta-large", files_of(tiny) | {"changed.txt": b"1"})
+    assert newest != pin and told("roberta-large")[0].revision == pin
+    assert resolve("roberta-large").revision == pin
+
+
+def test_a_pin_that_the_hub_lost_is_told_and_the_newest_taken(hub: StandInHub, tiny: str) -> None:
+    revision = hub.add("model", "FacebookAI/roberta-large", files_of(tiny))
+    reference, lines = told("roberta-large")
+    assert reference.revision == revision
+    assert "has no revision 722cf37b1afa of FacebookAI/roberta-large any more" in lines[0]
+    assert resolve("roberta-large").revision == revision
+
+
+@pytest.mark.parametrize("token", [None, "hf_bad"])
+def test_gated_and_private_models_name_the_login_command(
+    hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch, token: str | None
+) -> None:
+    hub.add("model", "someone/gated", files_of(tiny), gated=True)
+    hub.add("model", "someone/private", files_of(tiny), private=True)
+    if token:
+        monkeypatch.setenv("HF_TOKEN", token)
+    gated = refusal("someone/gated")
+    assert "is gated" in gated.message and "hf auth login" in str(gated.hint)
+    private = refusal("someone/private")
+    assert "or it is private" in private.message and "hf auth login" in str(private.hint)
+    monkeypatch.setenv("HF_TOKEN", "hf_good")
+    assert load(told("someone/gated")[0]).hidden_size == load(told("someone/private")[0]).hidden_size == 32
+
+
+def test_a_name_that_nobody_has_is_one_line_with_the_nearest_known(hub: StandInHub) -> None:
+    error = refusal("bert-base-uncasd")
+    assert "the hub has no model 'bert-base-uncasd'" in error.message and "did you mean bert-base-uncased?" in str(error.hint)
+
+
+def test_offline_says_how_to_bring_it_over(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    for offline in (True, False):
+        with pytest.raises(NotAModel, match="roberta-large' is not on this machine") as caught:
+            fetch(resolve("roberta-large"), offline=offline)
+        hint = str(caught.value.hint)
+        assert "bench backbones roberta-large --fetch" in hint and "models--FacebookAI--roberta-large" in hint
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert hub.requests == []
+
+
+def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(
+    hub: StandInHub, tiny: str, tmp_path: Path
+) -> None:
+    revision = hub.add("model", NAME, files_of(pickled(tiny, tmp_path / "pickled")))
+    error = refusal(NAME)
+    assert "as a pickle only" in error.message and "--allow-pickle" in str(error.hint)
+    assert not hub.asked("pytorch_model.bin", "GET")
+    reference, _ = told(NAME, allow_pickle=True)
+    assert reference.revision == revision and (reference.path / "model.safetensors").exists()  # type: ignore[operator]
+    torch.testing.assert_close(load(reference).encoder.state_dict(), load(resolve(tiny)).encoder.state_dict(), rtol=0, atol=0)
+    before = len(hub.requests)
+    assert resolve(NAME) == reference and len(hub.requests) == before
+
+
+def test_a_repository_without_a_model(hub: StandInHub) -> None:
+    hub.add("model", NAME, {"README.md": b"nothing", "config.json": b"{}"})
+    assert "has no model.safetensors" in refusal(NAME).message
+
+
+def test_too_little_space_is_said_before_anything_is_fetched(hub: StandInHub, tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.add("model", NAME, files_of(tiny))
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(hub_models.shutil, "disk_usage", lambda _: usage(1, 1, 100_000_001))
+    error = refusal(NAME)
+    assert "MB free" in error.message and "HF_HOME" in str(error.hint)
+    assert not hub.asked("model.safetensors", "GET")
+
+
+def test_a_download_that_was_cut_is_not_taken_for_whole(hub: StandInHub, tiny: str) -> None:
+    """Of two files one is here: the next command fetches the rest."""
+    hub.add("model", NAME, files_of(tiny))
+    reference, _ = told(NAME)
+    assert reference.path is not None
+    (reference.path / "model.safetensors").unlink()
+    assert resolve(NAME).path is None
+    assert told(NAME)[0] == reference and resolve(NAME) == reference
+
+
+def test_a_server_that_fails_is_one_line(hub: StandInHub, tiny: str) -> None:
+    hub.add("model", NAME, files_of(tiny))
+    hub.fault("config.json", status=403, times=None, methods=("GET", "HEAD"))
+    assert "could not be fetched" in refusal(NAME).message
+
+
+def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) -> None:
+    from transformers import AutoModelForMaskedLM
+
+    AutoModelForMaskedLM.from_pretrained(tiny).save_pretrained(tmp_path / "parts", max_shard_size="300KB")
+    parts = tmp_path / "parts"
+    shutil.copy(Path(tiny) / "tokenizer.json", parts)
+    shards = sorted(parts.glob("model-*.safetensors"))
+    assert len(shards) > 1 and hub_models.whole(parts)
+    shards[-1].unlink()
+    assert not hub_models.whole(parts)
+
+
+def test_a_second_backbone_of_a_recipe_is_named_by_its_commit_before_training(hub: StandInHub, tiny: str) -> None:
+    """Else the first run, which fetched it, would have another fingerprint than the second."""
+    from functools import partial
+
+    from bench.plan import content_name
+
+    revision = hub.add("model", NAME, files_of(tiny))
+    assert content_name(NAME) == "unknown"
+    assert content_name(NAME, partial(fetch, offline=False)) == revision == content_name(NAME)

@@ -1,0 +1,100 @@
+"""``bench data overlap``, and what a run's record, ``bench show`` and the page say of it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import SMALL, bench, error_line, the_run
+from models import sentences
+
+from bench.suites.check import SUITE
+
+
+@pytest.fixture(scope="module")
+def known() -> list[str]:
+    """Three sentences that the suite check scores, of six words and more, with no other one near them."""
+    from bench.datasets import DataFolder
+
+    loaded = SUITE.tasks[0].load(DataFolder(None), "tokenised")
+    sets = {s: set(s.lower().rstrip(".").replace(",", "").split()) for s in dict.fromkeys(loaded.sentences)}
+    lonely = (s for s, a in sets.items() if len(a) >= 6 and sum(len(a & b) >= 0.7 * len(a | b) for b in sets.values()) == 1)
+    return list(itertools.islice(lonely, 3))
+
+
+@pytest.fixture(scope="module")
+def corpus(known: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty sentences of random words, two that are scored (one twice), and one that is scored but for a word more."""
+    path = tmp_path_factory.mktemp("corpus") / "text.txt"
+    lines = [*sentences(60, seed=8), known[0].upper(), known[1], known[0], f"{known[2]} indeed"]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def overlap(*arguments: Any) -> dict[str, Any]:
+    done = bench("data", "overlap", *arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_counts(corpus: Path, tmp_path: Path, known: list[str]) -> None:
+    found = overlap(corpus, "--suite", "check", "--matches", tmp_path / "m.jsonl")
+    assert found["rows"] == 64 and len(found["sha256"]) == 64
+    (task,) = found["tasks"]
+    assert (task["suite"], task["exact"], task["near"], task["rows"]) == ("check", 2, 1, 4)
+    matches = [json.loads(line) for line in (tmp_path / "m.jsonl").read_text().splitlines()]
+    assert sorted((m["row"], m["kind"]) for m in matches) == [(61, "exact"), (62, "exact"), (63, "exact"), (64, "near")]
+    assert {m["sentence"] for m in matches} == set(known)
+    assert [m["corpus"] for m in matches if m["row"] == 64] == [f"{known[2]} indeed"]
+
+
+@pytest.mark.parametrize("width", ["80", "120"])
+def test_table(corpus: Path, width: str) -> None:
+    done = bench("data", "overlap", corpus, "--suite", "check", COLUMNS=width)
+    assert done.exit_code == 0 and "text.txt: 64 rows of sentence" in done.stdout
+    assert all(len(line) <= int(width) for line in done.stdout.splitlines())
+    assert "CHECK" in done.stdout and "the same" in done.stdout
+
+
+def test_a_column(corpus: Path, known: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text(f'sent0,sent1\nother,"{known[0]}"\n"{known[1]}",other\n')
+    assert overlap(path, "--suite", "check")["tasks"][0]["exact"] == 2
+    assert overlap(path, "--suite", "check", "--column", "sent0")["tasks"][0]["exact"] == 1
+
+
+def test_mistakes(corpus: Path, tmp_path: Path) -> None:
+    assert "no corpus at" in error_line(bench("data", "overlap", tmp_path / "no.txt"))
+    assert "no data folder was given" in error_line(bench("data", "overlap", corpus, "--suite", "sts"))
+    assert "unknown suite 'stss'" in error_line(bench("data", "overlap", corpus, "--suite", "stss"))
+    assert "unknown format '.csv'" in error_line(
+        bench("data", "overlap", corpus, "--suite", "check", "--matches", tmp_path / "m.csv")
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_that_is_not_here_is_said(corpus: Path) -> None:
+    done = bench("data", "overlap", corpus, "--suite", "check,cxc", "--json")
+    assert done.exit_code == 0 and len(json.loads(done.stdout)["tasks"]) == 1
+    assert done.stderr.startswith("left out: CxC-STS: no data folder was given")
+    assert len(done.stderr.splitlines()) == 1, "once, although two protocols score it"
+
+
+def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) -> None:
+    command = ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", corpus, "--device", "cpu", *SMALL, "--runs", tmp_path)  # fmt: skip
+    done = bench(*command)
+    assert done.exit_code == 0, done.stderr
+    record = json.loads((the_run(tmp_path) / "run.json").read_text())
+    kept = record["provenance"]["corpus"]["overlap"]
+    assert kept == {"rule": "overlap/1", "tasks": overlap(corpus, "--suite", "check")["tasks"]}
+    shown = bench("show", the_run(tmp_path)).stdout
+    assert "sentences of the evaluation sets that stand in the corpus" in shown
+    (line,) = [line for line in shown.splitlines() if line.startswith("check: CHECK")]
+    assert line.split()[-4:-2] == ["2", "1"] and line.split()[-1] == "4"
+    assert "overlap" not in shown.partition("\nprovenance\n")[2].partition("the command")[0], "not a second time as raw data"
+    bench("compare", the_run(tmp_path), "--html", tmp_path / "page.html")
+    page = " ".join((tmp_path / "page.html").read_text().split())
+    assert "sentences of the evaluation sets that stand in the corpus" in page and "CHECK" in page

@@ -1,0 +1,219 @@
+"""``bench encode``: one's own sentences through the model of a run."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from commands import bench, error_line, the_run, tree
+from models import sentences
+
+from bench.cli import main
+
+TEXT = [*sentences(30, seed=3), " ", "ein Satz, ein zweiter"]  # a blank line is a row with one space in it
+
+
+@pytest.fixture(scope="module")
+def run(finished: tuple[Path, Result]) -> Path:
+    return the_run(finished[0])
+
+
+@pytest.fixture(scope="module")
+def expected(run: Path) -> np.ndarray:
+    """What the method itself says of TEXT, its weights put in by hand."""
+    from safetensors.torch import load_file
+
+    from bench.backbones import load, resolve
+    from bench.method import Context, Recipe, Value
+    from bench.plugins import discover
+
+    record = json.loads((run / "run.json").read_text())
+    method = discover()["simcse"].cls()
+    method.context = Context()
+    method.build(load(resolve(record["backbone"])), Recipe({k: Value(v["value"], "") for k, v in record["recipe"].items()}))
+    method.load_state_dict(load_file(run / "checkpoint" / "trained.safetensors"), strict=False)
+    return method.encode(TEXT)
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(TEXT) + "\n")
+    return path
+
+
+def encode(run: Path, file: Any, out: Path, *options: Any, **env: str) -> Result:
+    return bench("encode", run, file, "--to", out, "--device", "cpu", *options, **env)
+
+
+def test_to_npy(run: Path, text: Path, expected: np.ndarray, tmp_path: Path) -> None:
+    before = tree(run)
+    done = encode(run, text, tmp_path / "v.npy")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == f"{tmp_path / 'v.npy'}\n"
+    assert f"done: 32 vectors of {expected.shape[1]} dimensions" in done.stderr
+    assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
+    assert len(np.unique(expected, axis=0)) > 20
+    assert tree(run) == before, "the run's folder is left as it was"
+    about = json.loads((tmp_path / "v.npy.json").read_text())
+    assert about["run"] == run.name and about["rows"] == 32
+
+
+def test_to_parquet(run: Path, text: Path, expected: np.ndarray, tmp_path: Path) -> None:
+    assert encode(run, text, tmp_path / "v.parquet").exit_code == 0
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert table["sentence"].to_pylist() == TEXT
+    assert np.array_equal(np.array(table["vector"].to_pylist(), dtype=np.float32), expected)
+
+
+def test_the_same_command_again_repeats_nothing(run: Path, text: Path, tmp_path: Path) -> None:
+    assert encode(run, text, tmp_path / "v.npy").exit_code == 0
+    before = tree(tmp_path)
+    with mock.patch("methods.simcse.SimCSE.encode", side_effect=AssertionError("encoded again")):
+        done = encode(run, text, tmp_path / "v.npy")
+    assert done.exit_code == 0 and "was done already, nothing repeated: 32 vectors" in done.stderr
+    assert tree(tmp_path) == before
+    text.write_text("another\n")
+    line = error_line(encode(run, text, tmp_path / "v.npy"))
+    assert "made of other sentences" in line
+    assert tree(tmp_path).keys() == before.keys()
+    assert encode(run, text, tmp_path / "v.npy", "--fresh").exit_code == 0
+    assert len(np.load(tmp_path / "v.npy")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.txt.gz", gzip.compress("\n".join(TEXT).encode())),
+        ("t.txt.xz", lzma.compress("\n".join(TEXT).encode())),
+        ("t.jsonl", "\n".join(json.dumps({"text": s, "other": 1}) for s in TEXT).encode()),
+        ("t.csv", ("sentence\n" + "\n".join('"' + s + '"' for s in TEXT)).encode()),
+        ("t.tsv.gz", gzip.compress(("sentence\n" + "\n".join(TEXT)).encode())),
+    ],
+)
+def test_every_form_of_the_same_text(name: str, content: bytes, run: Path, expected: np.ndarray, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = encode(run, tmp_path / name, tmp_path / "v.npy")
+    assert done.exit_code == 0, done.stderr
+    assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
+
+
+def piped(run: Path, content: bytes, out: Path, *options: str) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(
+        main, ["encode", str(run), "-", "--to", str(out), "--device", "cpu", *options], input=content, catch_exceptions=False
+    )
+
+
+def test_standard_input(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
+    done = piped(run, "\n".join(TEXT).encode(), tmp_path / "v.npy")
+    assert done.exit_code == 0, done.stderr
+    assert np.array_equal(np.load(tmp_path / "v.npy"), expected)
+    lines = "\n".join(json.dumps({"sentence": s}) for s in TEXT).encode()
+    assert "nothing repeated" in piped(run, lines, tmp_path / "v.npy", "--format", "jsonl").stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        (b"", (), "standard input is empty"),
+        (b"\x1f\x8b\x08", (), "gzip"),
+        (b"a\n\xff\n", (), "standard input: line 2 is not UTF-8"),
+        (b"sent0,sent1\na,b\n", ("--format", "csv"), "standard input has several columns: sent0, sent1"),
+    ],
+)
+def test_standard_input_that_is_no_text(content: bytes, options: tuple, says: str, run: Path, tmp_path: Path) -> None:
+    assert says in error_line(piped(run, content, tmp_path / "v.npy", *options))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
+    rows = list(zip(TEXT[0:20:2], TEXT[1:20:2], strict=True))
+    (tmp_path / "t.csv").write_text("sent0,sent1\n" + "".join(f'"{a}","{b}"\n' for a, b in rows))
+    assert "several columns: sent0, sent1" in error_line(encode(run, tmp_path / "t.csv", tmp_path / "v.npy"))
+    assert "no column 'x'" in error_line(encode(run, tmp_path / "t.csv", tmp_path / "v.npy", "--column", "x"))
+    for column, wanted in (("sent1", expected[1:20:2]), ("all", expected[:20])):
+        assert encode(run, tmp_path / "t.csv", tmp_path / f"{column}.npy", "--column", column).exit_code == 0
+        assert np.allclose(np.load(tmp_path / f"{column}.npy"), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("file", "out", "says"),
+    [
+        ("text.txt", "v.pt", "unknown format '.pt'"),
+        ("no.txt", "v.npy", "no corpus at"),
+        ("bad.txt", "v.npy", "bad.txt: line 3 is not UTF-8"),
+        ("empty.txt", "v.npy", "empty"),
+        ("text.txt", "no/v.npy", "there is no folder"),
+    ],
+)
+def test_mistakes_leave_nothing(file: str, out: str, says: str, run: Path, text: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"a\nb\n\xff\n")
+    (tmp_path / "empty.txt").write_bytes(b"")
+    before = tree(tmp_path)
+    assert says in error_line(encode(run, tmp_path / file, tmp_path / out))
+    assert tree(tmp_path) == before and not (tmp_path / f"{out}.part").exists()
+
+
+def test_no_such_run(tmp_path: Path, text: Path) -> None:
+    assert "unknown run 'nothing'" in error_line(bench("encode", "nothing", text, "--to", tmp_path / "v.npy", "--runs", tmp_path))
+
+
+def test_a_run_without_a_checkpoint(run: Path, text: Path, tmp_path: Path) -> None:
+    (tmp_path / run.name).mkdir()
+    (tmp_path / run.name / "run.json").write_bytes((run / "run.json").read_bytes())
+    line = error_line(encode(tmp_path / run.name, text, tmp_path / "v.npy"))
+    assert "no finished checkpoint (status finished)" in line
+
+
+def test_code_that_changed_since_is_told(run: Path, text: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(run, tmp_path / run.name)
+    record = json.loads((run / "run.json").read_text())
+    record["provenance"]["plugin"]["sha256"] = "0" * 64
+    (tmp_path / run.name / "run.json").write_text(json.dumps(record))
+    done = encode(tmp_path / run.name, text, tmp_path / "v.npy", "--json")
+    assert done.exit_code == 0 and "warning: the code of simcse is not the one that made this run" in done.stderr
+    assert json.loads(done.stdout)["to"] == str(tmp_path / "v.npy")
+
+
+@pytest.mark.slow
+def test_a_real_process_is_killed_and_gone_on_with(run: Path, tmp_path: Path) -> None:
+    """SIGKILL in the middle, then SIGINT, then to the end: the bytes are those of an undisturbed file."""
+    many = sentences(20_000, seed=5)
+    (tmp_path / "many.txt").write_text("\n".join(many))
+    command = [sys.executable, "-m", "bench", "encode", str(run), str(tmp_path / "many.txt"), "--to", str(tmp_path / "v.npy"), "--device", "cpu"]  # fmt: skip
+    for number, rows in ((signal.SIGKILL, 4096), (signal.SIGINT, 8192)):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+        until = time.monotonic() + 100
+        while rows_of(tmp_path / "v.npy.part" / "state.json") < rows:
+            assert process.poll() is None and time.monotonic() < until, process.communicate()
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == (-9 if number == signal.SIGKILL else 130), err
+    assert "vectors are kept" in err and "Traceback" not in err and not (tmp_path / "v.npy").exists()
+    assert encode(run, tmp_path / "many.txt", tmp_path / "v.npy").exit_code == 0
+    assert encode(run, tmp_path / "many.txt", tmp_path / "w.npy").exit_code == 0
+    assert (tmp_path / "v.npy").read_bytes() == (tmp_path / "w.npy").read_bytes()
+    assert len(np.load(tmp_path / "v.npy")) == 20_000
+
+
+def rows_of(state: Path) -> int:
+    try:
+        return json.loads(state.read_text())["rows"]
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,222 @@
+"""``--corpus hub:owner/name:column`` against the stand-in hub: rows, revisions, what is resumed, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from hub import StandInHub
+
+from bench.corpora import Corpus
+from bench.corpora.hub import HubName, data_files, hub_corpus, named
+from bench.corpora.hub_rows import suffix_of
+from bench.errors import BenchError, CorpusError, DataMissing
+
+REPO = "someone/texts"
+
+
+def parquet(**columns: list[Any]) -> bytes:
+    out = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), out, row_group_size=2)
+    return out.getvalue()
+
+
+def jsonl(*rows: dict[str, Any]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def opened(text: str, cache: Path, **options: Any) -> Corpus:
+    path, name = hub_corpus(text, cache=cache, sleep=lambda _: None, **options)
+    return Corpus(path, name, cache)
+
+
+def rows(corpus: Corpus) -> list[tuple[str, ...]]:
+    return list(corpus.rows())
+
+
+def test_a_name_is_taken_apart() -> None:
+    name = HubName.of("hub:owner/na.me@refs-1/sub/folder:a, b#1000")
+    assert (name.repo, name.revision, name.path, name.columns, name.limit) == (
+        "owner/na.me",
+        "refs-1",
+        "sub/folder",
+        ("a", "b"),
+        1000,
+    )
+    assert HubName.of("hub:owner/name").columns == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["hub:", "hub:name:text", "hub:owner/:text", "hub:o/n@:text", "hub:o/n:a,b,c,d", "hub:o/n:a#x", "hub:o/n:a#0"]
+)
+def test_what_is_no_name(text: str) -> None:
+    with pytest.raises(CorpusError, match="expected hub:OWNER/NAME:COLUMN"):
+        HubName.of(text)
+
+
+def test_parquet_in_several_files_is_read_in_their_order_and_the_test_split_is_left_out(hub: StandInHub, tmp_path: Path) -> None:
+    revision = hub.add("dataset", REPO, {
+        "README.md": b"---\nlicense: cc0-1.0\n---\n",
+        "data/train-00001-of-00002.parquet": parquet(text=["d", None], other=[4, 5]),
+        "data/train-00000-of-00002.parquet": parquet(text=["a é", "b\u2028c", "c"], other=[1, 2, 3]),
+        "data/test-00000-of-00001.parquet": parquet(text=["not this"], other=[9]),
+    })  # fmt: skip
+    corpus = opened(f"hub:{REPO}:text", tmp_path)
+    assert rows(corpus) == [("a é",), ("b\u2028c",), ("c",), ("d",), (" ",)]
+    assert corpus.columns == ("sentence",) and corpus.name == f"hub:{REPO}@{revision[:12]}:text"
+    assert [p.name for p in corpus.path.parent.iterdir()].count("parts") == 0, "nothing of the data set's own files stays"
+
+
+FORMATS = {
+    "train.jsonl": jsonl({"text": "one", "x": 1}, {"text": "two, \"q\"", "x": None}),
+    "train.csv": b'x,text\n1,one\n,"two, ""q"""\n',
+    "train.tsv": b'x\ttext\n1\tone\n\ttwo, "q"\n',
+    "train.txt": b'one\ntwo, "q"\n',
+    "train.jsonl.gz": gzip.compress(jsonl({"text": "one"}, {"text": "two, \"q\""})),
+    "train.parquet": parquet(text=["one", 'two, "q"']),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", FORMATS)
+def test_every_format_gives_the_same_rows(hub: StandInHub, tmp_path: Path, file: str) -> None:
+    hub.add("dataset", REPO, {file: FORMATS[file]})
+    assert rows(opened(f"hub:{REPO}:text", tmp_path)) == [("one",), ('two, "q"',)]
+
+
+def test_columns_are_known_by_name_or_taken_in_order() -> None:
+    assert named(("positive", "anchor")) == ("sent1", "sent0")
+    assert named(("question", "answer")) == ("sent0", "sent1")
+    assert named(("query", "pos", "neg")) == ("sent0", "sent1", "hard_neg")
+    assert named(("a", "b", "label")) == named(("premise", "hypothesis", "label")) == ("sent0", "sent1", "label")
+    assert named(("title",)) == ("sentence",)
+
+
+def test_triplets_and_labelled_pairs(hub: StandInHub, tmp_path: Path) -> None:
+    hub.add("dataset", REPO, {
+        "triplet/train.parquet": parquet(negative=["n"], anchor=["a"], positive=["p"]),
+        "pair-class/train.parquet": parquet(premise=["a", "b", "c"], hypothesis=["x", "y", "z"], label=[2, -1, 0]),
+    })  # fmt: skip
+    triplets = opened(f"hub:{REPO}/triplet:negative,anchor,positive", tmp_path)
+    assert (triplets.kind, rows(triplets)) == ("triplets", [("a", "p", "n")])
+    pairs = opened(f"hub:{REPO}/pair-class:premise,hypothesis,label", tmp_path)
+    assert (pairs.kind, rows(pairs)) == ("labelled", [("a", "x", "contradiction"), ("c", "z", "entailment")])
+    with pytest.raises(CorpusError, match="several tables") as caught:
+        opened(f"hub:{REPO}:anchor", tmp_path)
+    assert "pair-class, triplet" in str(caught.value.hint)
+
+
+def test_a_limit_fetches_no_more_files_than_it_needs(hub: StandInHub, tmp_path: Path) -> None:
+    hub.add("dataset", REPO, {f"train-{i}.jsonl": jsonl(*({"text": f"{i}-{k}"} for k in range(4))) for i in range(3)})
+    assert rows(opened(f"hub:{REPO}:text#6", tmp_path)) == [(t,) for t in ("0-0", "0-1", "0-2", "0-3", "1-0", "1-1")]
+    assert not hub.asked("train-2.jsonl", "GET")
+
+
+def test_what_is_here_stays_and_needs_no_network(hub: StandInHub, tmp_path: Path) -> None:
+    old = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "old"})})
+    first = opened(f"hub:{REPO}:text", tmp_path)
+    new = hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "new"})})
+    asked = len(hub.requests)
+    again = opened(f"hub:{REPO}:text", tmp_path, offline=True)
+    assert (again.sha256, again.name, len(hub.requests)) == (first.sha256, first.name, asked) and old[:12] in first.name
+    assert rows(opened(f"hub:{REPO}@{new}:text", tmp_path)) == [("new",)]
+
+
+def test_offline_and_not_here(tmp_path: Path, no_network: list[Any]) -> None:
+    with pytest.raises(DataMissing, match="not on this machine") as caught:
+        opened(f"hub:{REPO}:text", tmp_path, offline=True)
+    assert "bring" in str(caught.value.hint) and not no_network
+
+
+def test_a_cut_download_goes_on_and_an_interrupted_data_set_keeps_what_it_had(hub: StandInHub, tmp_path: Path) -> None:
+    """The second file fails for good; the next command takes the first one's rows as they are, at the same revision."""
+    big = jsonl(*({"text": f"row {k} " + "x" * 50} for k in range(3000)))
+    files = {"train-0.jsonl": big, "train-1.jsonl": jsonl({"text": "last"})}
+    revision = hub.add("dataset", REPO, files)
+    hub.fault("train-0.jsonl", cut_after=100_000)
+    hub.fault("train-1.jsonl", status=403)
+    with pytest.raises(BenchError):
+        opened(f"hub:{REPO}:text", tmp_path)
+    ranges = [one.headers["range"] for one in hub.asked("train-0.jsonl", "GET") if "range" in one.headers]
+    assert ranges == ["bytes=100000-"]
+    hub.add("dataset", REPO, files | {"train-1.jsonl": jsonl({"text": "changed meanwhile"})})
+    corpus = opened(f"hub:{REPO}:text", tmp_path)
+    found = rows(corpus)
+    assert len(found) == 3001 and found[-1] == ("last",) and revision[:12] in corpus.name
+    assert len(hub.asked("train-0.jsonl", "GET")) == 2
+
+
+def test_a_busy_hub_is_waited_for(hub: StandInHub, tmp_path: Path) -> None:
+    hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "a"})})
+    hub.fault("/revision/main", status=429, headers={"Retry-After": "7"})
+    hub.fault("train.jsonl", status=500)
+    waited: list[float] = []
+    path, _ = hub_corpus(f"hub:{REPO}:text", cache=tmp_path, sleep=waited.append)
+    assert waited == [7.0, 1.0] and path.is_file()
+
+
+@pytest.mark.parametrize(
+    ("files", "text", "said"),
+    [
+        ({"train.jsonl": jsonl({"sentence": "a", "n": 1})}, "text", "no column 'text' in train.jsonl; it has sentence, n"),
+        ({"train.jsonl": jsonl({"sentence": "a"})}, "", "its columns were not named"),
+        ({"train.jsonl": jsonl({"n": 1})}, "n", "row 1 of train.jsonl has a int in 'n', expected text"),
+        ({"train.jsonl": jsonl({"n": ["a"]})}, "n", "has a list in 'n'"),
+        ({"train.jsonl": b"[1, 2]\n"}, "text", "line 1 of train.jsonl is no JSON object"),
+        ({"train.parquet": b"PAR1 broken"}, "text", "is no parquet file"),
+        ({"train.txt": b"a\n"}, "words", "no column 'words' in train.txt; it has text"),
+        ({"a.txt": b"a\n", "b.txt": b"b\n"}, "text", "several tables"),
+        ({"README.md": b"", "model.bin": b""}, "text", "no training data in a format that is read here"),
+        ({"data/test.jsonl": jsonl({"text": "a"})}, "text", "no training data"),
+        ({"train.jsonl": b""}, "text", "has no rows"),
+        ({"train.csv": b"text\nno utf-8 \xff\n"}, "text", "not UTF-8"),
+    ],
+)
+def test_what_is_refused_is_one_line(hub: StandInHub, tmp_path: Path, files: dict[str, bytes], text: str, said: str) -> None:
+    hub.add("dataset", REPO, files)
+    with pytest.raises(CorpusError, match=said) as caught:
+        opened(f"hub:{REPO}:{text}", tmp_path)
+    assert "\n" not in caught.value.message
+    assert not list(tmp_path.rglob("about.json"))
+
+
+def test_a_gated_data_set_names_the_login_command(hub: StandInHub, tmp_path: Path) -> None:
+    hub.add("dataset", REPO, {"train.jsonl": jsonl({"text": "a"})}, gated=True)
+    with pytest.raises(BenchError, match="gated") as caught:
+        opened(f"hub:{REPO}:text", tmp_path)
+    assert "hf auth login" in str(caught.value.hint)
+
+
+def test_files_are_chosen_by_split_folder_and_format() -> None:
+    def chosen(text: str, *files: str) -> list[str]:
+        return data_files(HubName.of(text), list(files))
+
+    assert chosen("hub:o/n:t", "b.csv", "a.csv", "LICENSE.md") == ["a.csv", "b.csv"]
+    assert chosen("hub:o/n:t", "x/validation.csv", "x/train.csv") == ["x/train.csv"]
+    assert chosen("hub:o/n/wiki1m.txt:text", "wiki1m.txt", "nli.csv", "senteval.tar") == ["wiki1m.txt"]
+    assert chosen("hub:o/n/en:t", "en/train-1.csv", "en/train-0.csv", "de/train-0.csv") == ["en/train-0.csv", "en/train-1.csv"]
+    assert chosen("hub:o/n/test.csv:t", "train.csv", "test.csv") == ["test.csv"]
+    assert suffix_of("a/B.TXT.xz") == ".txt.xz" and suffix_of("v1.2.jsonl") == ".jsonl"
+
+
+def test_a_run_trains_on_it(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
+    from commands import bench, the_run
+    from models import sentences
+
+    table = io.StringIO()
+    writer = csv.writer(table)
+    writer.writerows([["id", "text"], *([i, text] for i, text in enumerate(sentences(40)))])
+    revision = hub.add("dataset", REPO, {"train.csv": table.getvalue().encode()})
+    done = bench("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", f"hub:{REPO}:text", "--device", "cpu",
+                 "--set", "batch_size=8", "--runs", tmp_path / "runs")  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    assert f"fetching hub:{REPO}:text" in done.stderr
+    record = json.loads((the_run(tmp_path / "runs") / "run.json").read_text())
+    assert record["provenance"]["corpus"]["name"] == f"hub:{REPO}@{revision[:12]}:text"
+    assert record["training"]["sentences"] == 40

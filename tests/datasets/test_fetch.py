@@ -1,0 +1,365 @@
+"""Data sets from their sources: announced, checked, from the next source where one fails, trusted on first use where it must be."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hub import StandInHub
+
+from bench.datasets import DataFolder, DataSet, Fetcher, Source, data_set, data_sets, read_sts, sources, sources_of
+from bench.datasets.conversions import CONVERSIONS
+from bench.datasets.manifest import ANY, DataFile, Form, content_hash
+from bench.datasets.receipts import read_receipt
+from bench.datasets.sources import Part
+from bench.errors import DataDamaged, DataMissing, FetchFailed
+
+TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
+RAW = {"A/one.txt": b"A cat's\tone dog\nB\tC\n", "A/two.txt": b"X Y\tz\n"}
+OTHER = {"A/one.txt": b"a cat ' s\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
+TEXT = b"first sentence\nsecond sentence\nthird\n"
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _set() -> DataSet:
+    files = []
+    for path, data in TOKENISED.items():
+        rows = [line.split("\t") for line in data.decode().splitlines()]
+        forms = {"tokenised": Form(sha256=sha(data), bytes=len(data)), "raw": Form(sha256=sha(RAW[path]), bytes=len(RAW[path]))}
+        files.append(DataFile(path=path, role="pairs", rows=len(rows), columns=2, content=content_hash(rows), forms=forms))
+    return DataSet(
+        name="ONE", kind="evaluation", title="One", suites=("sts",), unit="pairs", items={"test": 3}, licence="of nobody",
+        terms="the terms of one", source="us", cite="us", get="ask us", homes={"tokenised": "moses", "raw": "raw"},
+        also=("archive",), files=tuple(files), accept=True,
+    )  # fmt: skip
+
+
+ONE = _set()
+CORPUS = DataSet(
+    name="corp", kind="corpus", title="Corpus", suites=(), unit="sentences", items={"train": 3}, licence="free", terms="none",
+    source="us", cite="us", get="ask us", homes={"any": "train"},
+    files=(DataFile(path="corp.txt", role="text", rows=3, split="train", first_use=True, forms={"any": Form(sha256="", bytes=40)}),),
+)  # fmt: skip
+ARCHIVE = Source(
+    name="one.tar", title="", site="hub", repo="owner/data", revision="main", archive="one.tar", into="archive", form="tokenised",
+    sets=("ONE",), note="trust on first use: not seen",
+)  # fmt: skip
+COPY = Source(
+    name="copy", title="", site="github", repo="owner/copy", revision="c0ffee", root="data", into="moses", form="tokenised", sets=("ONE",)
+)  # fmt: skip
+RAWS = replace(COPY, name="raws", root="raws", into="raw", form="raw")
+FIRST = Source(
+    name="corp.txt", title="", site="hub", repo="owner/data", revision="main", into="train", form="any", sets=("corp",),
+    files={"corp.txt": Part(paths=("corp.txt",))},
+)  # fmt: skip
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def start(self, name: str, total: int | None, done: int) -> None: ...
+
+    def advance(self, count: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def tar(files: dict[str, bytes], before: str = "./") -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for path, data in files.items():
+            info = tarfile.TarInfo(before + path)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def serve_copy(hub: StandInHub, files: dict[str, bytes], root: str = "data") -> None:
+    for path, data in files.items():
+        hub.serve(f"raw.githubusercontent.com/owner/copy/c0ffee/{root}/{path}", data)
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A world with two sets and four sources."""
+    sets, every = {"ONE": ONE, "corp": CORPUS}, [ARCHIVE, COPY, RAWS, FIRST]
+
+    def of(wanted: DataSet, text: str = ANY) -> list[Source]:
+        form = "tokenised" if text == ANY else text
+        return [one for one in every if wanted.name in one.sets and one.form in (ANY, form)]
+
+    monkeypatch.setattr("bench.datasets.fetch.data_set", sets.__getitem__)
+    monkeypatch.setattr("bench.datasets.fetch.sources_of", of)
+    monkeypatch.setattr("bench.datasets.folder.sources_of", of)
+    monkeypatch.setattr("bench.datasets.folder.data_sets", lambda: sets)
+
+
+@pytest.fixture
+def fetcher(tmp_path: Path, known: None) -> Callable[..., Fetcher]:
+    return lambda heard=None, **more: Fetcher(tmp_path / "data", heard, sleep=lambda _: None, **more)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
+            if p.is_file() and p.suffix not in (".lock", ".json")}  # fmt: skip
+
+
+def test_a_set_comes_out_of_an_archive_announced_and_with_a_receipt(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
+    packed = tar({**TOKENISED, "B/stranger.txt": b"?"}, "./downstream/")
+    revision = hub.add("dataset", "owner/data", {"one.tar": packed})
+    heard = Heard()
+    fetcher(heard).get(ONE)
+    assert files(tmp_path / "data") == {f"archive/{path}": data for path, data in TOKENISED.items()}
+    receipt = read_receipt(tmp_path / "data/archive/one.tar.receipt.json")
+    assert receipt and (receipt.revision, receipt.downloads) == (revision, {"one.tar": sha(packed)})
+    assert heard.lines[0].startswith("fetching from hub data set owner/data into ")
+    assert heard.lines[1:] == [
+        "trust on first use: not seen", "ONE: 0.0 MB, licence: of nobody", "terms of ONE, which you accept by fetching it: the terms of one",
+    ]  # fmt: skip
+    before = len(hub.requests)
+    fetcher().get(ONE)
+    assert len(hub.requests) == before  # what is there is not asked for
+
+
+def test_another_tokenisation_in_the_archive_is_kept_and_the_known_one_is_fetched_too(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
+    hub.add("dataset", "owner/data", {"one.tar": tar(OTHER)})
+    serve_copy(hub, TOKENISED)
+    fetcher().get(ONE, "tokenised")
+    copies, problems = DataFolder(tmp_path / "data").copies(ONE)
+    assert [copy.form[:6] for copy in copies] == ["tokeni", "other-"] and problems == []
+
+
+def test_where_one_source_fails_the_next_is_taken(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+    serve_copy(hub, TOKENISED)
+    heard = Heard()
+    fetcher(heard).get(ONE)
+    assert any(line.startswith("not from hub data set owner/data: ") for line in heard.lines)
+    assert files(tmp_path / "data") == {f"moses/{path}": data for path, data in TOKENISED.items()}
+    with pytest.raises(FetchFailed, match="is not there"):
+        fetcher().get(ONE, "raw")  # nobody serves it
+
+
+def test_where_all_fail_the_first_reason_is_told(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+    with pytest.raises(FetchFailed, match="ONE: .*gated, private or not there") as failure:
+        fetcher().get(ONE)
+    assert "hf auth login" in (failure.value.hint or "") and files(tmp_path) == {}
+
+
+@pytest.mark.parametrize("spoilt", [OTHER, {**TOKENISED, "A/two.txt": b"x y\tw\n"}, {**TOKENISED, "A/one.txt": b"<html>"}])
+def test_a_file_that_is_not_what_the_manifest_knows_is_refused(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, spoilt: dict[str, bytes]
+) -> None:
+    serve_copy(hub, spoilt)
+    with pytest.raises((DataDamaged, FetchFailed)):
+        fetcher().get(ONE)
+    assert not (tmp_path / "data/moses").exists()
+
+
+def test_a_damaged_archive_leaves_nothing_and_what_is_right_in_it_is_not_lost(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
+    hub.add("dataset", "owner/data", {"one.tar": tar({**TOKENISED, "A/two.txt": b"cut"})})
+    serve_copy(hub, TOKENISED)
+    heard = Heard()
+    fetcher(heard).get(ONE)
+    assert any(line.startswith("one.tar has another A/two.txt: ONE: ") for line in heard.lines)
+    assert files(tmp_path / "data") == {
+        "archive/A/one.txt": TOKENISED["A/one.txt"], **{f"moses/{path}": data for path, data in TOKENISED.items()}
+    }  # fmt: skip
+
+
+def test_the_first_copy_is_trusted_and_every_later_one_is_held_against_it(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
+    first = hub.add("dataset", "owner/data", {"corp.txt": TEXT})
+    fetcher().get(CORPUS)
+    path = tmp_path / "data/train/corp.txt"
+    receipt = read_receipt(path.with_name("corp.txt.receipt.json"))
+    assert receipt and receipt.revision == first and receipt.downloads == {"corp.txt": sha(TEXT)}
+    changed = TEXT.replace(b"third", b"fifth")
+    hub.add("dataset", "owner/data", {"corp.txt": changed})
+    path.unlink()
+    fetcher().get(CORPUS)
+    assert path.read_bytes() == TEXT  # the revision is pinned
+    path.unlink()
+    hub.repos["dataset", "owner/data"].revisions[first]["corp.txt"] = changed  # the same revision, other bytes
+    with pytest.raises(DataDamaged, match="is not what it should be"):
+        fetcher().get(CORPUS)
+    path.write_bytes(changed)
+    state = DataFolder(tmp_path / "data").check(CORPUS)
+    assert state.status == "damaged" and "was fetched" in state.problems[0]
+
+
+def test_a_copy_that_the_user_brought_has_no_receipt_and_only_its_rows_are_checked(known: None, tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train/corp.txt").write_bytes(TEXT)
+    folder = DataFolder(tmp_path)
+    assert folder.check(CORPUS).status == folder.look(CORPUS).status == "found"
+    assert folder.open(CORPUS).sha256
+    (tmp_path / "train/corp.txt").write_bytes(TEXT[: TEXT.index(b"third")])
+    assert "2 rows found, 3 expected" in folder.check(CORPUS).problems[0]
+
+
+def test_a_receipt_that_cannot_be_read_is_an_error(known: None, tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train/corp.txt").write_bytes(TEXT)
+    (tmp_path / "train/corp.txt.receipt.json").write_text("{")
+    assert "no receipt of a download" in DataFolder(tmp_path).check(CORPUS).problems[0]
+
+
+def test_a_cut_fetch_of_several_files_goes_on(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+    serve_copy(hub, TOKENISED)
+    hub.fault("two.txt", cut_after=3)
+    hub.fault("two.txt", status=500, times=None)
+    with pytest.raises(FetchFailed):
+        fetcher().get(ONE)
+    assert not (tmp_path / "data/moses").exists()  # a set is there whole or not at all
+    hub.faults.clear()
+    hub.requests.clear()
+    fetcher().get(ONE)
+    assert [one.headers.get("range") for one in hub.requests if "githubusercontent" in one.path] == ["bytes=3-"]
+    assert DataFolder(tmp_path / "data").check(ONE).status == "found"
+
+
+def test_no_room(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+    hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})
+    with pytest.raises(FetchFailed, match="MB free"):
+        fetcher(free=lambda _: 100).get(CORPUS)
+    assert files(tmp_path / "data") == {}
+
+
+def test_an_opened_set_is_fetched_and_an_offline_one_says_how_to_bring_it(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path, no_network: list[object]
+) -> None:
+    hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})
+    offline = DataFolder(None, offline=True, fetcher=fetcher(), store=tmp_path / "data")
+    with pytest.raises(DataMissing, match="nothing is fetched") as missing:
+        offline.open(ONE)
+    assert missing.value.hint == "where there is a network: bench data fetch ONE --data DIR; copy DIR here, then --data DIR"
+    with pytest.raises(DataMissing) as missing:
+        offline.open(ONE, text="raw")
+    assert "bench data fetch ONE --text raw --data DIR" in (missing.value.hint or "")
+    with pytest.raises(DataMissing, match="corp.txt is not on this machine; nothing is fetched"):
+        offline.corpus("corp.txt")
+    assert hub.requests == []
+    online = DataFolder(None, fetcher=fetcher(), store=tmp_path / "data")
+    with pytest.raises(DataMissing):
+        online.as_it_is.open(ONE)
+    assert hub.requests == [] and online.open(ONE).form == "tokenised"
+    path = online.corpus("corp.txt")
+    assert path is not None and path.read_bytes() == TEXT and online.corpus("unknown.txt") is None
+    assert offline.open(ONE).form == "tokenised" and offline.corpus("corp.txt") == path
+
+
+def test_what_cannot_be_fetched_is_missing(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+    online = DataFolder(None, fetcher=fetcher(), store=tmp_path / "data")
+    with pytest.raises(DataMissing, match="ONE: .*; ONE: .*not there"):
+        online.open(ONE)
+
+
+def test_the_users_folder_comes_first(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    for path, data in TOKENISED.items():
+        (mine / "moses" / path).parent.mkdir(parents=True, exist_ok=True)
+        (mine / "moses" / path).write_bytes(data)
+    folder = DataFolder(mine, fetcher=fetcher(), store=tmp_path / "data")
+    assert folder.open(ONE).place == mine / "moses" and hub.requests == []
+    serve_copy(hub, RAW, "raws")
+    assert folder.open(ONE, text="raw").place == tmp_path / "data/raw"
+
+
+def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path: Path) -> None:
+    text = b"".join(b"sentence %d\n" % i for i in range(1_000_000))
+    hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})
+    hub.fault("wiki1m_for_simcse.txt", slow=0.002, times=None)
+    code = "import sys; from pathlib import Path; from bench.datasets import Fetcher, data_set; Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
+    both = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "data"]) for _ in range(2)]
+    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert len(hub.asked("wiki1m_for_simcse.txt", "GET")) == 1
+    assert DataFolder(tmp_path / "data").check(data_set("wiki1m")).status == "found"
+
+
+# the real sources
+
+
+def test_every_source_is_of_sets_that_exist_and_gives_files_that_they_have() -> None:
+    for source in sources().values():
+        wanted = [data_set(name) for name in source.sets]
+        paths = {file.path for one in wanted for file in one.files}
+        assert set(source.files) <= paths, source.name
+        assert {part.conversion for part in source.files.values()} <= set(CONVERSIONS)
+        assert all(source.into in one.places for one in wanted), source.name
+        assert source.form == ANY or all(source.form in (*one.forms, ANY) or not one.forms for one in wanted)
+        assert source.pinned or "trust on first use" in source.note
+        assert all(len(part.sha256) == len(part.paths) for part in source.files.values() if part.conversion != "as is")
+        if source.site == "github":
+            assert len(source.revision) == 40
+
+
+def test_every_evaluation_set_but_the_prepared_table_can_be_fetched_whole() -> None:
+    for one in data_sets().values():
+        if one.kind == "evaluation" and one.name != "CxC-STS":
+            for form in one.forms or (ANY,):
+                given = sources_of(one, form)
+                assert all(any(source.part(file) for source in given) for file in one.files), (one.name, form)
+
+
+def test_the_text_that_the_archive_of_simcse_should_hold_is_read_as_the_papers_scored_it(
+    hub: StandInHub, shared: Path, tmp_path: Path, no_network: list[object]
+) -> None:
+    """The archive's layout is the one that SimCSE's script unpacks in SentEval's data/downstream."""
+    moses, out = shared / "data/senteval-moses/downstream", io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for path in sorted(moses.rglob("*")):
+            if path.is_file():
+                archive.add(path, arcname=str(path.relative_to(moses)))
+    hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"senteval.tar": out.getvalue()})
+    folder = DataFolder(None, fetcher=Fetcher(tmp_path), store=tmp_path)
+    pairs, mine = read_sts(folder, "STS13"), read_sts(DataFolder(shared / "data"), "STS13")
+    assert pairs.sentences1 == mine.sentences1 and pairs.form == "tokenised" and pairs.sha256 == mine.sha256
+    assert folder.check(data_set("MRPC")).status == "found" and len(hub.asked("senteval.tar", "GET")) == 2  # and the redirect
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "want"),
+    [
+        ("labelled lines", [b"\xef\xbb\xbf1\ta b \r\n2\tc\td\t\r\n3\te"], b"1\ta b\n2\tc d\n3\te\n"),
+        ("JSON lines", [b'{"text": " a b", "cluster": 7}\n{"text": "", "cluster": 8}\n'], b"7\ta b\n8\t\n"),
+        ("text and labels", [b"a\tb \nc\n", b"1\n2\n"], b"1\ta b\n2\tc\n"),
+        ("first 2 columns", [b"a\tb\tsource\nc\td\n"], b"a\tb\nc\td\n"),
+        ("as is", [b"a\r\n"], b"a\r\n"),
+    ],
+)
+def test_conversions(name: str, given: list[bytes], want: bytes) -> None:
+    assert CONVERSIONS[name](given) == want
+
+
+def test_texts_and_labels_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError):
+        CONVERSIONS["text and labels"]([b"a\nb\n", b"1\n"])
+
+
+def test_the_sources_are_plain_json() -> None:
+    from importlib import resources
+
+    text = (resources.files("bench.datasets") / "sources.json").read_text(encoding="utf-8")
+    assert json.loads(text)["schema"] == "bench.sources/1"

@@ -1,0 +1,116 @@
+"""Every method as an export: what is built, with which values, and the process that loads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from models import built, sentences
+
+from bench.export.check import SENTENCES
+from bench.method import Method
+from bench.plugins import discover
+
+TEXTS = [*SENTENCES, *sentences(20, seed=3)]
+REGISTRY = discover()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One method, built on a tiny random backbone."""
+
+    name: str
+    setting: str = "unsupervised"
+    variant: str = ""
+    values: dict[str, Any] = field(default_factory=dict)
+    backbone: str = "tiny"
+
+    @property
+    def id(self) -> str:
+        values = "-".join(
+            f"{key}-{value}" for key, value in self.values.items() if key not in ("teacher", "vectors", "generator")
+        )
+        return "+".join(part for part in (self.name, self.variant, values.replace(" ", ""), self.backbone) if part)
+
+
+HEAD = {"head_at_test": True}
+TEMPLATED = [
+    Case("promptbert"), Case("promptbert", "supervised", values={**HEAD, "head": "mlm-transform", "debias_at_test": True}),
+    Case("promptbert", values={**HEAD, "debias_at_test": True, "delta_positions": "aligned", "append_full_stop_at_test": False}),
+    Case("conpvp"), Case("conpvp", "unsupervised", "manual", HEAD), Case("sncse"), Case("sncse", values=HEAD),
+    Case("dcpcse", "unsupervised", "shallow"), Case("dcpcse", "supervised", "shallow", HEAD),
+]  # fmt: skip
+PROMPTED = [
+    Case("promcse"), Case("promcse", "supervised", "eh", HEAD), Case("promcse", "unsupervised", "layer-shared"),
+    Case("promcse", "unsupervised", "input-layer"), Case("dcpcse"), Case("dcpcse", "unsupervised", "mlm", HEAD),
+]  # fmt: skip
+MASKED_PADDING = Case("mirror-bert", values={"max_seq_length": 20})
+OWN_LAYERS = [
+    Case("is-bert", values={"channels": 7}),
+    Case("flow", "none"),
+    Case("flow", "none", values={"permutation": "random", "levels": 2}),
+]
+PLAIN = [
+    *(Case(name, "none") for name in ("cls", "last-avg", "first-last-avg", "embedding-last-avg")), Case("first-last-avg", "none", backbone="roberta"),
+    Case("simcse"), Case("simcse", values={"pooler": "avg_top2"}), Case("focal-infonce"), Case("esimcse"), Case("diffcse"),
+    Case("dclr", values={"teacher": "builtin"}), Case("sbert", "supervised"), Case("consert"), Case("ct"), Case("sg-opt"),
+    Case("mirror-bert", backbone="roberta"), Case("mirror-bert", "unsupervised", "masked-mean"), Case("pretrained", "none", values={"pooling": "mean", "max_length": 9}),
+]  # fmt: skip
+WITH_HEAD = [Case("simcse", "supervised", values=HEAD), Case("simcse", "supervised", values=HEAD, backbone="roberta"), Case("focal-infonce", values=HEAD),
+             Case("pretrained", "none", values={"pooling": "mlp"})]  # fmt: skip
+WHITENED = [Case("whitening", "none", values={"components": 11}), Case("whitening", "none", values={"pooling": "avg"})]
+WORDS = Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone="")
+FOLDER = Case("pretrained", "none", values={"pooling": None, "max_length": 8}, backbone="st-folder")
+
+CASES = [
+    *PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED, WORDS, FOLDER,
+    *(Case(c.name, c.setting, c.variant, c.values, "roberta") for c in (*PROMPTED, *TEMPLATED)),
+]  # fmt: skip
+
+
+def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
+    """The method with weights that are not those it starts from, so that a part that is left out shows."""
+    values = dict(case.values)
+    if case.name == "glove-avg":
+        from bench.method import Context, Recipe, Value
+
+        table = np.random.default_rng(0).normal(size=(6, 4))
+        lines = [" ".join([word, *map(str, row)]) for word, row in zip(["man", "A", "a", "Yes", ".", "dog"], table, strict=True)]
+        (folder / "words.txt").write_text("\n".join(lines))
+        method = REGISTRY["glove-avg"].cls()
+        method.context = Context(folder=folder)
+        method.build(None, Recipe({"vectors": Value(str(folder / "words.txt"), "test")}))
+        return method
+    method = built(
+        REGISTRY[case.name].cls, backbones[case.backbone], folder, setting=case.setting, variant=case.variant, **values
+    )
+    torch.manual_seed(5)
+    own = [(name, tensor) for name, tensor in method.state_dict().items() if not name.startswith(("encoder.", "whole."))]
+    with torch.no_grad():
+        for _, tensor in own:
+            if tensor.is_floating_point():
+                tensor.add_(torch.randn_like(tensor) * 0.1)
+    result: Method = method.eval()
+    return result
+
+
+def outside(what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS) -> dict[str, np.ndarray]:
+    """What the exports in ``folder`` give in a process that cannot import this package."""
+    place.mkdir(exist_ok=True)
+    (place / "sentences.json").write_text(json.dumps(list(texts)), encoding="utf-8")
+    script = Path(__file__).parent / "outside.py"
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf-home"), "PYTHONPATH": "", "OMP_NUM_THREADS": "1",
+           "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
+    done = subprocess.run([sys.executable, "-P", str(script), what, str(folder), str(place / "sentences.json"), str(place / "out.npz")],
+                          capture_output=True, text=True, cwd=place, env=env, timeout=600)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    with np.load(place / "out.npz") as stored:
+        return {name: stored[name] for name in stored.files}

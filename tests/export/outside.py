@@ -1,0 +1,96 @@
+"""Loads exports as a stranger would: a process in which neither ``bench`` nor ``methods`` can be imported. Run by the tests.
+
+argv: what to do, a folder of exports (or one export), a JSON file of sentences, the .npz to write.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+SAVED_AGAIN = (
+    "promcse+tiny", "conpvp+roberta", "mirror-bert+max_seq_length-20+tiny", "is-bert+channels-7+tiny", "flow+tiny", "glove-avg",
+)  # fmt: skip
+
+
+class NotHere:
+    """First in line where modules are looked for: these two are not installed, wherever they lie."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] in ("bench", "methods"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+
+def hide() -> None:
+    sys.meta_path.insert(0, NotHere())  # type: ignore[arg-type]
+    for name in ("bench", "methods"):
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+        raise AssertionError(f"{name} can be imported")
+
+
+def sentence_transformers(folder: Path, sentences: list[str]) -> dict[str, Any]:
+    """Every export in the folder; with trust only where a source file travels. Those in SAVED_AGAIN are also saved by the
+    library and loaded from there, as after further training: "again NAME"."""
+    from sentence_transformers import SentenceTransformer
+
+    found = {}
+    for one in sorted(folder.iterdir()):
+        trust = any(one.glob("*.py"))
+        if trust:
+            try:
+                SentenceTransformer(str(one), device="cpu", local_files_only=True)
+            except ValueError as error:
+                assert "trust_remote_code=True" in str(error)
+            else:
+                raise AssertionError(f"{one.name} ran code that nobody allowed")
+        model = SentenceTransformer(str(one), device="cpu", local_files_only=True, trust_remote_code=trust)
+        found[one.name] = model.encode(sentences, batch_size=3)
+        if one.name in SAVED_AGAIN:
+            place = str(folder.parent / "again" / one.name)
+            model.save(place, create_model_card=False)
+            model = SentenceTransformer(place, device="cpu", local_files_only=True, trust_remote_code=True)
+            found[f"again {one.name}"] = model.encode(sentences, batch_size=3)
+    return found
+
+
+def mteb(folder: Path, sentences: list[str]) -> dict[str, Any]:
+    """What mteb scores with the export's own mteb_model.py, on a task made of the sentences."""
+    sys.path.insert(0, str(folder))
+    import mteb as library
+    import mteb_model
+    from datasets import Dataset, DatasetDict
+    from mteb.abstasks.sts import AbsTaskSTS
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    class Small(AbsTaskSTS):
+        metadata = TaskMetadata(
+            name="Small", description="", reference=None, dataset={"path": "local", "revision": "1"}, type="STS",
+            category="t2t", eval_splits=["test"], eval_langs=["eng-Latn"], main_score="cosine_spearman", date=None, domains=None,
+            task_subtypes=None, license=None, annotations_creators=None, dialect=None, sample_creation=None, bibtex_citation="",
+            modalities=["text"],
+        )  # fmt: skip
+
+        def load_data(self, **_: Any) -> None:
+            rows = {"sentence1": sentences[:-1], "sentence2": sentences[1:], "score": list(range(len(sentences) - 1))}
+            self.dataset = DatasetDict(test=Dataset.from_dict(rows))
+            self.data_loaded = True
+
+    result = library.evaluate(mteb_model.load("cpu"), [Small()], cache=None)
+    meta = mteb_model.meta
+    assert (meta.name or "").startswith("bench/") and meta.embed_dim and meta.n_parameters
+    return {"score": result.task_results[0].get_score()}
+
+
+if __name__ == "__main__":
+    hide()
+    import numpy as np
+
+    what, folder, sentences, to = sys.argv[1:]
+    function = {"sentence-transformers": sentence_transformers, "mteb": mteb}[what]
+    np.savez(to, **function(Path(folder), json.loads(Path(sentences).read_text(encoding="utf-8"))))

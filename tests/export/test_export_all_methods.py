@@ -1,0 +1,112 @@
+"""Every method as a sentence-transformers folder, loaded in a process that has neither bench nor methods."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from exports import CASES, FOLDER, REGISTRY, TEXTS, Case, make, outside
+from outside import SAVED_AGAIN
+
+from bench.errors import BenchError
+from bench.export import st_folder
+from bench.export.check import relative
+from bench.method import TorchMethod
+
+
+@pytest.fixture(scope="module")
+def backbones(tiny: str, tiny_roberta: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A BERT, a RoBERTa, and a sentence-transformers folder with normalisation and a prompt of its own."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    folder = tmp_path_factory.mktemp("st") / "finished"
+    encoder = Transformer(tiny)
+    modules = [encoder, Pooling(32, "mean"), Normalize()]
+    model = SentenceTransformer(modules=modules, prompts={"own": "a word before: "}, default_prompt_name="own", device="cpu")
+    model.save(str(folder), create_model_card=False)
+    return {"tiny": tiny, "roberta": tiny_roberta, "st-folder": str(folder), "": ""}
+
+
+@pytest.fixture(scope="module")
+def exported(backbones: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray]]:
+    """The folder of all exports, and each method's own vectors."""
+    place = tmp_path_factory.mktemp("exports")
+    mine = {}
+    (place / "all").mkdir()
+    for case in CASES:
+        folder = place / "all" / case.id
+        folder.mkdir()
+        method = make(case, backbones, place)
+        files = st_folder.write(method.portable(), folder)
+        assert sorted(files) == sorted(path.name for path in folder.glob("*.py")), case.id
+        mine[case.id] = method.encode(TEXTS)
+    return place / "all", mine
+
+
+@pytest.fixture(scope="module")
+def theirs(exported: tuple[Path, dict[str, np.ndarray]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
+    return outside("sentence-transformers", exported[0], tmp_path_factory.mktemp("elsewhere"))
+
+
+def test_every_method_is_exported() -> None:
+    assert {case.name for case in CASES} == set(REGISTRY)
+    assert len({case.id for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_stranger_gets_the_methods_own_vectors(case: Case, exported: Any, theirs: dict[str, np.ndarray]) -> None:
+    mine, found = exported[1][case.id], theirs[case.id]
+    assert mine.shape == found.shape and np.ptp(mine, axis=0).max() > 0.01
+    assert relative(mine, found) <= 1e-5
+
+
+def test_full_fine_tuning_needs_no_code_that_travels(exported: Any) -> None:
+    with_code = {folder.name.split("+")[0] for folder in exported[0].iterdir() if any(folder.glob("*.py"))}
+    assert with_code == {"promcse", "dcpcse", "promptbert", "conpvp", "sncse", "mirror-bert", "is-bert", "flow", "glove-avg"}
+
+
+def test_what_travels_imports_nothing_of_ours(exported: Any) -> None:
+    for file in exported[0].rglob("*.py"):
+        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith(("import ", "from "))]
+        origins = {words[1].partition(".")[0] for words in lines}
+        assert origins <= {
+            "__future__",
+            "json",
+            "math",
+            "os",
+            "pathlib",
+            "typing",
+            "torch",
+            "safetensors",
+            "sentence_transformers",
+        }
+
+
+def test_nothing_in_an_export_is_a_pickle(exported: Any) -> None:
+    kinds = {file.suffix for file in exported[0].rglob("*") if file.is_file()}
+    assert kinds <= {".json", ".safetensors", ".py", ".txt"}
+
+
+@pytest.mark.parametrize("name", SAVED_AGAIN)
+def test_sentence_transformers_can_save_it_again(name: str, exported: Any, theirs: dict[str, np.ndarray]) -> None:
+    assert relative(exported[1][name], theirs[f"again {name}"]) <= 1e-5
+
+
+def test_a_finished_folder_keeps_its_prompt_and_gets_the_runs_length(exported: Any) -> None:
+    folder = exported[0] / FOLDER.id
+    config = json.loads((folder / "config_sentence_transformers.json").read_text())
+    assert config["prompts"]["own"] == "a word before: " and config["default_prompt_name"] == "own"
+    assert json.loads((folder / "tokenizer_config.json").read_text())["model_max_length"] == 8
+
+
+def test_a_method_that_does_not_say_what_it_does_is_refused() -> None:
+    class Mine(TorchMethod):
+        name, settings = "mine", ("unsupervised",)
+
+    with pytest.raises(BenchError, match="mine does not say what computes its vectors") as refused:
+        Mine().portable()
+    assert "docs/export.md" in str(refused.value.hint)

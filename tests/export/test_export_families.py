@@ -1,0 +1,41 @@
+"""Exports from backbones beyond BERT and RoBERTa: the same vectors, or the reason why there are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import family_models
+import pytest
+from exports import TEXTS, Case, make
+
+from bench.errors import BenchError
+from bench.export import check, st_folder, transformers_folder
+from bench.export.check import relative
+
+FAMILIES = ("distilbert", "mpnet", "electra", "deberta", "modernbert", "xlm_roberta")
+HEADED = Case("simcse", "supervised", values={"head_at_test": True}, backbone="one")
+CASES = [
+    HEADED, Case("first-last-avg", "none", backbone="one"), Case("promcse", "unsupervised", "input-layer", backbone="one"),
+    Case("sncse", backbone="one"), Case("promptbert", "unsupervised", "no-debias", backbone="one"),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_sentence_transformers_gives_the_methods_vectors(family: str, tmp_path: Path) -> None:
+    backbones = {"one": family_models.written(getattr(family_models, family), tmp_path / family)}
+    differences = {}
+    for case in CASES:
+        folder = tmp_path / case.id
+        folder.mkdir()
+        method = make(case, backbones, tmp_path)
+        st_folder.write(method.portable(), folder)
+        differences[case.id] = relative(method.encode(TEXTS), check.by_sentence_transformers(folder, TEXTS))
+    assert {name: value for name, value in differences.items() if not value <= 1e-5} == {}
+
+
+@pytest.mark.parametrize("family", ["distilbert", "modernbert"])
+def test_a_head_needs_a_pooling_layer_in_a_plain_checkpoint(family: str, tmp_path: Path) -> None:
+    backbones = {"one": family_models.written(getattr(family_models, family), tmp_path / family)}
+    with pytest.raises(BenchError, match="has no pooling layer, in which the head could stand"):
+        transformers_folder.write(make(HEADED, backbones, tmp_path).portable(), tmp_path / "export", "simcse")

@@ -1,0 +1,74 @@
+"""A finished run, put together again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import SMALL, bench, the_run
+from factories import record
+from models import sentences
+
+from bench import trained_run
+from bench.backbones import Reference
+from bench.errors import BenchError, NotAModel
+from bench.plugins import discover
+from bench.runs import RunsFolder
+from bench.trained_run import backbone_of, find_run, load_run
+
+TEXT = sentences(12, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [("promcse", ("--set", "prompt_length=3")), ("cls", ()), ("whitening", ("--set", "components=16"))],
+    ids=["a prefix on a frozen encoder", "nothing trained", "fitted"],
+)
+def test_the_vectors_are_those_that_were_scored(method: str, options: tuple, tiny: str, tmp_path: Path) -> None:
+    """As the run's own vector store has them, in a process that built the method from the record alone."""
+    corpus = tmp_path / "text.txt"
+    corpus.write_text("\n".join(sentences(60, seed=8)) + "\n")
+    small = SMALL if method == "promcse" else ()
+    learns = ("--corpus", corpus) if method != "cls" else ()
+    done = bench("run", "--method", method, "--backbone", tiny, "--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs", *learns, *small, *options)  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    folder = the_run(tmp_path / "runs")
+    from bench.encoding import VectorStore
+    from bench.suites.check import SUITE
+
+    texts = list(dict.fromkeys(SUITE.tasks[0].load().sentences))[:20]  # type: ignore[call-arg]
+    stored = VectorStore(folder / "vectors", json.loads((folder / "run.json").read_text())["fingerprint"][:16])(texts)
+    run = find_run(method, RunsFolder(tmp_path / "runs"))
+    assert run.notes == () and run.folder == folder
+    assert np.allclose(load_run(run, offline=True).encode(texts), stored, atol=1e-5)
+
+
+def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
+    made = record("simcse", 42)
+    about = {"name": tiny, "revision": "0" * 64}
+    made = replace(made, provenance=replace(made.provenance, backbone=about))
+    with pytest.raises(NotAModel, match="was made with .* revision 000000000000; here it is"):
+        backbone_of(made, discover()["simcse"])
+
+
+def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = record("simcse", 42)
+    made = replace(made, provenance=replace(made.provenance, backbone={"name": "owner/model", "revision": "a" * 40}))
+    here = {"owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True),
+            f"owner/model@{'a' * 40}": Reference("owner/model@a", "a" * 40, Path("y"), hub=True)}  # fmt: skip
+    monkeypatch.setattr(trained_run, "resolve", here.__getitem__)
+    assert backbone_of(made, discover()["simcse"]).path == Path("y")
+
+
+def test_a_recipe_of_an_older_version_is_one_line(tmp_path: Path, tiny: str) -> None:
+    made = record("promcse", 42, backbone=tiny)
+    known = {"name": tiny, "revision": trained_run.resolve(tiny).revision}
+    made = replace(made, provenance=replace(made.provenance, backbone=known))
+    store = RunsFolder(tmp_path)
+    (store.write(made).parent / "checkpoint").mkdir()
+    with pytest.raises(BenchError, match="its recipe has no") as caught:
+        load_run(find_run(made.run_id, store), offline=True)
+    assert "--fresh" in str(caught.value.hint)

@@ -1,0 +1,132 @@
+"""Which method works on which family of backbones: the rows and columns of the table in docs/backbones.md, and each cell tried.
+
+``python tests/works.py`` prints the table; tests/backbones/test_families.py proves every cell of it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bench.conformance import SENTENCES, TOLERANCE, Case
+from bench.errors import BenchError
+from bench.families import FAMILIES, check_mlm_head
+from bench.plugins import discover
+
+TEACHER = {"teacher": "{backbone}"}
+OWN_GENERATOR = {"generator": "none"}
+NO_DEBIAS = {"debias_train": "false", "debias_at_dev": "false", "debias_at_test": "false"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method in one setting, as it is or with a variant, written as the recipe values that make it."""
+
+    method: str
+    setting: str
+    values: dict[str, str] = field(default_factory=dict)
+    what: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"`{self.method}`" + (f" {self.what}" if self.what else "")
+
+
+ROWS = (
+    Row("cls", "none"), Row("last-avg", "none"), Row("first-last-avg", "none"), Row("embedding-last-avg", "none"),
+    Row("pretrained", "none", {"pooling": "cls"}),
+    Row("simcse", "unsupervised"), Row("simcse", "supervised", what="supervised"), Row("simcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
+    Row("promcse", "unsupervised"), Row("promcse", "supervised", {"eh": "true"}, "supervised, `eh`"),
+    Row("promcse", "unsupervised", {"prompt": "layer-shared"}, "`layer-shared`"),
+    Row("promcse", "unsupervised", {"prompt": "input-layer"}, "`input-layer`"),
+    Row("dcpcse", "unsupervised"), Row("dcpcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
+    Row("dcpcse", "unsupervised", {"shallow": "true"}, "`shallow`"),
+    Row("conpvp", "unsupervised"), Row("conpvp", "unsupervised", {"debias": "none"}, "debias=none"),
+    Row("focal-infonce", "unsupervised"),
+    Row("promptbert", "unsupervised"), Row("promptbert", "unsupervised", NO_DEBIAS, "`no-debias`"),
+    Row("promptbert", "supervised", NO_DEBIAS | {"head": "mlm-transform"}, "supervised, BERT's recipe, `no-debias`"),
+    Row("esimcse", "unsupervised"), Row("diffcse", "unsupervised", OWN_GENERATOR, "its own generator"),
+    Row("consert", "unsupervised"), Row("consert", "unsupervised", {"view2": "token-cutoff"}, "view2=token-cutoff"),
+    Row("ct", "unsupervised"), Row("mirror-bert", "unsupervised"), Row("sg-opt", "unsupervised"), Row("is-bert", "unsupervised"),
+    Row("dclr", "unsupervised", TEACHER), Row("sncse", "unsupervised"), Row("sbert", "supervised"),
+    Row("whitening", "none"), Row("flow", "none"),
+)  # fmt: skip
+
+
+plugins = cache(discover)
+
+
+def case(row: Row, backbone: str, folder: Path) -> Case:
+    values = {key: value.format(backbone=backbone) for key, value in row.values.items()}
+    return Case(plugins()[row.method], row.setting, backbone, values, folder)
+
+
+def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
+    """What the method says of the backbone before anything is loaded: the ``check`` that a plan calls."""
+    from bench.plan import learns
+    from bench.recipes import choose, entries, merge
+
+    one = case(row, backbone, folder)
+    entry, _ = choose(entries(one.plugin.folder, row.method), row.setting, backbone, "")
+    recipe = merge(one.plugin.cls, entry, "", one.overrides, trained=learns(one.plugin.cls, row.setting))
+    try:
+        one.plugin.cls.check(recipe, Path(backbone))
+    except BenchError as error:
+        return error
+    return None
+
+
+def try_it(row: Row, backbone: str, folder: Path) -> None:
+    """A loss whose gradient reaches all that trains, then vectors that do not depend on the batch. Fails where either is wrong."""
+    one = case(row, backbone, folder)
+    method = one.build()
+    if row.setting != "none":
+        method.train()
+        total = method(one.batch(method)).total
+        total.backward()
+        assert torch.isfinite(total) and not total.ndim
+        untouched = [name for name, p in method.named_parameters() if p.requires_grad and p.grad is None]
+        assert not untouched, untouched
+    method.eval()
+    texts = SENTENCES[1:4]
+    alone = np.concatenate([method.encode([text]) for text in texts])
+    np.testing.assert_allclose(method.encode(texts), alone, atol=TOLERANCE)
+
+
+COLUMNS = ("bert", "roberta", "xlm-roberta", "electra", "electra-generator", "distilbert", "mpnet", "deberta-v2", "modernbert")
+
+
+def title(column: str) -> str:
+    return "ELECTRA generator" if column == "electra-generator" else FAMILIES[column].title
+
+
+def table(models: Callable[[str], str]) -> str:
+    """The table as Markdown; ``models`` gives the folder of a family's tiny model."""
+    lines = ["| | " + " | ".join(title(column) for column in COLUMNS) + " |", "|---" * (len(COLUMNS) + 1) + "|"]
+    with tempfile.TemporaryDirectory() as folder:
+        heads = []
+        for column in COLUMNS:
+            try:
+                check_mlm_head(Path(models(column)))
+                heads.append("yes")
+            except BenchError:
+                heads.append("no")
+        lines.append("| an MLM head | " + " | ".join(heads) + " |")
+        for row in ROWS:
+            cells = ["yes" if refusal(row, models(column), Path(folder)) is None else "**no**" for column in COLUMNS]
+            lines.append(f"| {row.label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from family_models import FAMILIES as MODELS
+
+    with tempfile.TemporaryDirectory() as place:
+        made = {name: MODELS[name](Path(place) / name) for name in COLUMNS}
+        print(table(made.__getitem__))
