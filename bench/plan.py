@@ -6,13 +6,13 @@ Nothing is trained or written here, and torch is not needed: ``bench run --dry-r
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench import fingerprint
 from bench.backbones import Reference, resolve
 from bench.corpus_shelf import TARGET, CorpusShelf
 from bench.errors import BenchError, UnknownName
@@ -61,6 +61,9 @@ class PlannedRun:
     fingerprint: str
     notes: tuple[str, ...] = ()
     expect: Mapping[str, Any] | None = None
+    determines: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what the fingerprint is of, beyond what the record says otherwise
 
     @property
     def method(self) -> str:
@@ -160,10 +163,11 @@ def _runs_of(
             "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
         }  # fmt: skip
-        fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
+        beyond = fingerprint.beyond_record(determines, [key for key in cls.places if key in recipe])
         runs.append(PlannedRun(
             plugin, variant, setting, backbone, seed, recipe, corpus, tasks, loaded, dev, request.text, request.precision,
-            fingerprint, tuple(notes), entry.expect if entry and (entry.backbone, entry.variant) == (backbone.name, variant) else None,
+            fingerprint.of(determines), tuple(notes),
+            entry.expect if entry and (entry.backbone, entry.variant) == (backbone.name, variant) else None, beyond,
         ))  # fmt: skip
     return runs
 

@@ -15,12 +15,15 @@ from bench.errors import BenchError
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
     "compare": "Put runs side by side, as the papers print them.",
+    "verify": "Compute every score again from its stored predictions.",
     "show": "Everything about one run.",
     "demo": "A small run on what the package carries: no data, no network.",
     "methods": "The methods there are; with a name, everything about it.",
     "suites": "The suites there are; with a name, tasks, protocol and data.",
     "backbones": "The backbones there are; with a name, what it is.",
     "runs": "The runs that are kept.",
+    "reproduce": "Run a paper's table again: printed value, ours, verdict.",
+    "references": "What papers printed; and what their tables say about themselves.",
     "data": "Evaluation data and corpora: what is found, missing, damaged.",
     "doctor": "What is installed, and on which device runs would go.",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
 from bench.errors import BenchError, RunFailed, RunLocked
 
@@ -165,7 +165,7 @@ def run_all(
         records.append(record)
         reporter.done(outcome(record, worked))
         if as_json:
-            click.echo(json.dumps(record.to_json(), ensure_ascii=False))
+            click.echo(json_text(record.to_json()))
     return records, worst
 
 

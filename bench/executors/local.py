@@ -20,9 +20,11 @@ from bench.encoding import VectorStore
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
+from bench.hashes import folder_sha256
 from bench.method import Context, Method, Reporter, TrainReport, seed_for
 from bench.plan import NOT_TRAINED, PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
+from bench.runs.store import data_key
 from bench.suites import RunPlace
 
 if TYPE_CHECKING:
@@ -102,16 +104,10 @@ def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     return record if record.fingerprint == run.fingerprint else None
 
 
-def _data_key(suite: str, task: str, text: str | None) -> str:
-    """As the file of its predictions is called: mteb has an STS12, too."""
-    own = f"{suite}/" if suite in FOREIGN else ""
-    return f"{own}{task}" if text in (None, "tokenised") else f"{own}{task}@{text}"
-
-
 def _scored(record: RunRecord | None, task: Any, loaded: LoadedTask) -> bool:
     if record is None or record.score(task.suite, task.name, task.protocol, loaded.form) is None:
         return False
-    return record.provenance.data.get(_data_key(task.suite, task.name, loaded.form)) == loaded.sha256
+    return record.provenance.data.get(data_key(task.name, loaded.form, task.suite)) == loaded.sha256
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
@@ -126,7 +122,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
             plugin={"package": run.plugin.package, "version": run.plugin.version, "sha256": run.plugin.sha256},
             platform=devices.platform_facts(options.device), data={},
             corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
-            backbone={"name": run.backbone.name, "revision": run.backbone.revision},
+            backbone={"name": run.backbone.name, "revision": run.backbone.revision}, determines=run.determines,
         ),
     )  # fmt: skip
 
@@ -156,7 +152,7 @@ def _train_and_score(
         )  # fmt: skip
         for result in results:
             store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
-        shas = {_data_key(r.suite, r.task, r.text): one.sha256 for r, one in zip(results, missing, strict=True)}
+        shas = {data_key(r.task, r.text, r.suite): one.sha256 for r, one in zip(results, missing, strict=True)}
         record = replace(
             before, cost=replace(cost, peak_memory_bytes=devices.peak_memory_bytes(options.device)),
             scores=merge_scores(before.scores, results),
@@ -207,7 +203,8 @@ def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options,
         from bench.training.state import replace_folder
 
         replace_folder(folder / "checkpoint", method.save)
-        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"))}
+        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint")),
+                "checkpoint": folder_sha256(folder / "checkpoint")}  # fmt: skip
     from bench.torch_method import TorchMethod
 
     assert isinstance(method, TorchMethod)
@@ -224,7 +221,7 @@ def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options,
         steps=report.steps, best_step=report.best_step, dev_task=method.context.dev_task, dev_score=report.dev_score,
         sentences=report.sentences,
     )  # fmt: skip
-    return {"cost": cost, "training": training}
+    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / "checkpoint")}
 
 
 def _prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from bench.errors import BenchError, UnknownName
+from bench.hashes import values_sha256
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +60,11 @@ class TaskResult:
     detail: dict[str, Any] = field(default_factory=dict)
     predictions: dict[str, np.ndarray] = field(default_factory=dict)
     """"prediction", "gold", "subset" (one row per item, in the data's order), and what else the suite needs to score again."""
+
+    @property
+    def predictions_sha256(self) -> str | None:
+        """Of the values of the predictions, however they are stored; None where there are none."""
+        return values_sha256(self.predictions) if self.predictions else None
 
 
 class LoadedTask(Protocol):
@@ -217,6 +223,8 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     }
     if any(each.name == "predictions" for each in fields(first)):
         changes["predictions"] = {}
+    if any(each.name == "predictions_sha256" for each in fields(first)):
+        changes["predictions_sha256"] = None
     averaged: AnyScore = replace(first, **changes)
     return averaged
 
