@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.encoding import VectorStore
 from bench.errors import RunFailed
@@ -53,14 +53,10 @@ def score_tasks(
     began = time.perf_counter()
     encoded, seconds = 0, 0.0
 
-    def encode(sentences: list[str]) -> np.ndarray:
-        reporter.phase("encode", len(sentences))
-        return method.encode(sentences)
-
     def add(sentences: Sequence[str]) -> None:
         nonlocal encoded, seconds
         start = time.perf_counter()
-        encoded += _add(vectors, sentences, encode)
+        encoded += _add(method, vectors, sentences, reporter)
         seconds += time.perf_counter() - start
 
     def asked(sentences: Sequence[str]) -> np.ndarray:
@@ -82,12 +78,22 @@ def score_tasks(
         yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
 
 
-def _add(vectors: VectorStore, sentences: Sequence[str], encode: Callable[[list[str]], np.ndarray]) -> int:
+def _add(method: Method, vectors: VectorStore, sentences: Sequence[str], reporter: Reporter) -> int:
     """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
     import torch
 
     from bench.training.memory import explain_out_of_memory
 
+    part = _Part(reporter, len(vectors.missing(sentences)))
+    if part.total:
+        reporter.phase("encode", part.total)
+
+    def encode(some: list[str]) -> np.ndarray:
+        encoded = method.encode(some)
+        part.before += len(some)
+        return encoded
+
+    whole, method.context.reporter = method.context.reporter, part
     try:
         return vectors.add(sentences, encode)
     except ValueError as error:
@@ -95,6 +101,24 @@ def _add(vectors: VectorStore, sentences: Sequence[str], encode: Callable[[list[
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
         explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
         raise
+    finally:
+        method.context.reporter = whole
+
+
+class _Part:
+    """How far encoding is over all its parts, of which a method sees one at a time."""
+
+    def __init__(self, whole: Reporter, total: int) -> None:
+        self.whole, self.total, self.before = whole, total, 0
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int, **fields: Any) -> None:
+        self.whole.advance(self.before + done, **fields | {"total": self.total})
+
+    def note(self, text: str) -> None:
+        self.whole.note(text)
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
