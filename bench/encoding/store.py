@@ -83,9 +83,9 @@ class VectorStore:
             files = self._files(vectors.shape[1])
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                for file, data in zip(files, (memoryview(vectors), b"".join(keys)), strict=True):
+                for file, part in zip(files, (vectors, np.frombuffer(b"".join(keys), dtype=np.uint8)), strict=True):
                     with file.open("ab") as stream:
-                        stream.write(data)
+                        part.tofile(stream)
                         stream.flush()
                         os.fsync(stream.fileno())
             except OSError as error:
