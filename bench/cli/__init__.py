@@ -78,12 +78,12 @@ class Verbs(click.Group):
             ctx.exit(0)
 
 
-def show_error(error: BenchError) -> None:
+def show_error(error: BenchError, label: str = "error") -> None:
     """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
-    for label, text in (("error", error.message), ("try", error.hint)):
+    for name, text in ((label, error.message), ("try", error.hint)):
         if text:
             line = " ".join(text.split())
-            click.echo(f"{label}: " + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line), err=True)
+            click.echo(f"{name}: " + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line), err=True)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -134,7 +134,7 @@ def run_jobs(
             except BenchError as error:
                 job.error, worst = error, max(worst, 1)
                 warn(f"left out: {job.run.name}: {error.message}" + (f" (try: {error.hint})" if error.hint else ""))
-        missing = {error.message: error for job in stage for one in job.planned for error in getattr(one, "missing", ())}
+        missing = {error.message: error for job in stage for one in job.planned for error in one.missing}
         for told in missing.values():  # sets that are not here: the others go on
             worst = max(worst, 1)
             warn(f"missing: {told.message}" + (f" (try: {told.hint})" if told.hint else ""))

@@ -29,7 +29,8 @@ from bench.suites import RunPlace
 
 if TYPE_CHECKING:
     from bench.corpora import Corpus, TokenisedCorpus
-    from bench.suites import LoadedTask
+    from bench.suites import Task
+    from bench.suites.known import KnownTask
     from bench.torch_method import TorchMethod
 
 
@@ -64,13 +65,13 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             for name in ("checkpoint", "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
         record = _stored(run, store)
-        missing = [one for task, one in zip(run.tasks, run.loaded, strict=True) if not _scored(record, task, one)]
-        if record is not None and record.status == "finished" and not missing:
+        unscored = [one for task, one in zip(run.tasks, run.known, strict=True) if not _scored(record, task, one)]
+        if record is not None and record.status == "finished" and not unscored:
             return record, False
         record = record or _new_record(run, options)
         try:
             with stop_signals() as should_stop:
-                record = _train_and_score(run, record, store, options, reporter, missing, should_stop)
+                record = _train_and_score(run, record, store, options, reporter, unscored, should_stop)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -104,10 +105,10 @@ def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     return record if record.fingerprint == run.fingerprint else None
 
 
-def _scored(record: RunRecord | None, task: Any, loaded: LoadedTask) -> bool:
-    if record is None or record.score(task.suite, task.name, task.protocol, loaded.form) is None:
+def _scored(record: RunRecord | None, task: Task, known: KnownTask) -> bool:
+    if record is None or record.score(task.suite, task.name, task.protocol, known.form) is None:
         return False
-    return record.provenance.data.get(data_key(task.name, loaded.form, task.suite)) == loaded.sha256
+    return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
@@ -129,7 +130,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
 
 def _train_and_score(
     run: PlannedRun, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter,
-    missing: list[LoadedTask], should_stop: Callable[[], bool],
+    unscored: list[KnownTask], should_stop: Callable[[], bool],
 ) -> RunRecord:  # fmt: skip
     folder = store.folder(run.run_id)
     reporter.phase("load")
@@ -144,23 +145,45 @@ def _train_and_score(
         record = replace(record, **_train(run, method, store, options, reporter))
         store.write(record)
         shutil.rmtree(folder / "state", ignore_errors=True)
-    before = replace(record, status="finished", error=None)
-    if missing:
-        results, cost = score_tasks(
-            method, missing, before.cost, reporter, VectorStore(folder / VECTORS, run.fingerprint[:16]),
-            RunPlace(run.run_id, run.fingerprint[:16], folder),
-        )  # fmt: skip
-        for result in results:
-            store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
-        shas = {data_key(r.task, r.text, r.suite): one.sha256 for r, one in zip(results, missing, strict=True)}
-        record = replace(
-            before, cost=replace(cost, peak_memory_bytes=devices.peak_memory_bytes(options.device)),
-            scores=merge_scores(before.scores, results),
-            provenance=replace(before.provenance, data={**before.provenance.data, **shas}),
-        )  # fmt: skip
-    else:
-        record = before
+    if unscored:
+        record = _score(run, method, record, store, options, reporter, unscored)
+    record = replace(record, status="finished", error=None)
     store.write(record)
+    return record
+
+
+def _score(
+    run: PlannedRun, method: Method, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter, tasks: list[KnownTask]
+) -> RunRecord:  # fmt: skip
+    """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
+    folder, before = store.folder(run.run_id), record.cost
+    failed: list[RunFailed] = []
+    place = RunPlace(run.run_id, run.fingerprint[:16], folder)
+    vectors = VectorStore(folder / VECTORS, run.fingerprint[:16])
+    for one in score_tasks(method, tasks, reporter, vectors, place, options.device):
+        if one.error is not None:
+            failed.append(one.error)
+            continue
+        result = one.result
+        assert result is not None
+        store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
+        data = {**record.provenance.data, data_key(result.task, result.text, result.suite): one.of.sha256}
+        record = replace(
+            record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data),
+            cost=replace(
+                before, eval_seconds=round((before.eval_seconds or 0.0) + one.seconds, 2),
+                encode_sentences_per_second=(
+                    before.encode_sentences_per_second if one.sentences_per_second is None else round(one.sentences_per_second, 1)
+                ),
+                peak_memory_bytes=devices.peak_memory_bytes(options.device),
+            ),
+        )  # fmt: skip
+        store.write(record)
+        if method.context.should_stop():
+            raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
+    if failed:
+        others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
+        raise RunFailed(failed[0].message + others, failed[0].hint)
     return record
 
 

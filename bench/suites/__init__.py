@@ -108,6 +108,15 @@ class AskingTask(Protocol):
         ...
 
 
+@runtime_checkable
+class DeviceTask(Protocol):
+    """A LoadedTask that computes with torch after encoding, and can do so where the model ran."""
+
+    def on(self, device: str) -> LoadedTask:
+        """The same task, to be computed on that device ("cpu", "cuda:0")."""
+        ...
+
+
 class Task(Protocol):
     """A scored data set. ``data`` names the manifest entries that it needs, ``n`` is the number of items that it scores."""
 

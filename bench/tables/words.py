@@ -104,6 +104,8 @@ _METRICS = {
     "spearman": "Spearman's rank correlation × 100",
     "pearson": "Pearson's correlation × 100",
     "accuracy": "accuracy in %",
+    "clustering-accuracy": "accuracy in % under the best matching of clusters and classes",
+    "spearman-bootstrap": "Spearman's rank correlation × 100, mean over 1,000 draws of the protocol",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,15 +15,15 @@ from bench.errors import BenchError, DataMissing
 from bench.plugins import Plugin, Registry
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RunsFolder
-from bench.suites import LoadedTask, TaskResult, suite
+from bench.suites import AskingTask, DeviceTask, LoadedTask, RunPlace, TaskResult, suite
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
 from bench.verify.scores import AVERAGE
 
 if TYPE_CHECKING:
     from bench.plan import PlannedRun
 
-POINTS = 0.05
-"""A score that moves by less is the same score: another device or library may round otherwise, and a class may flip."""
+POINTS, ITEMS = 0.05, 3
+"""A score that moves by less is the same score: another device or library rounds otherwise, and some classes of a few items flip."""
 COSINE = 1e-4
 """The same for one prediction that is a cosine or a distance."""
 
@@ -66,28 +66,32 @@ class Encoder:
         """Results by cell, and why a cell has none."""
         from bench.encoding import VectorStore
         from bench.executors.local import Options, build
-        from bench.executors.scoring import score_tasks
         from bench.method import SilentReporter
-        from bench.runs import Cost
-        from bench.suites import RunPlace
 
         loaded: list[LoadedTask] = []
         missing: dict[object, str] = {}
         for score in record.scores:
             if score.task != AVERAGE:
                 try:
-                    loaded.append(self._task(score))
+                    task = self._task(score)
+                    loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
                 except DataMissing as error:
                     missing[score.key] = error.message
         if not loaded:
             return {}, missing
-        reporter = SilentReporter()
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
             run = _planned(record, self.registry[record.method])
-            method = build(run, Options(device=self.device, offline=self.offline), reporter, Path(aside))
+            method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
             method.load(folder / "checkpoint")
+            vectors = VectorStore()
+
+            def asked(sentences: Sequence[str]) -> np.ndarray:
+                vectors.add(sentences, method.encode)
+                return vectors(sentences)
+
+            vectors.add([sentence for task in loaded for sentence in task.sentences], method.encode)
             place = RunPlace(record.run_id, record.fingerprint[:16], Path(aside))
-            results, _ = score_tasks(method, loaded, Cost(), reporter, VectorStore(), place)
+            results = [one.score_in(place, asked) if isinstance(one, AskingTask) else one.score(vectors) for one in loaded]
         return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing
 
     def _task(self, score: Score) -> LoadedTask:
@@ -132,6 +136,7 @@ def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, c
         why = "" if apart <= COSINE else f"predictions move by up to {apart:.2g}"
     else:
         why = ""  # classes and clusters may be named otherwise; the score says it
-    if moved > POINTS:
+    allowed = POINTS if score.metric != "accuracy" else max(POINTS, 100 * ITEMS / max(score.n, 1))
+    if moved > allowed:
         why = ", ".join(filter(None, (f"{score.value:.2f} is recorded, {again.value:.2f} comes out", why)))
     return Finding("encoding", what, DIFFERS, why + changed) if why else Finding("encoding", what, AGREES)
