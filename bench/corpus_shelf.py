@@ -17,7 +17,7 @@ from bench.recipes import Entry
 
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
-    from bench.suites import LoadedTask
+    from bench.suites.known import KnownTask
 
 TARGET = "target"  # the name of the corpus of all sentences that are scored
 RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv", "nli-labelled": "nli_labelled.csv"}
@@ -28,7 +28,7 @@ EXPECTED = {"sentences": "one column of sentences", "pairs": "columns sent0, sen
 class CorpusShelf:
     """The corpora of one plan, each opened once."""
 
-    def __init__(self, asked: str | None, data: DataFolder, scored: Sequence[LoadedTask]) -> None:
+    def __init__(self, asked: str | None, data: DataFolder, scored: Sequence[KnownTask]) -> None:
         self._asked, self._data, self._scored = asked, data, scored
         self._open: dict[str, Corpus] = {}
 
@@ -79,12 +79,12 @@ def corpus_file(name: str | None, data: DataFolder) -> str:
     return str(path)
 
 
-def target_corpus(scored: Sequence[LoadedTask]) -> Corpus:
+def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
     """All distinct sentences of the tasks that are scored, in their order: what transductive rows of the papers trained on.
 
     Of a task that also scores sentences of its own making (with words removed), only those of the data (``original``).
     """
-    texts = [getattr(task, "original", task.sentences) for task in scored]
+    texts = [getattr(one.task, "original", one.task.sentences) for one in scored]
     sentences = dict.fromkeys(" ".join(s.split()) or " " for of_task in texts for s in of_task)
     text = "".join(f"{s}\n" for s in sentences).encode()
     cache = default_cache()

@@ -6,16 +6,16 @@ Nothing is trained or written here, and torch is not needed: ``bench run --dry-r
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench import fingerprint
 from bench.backbones import Reference, resolve
 from bench.corpus_shelf import TARGET, CorpusShelf
-from bench.errors import BenchError, UnknownName
+from bench.errors import BenchError, DataMissing, UnknownName
 from bench.families import own_dropout, shape
 from bench.method import Method, Recipe, Value
 from bench.plugins import Plugin, Registry
@@ -24,7 +24,8 @@ from bench.recipes import Entry, check_overrides, choose, entries, merge, settin
 if TYPE_CHECKING:
     from bench.corpora import Corpus
     from bench.datasets import DataFolder
-    from bench.suites import LoadedTask, Task
+    from bench.suites import Task
+    from bench.suites.known import KnownTask
 
 NOT_TRAINED = "none"
 
@@ -56,13 +57,15 @@ class PlannedRun:
     recipe: Recipe
     corpus: Corpus | None
     tasks: tuple[Task, ...]  # one that is scored in two text forms is there twice
-    loaded: tuple[LoadedTask, ...]  # their data, in the same order: read and checked once, for the plan and for scoring
-    dev: LoadedTask | None  # the set on which the checkpoint is selected
+    known: tuple[KnownTask, ...]  # what their data is, in the same order
+    dev: KnownTask | None  # the set on which the checkpoint is selected
     text: str
     precision: str
     fingerprint: str
     notes: tuple[str, ...] = ()
     expect: Mapping[str, Any] | None = None
+    determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
+    missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
 
     @property
     def method(self) -> str:
@@ -80,8 +83,8 @@ def make(
 ) -> list[PlannedRun]:
     """Every run that the request means, in order. Raises a BenchError for the first thing that cannot be.
 
-    ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is read and checked here: a run that
-    could not be scored is refused before it is trained.
+    ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is checked here: a run that could not be
+    scored is refused before it is trained. A set that is not there is told of by every run (``missing``), and the others go on.
     """
     for kind, names in (
         ("method", request.methods),
@@ -96,11 +99,10 @@ def make(
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
     plugins = [registry[name] for name in request.methods]
-    scored = [(task, one) for task in _tasks(request.suites) for one in _in_forms(task, data, texts)]
-    tasks, loaded = tuple(task for task, _ in scored), tuple(one for _, one in scored)
+    scored = _scored(request.suites, data, texts)
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     runs: list[PlannedRun] = []
-    corpora = CorpusShelf(request.corpus, data, loaded)
+    corpora = CorpusShelf(request.corpus, data, scored.known)
     for plugin in plugins:
         own = plugin.cls.own_backbone
         backbones = (
@@ -109,7 +111,7 @@ def make(
             else [ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
         )
         for backbone in backbones:
-            runs += _runs_of(plugin, backbone, request, tasks, loaded, data, corpora, ready)
+            runs += _runs_of(plugin, backbone, request, scored, data, corpora, ready)
     unique = {run.run_id: run for run in runs}
     return list(unique.values())
 
@@ -120,19 +122,43 @@ def _tasks(suites: Sequence[str]) -> list[Task]:
     return [task for name in expanded(suites) for task in suite(name).tasks]
 
 
-def _in_forms(task: Task, data: DataFolder, texts: Sequence[str]) -> list[LoadedTask]:
-    """The task's data in every text form that was asked for; what has only one form is there once."""
-    found: dict[str | None, LoadedTask] = {}
-    for text in texts:
-        if None not in found:
-            one = task.load(data, text)
-            found.setdefault(one.form, one)
-    return list(found.values())
+@dataclass(frozen=True)
+class _Scored:
+    """What the runs of a request will be scored on."""
+
+    tasks: tuple[Task, ...]
+    known: tuple[KnownTask, ...]
+    missing: tuple[DataMissing, ...]
+
+
+def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _Scored:
+    """Every task in every text form that was asked for; what has only one form is there once. Raises DataMissing for nothing."""
+    from bench.suites.known import known
+
+    there: list[tuple[Task, KnownTask]] = []
+    missing: list[DataMissing] = []
+    for task in _tasks(suites):
+        found: dict[str | None, KnownTask] = {}
+        for text in texts:
+            if None in found:
+                continue
+            try:
+                one = known(task, data, text)
+            except DataMissing as error:
+                missing.append(error)
+            else:
+                found.setdefault(one.form, one)
+        there += [(task, one) for one in found.values()]
+    once = {error.message: error for error in missing}  # the set of two tasks
+    if not there:
+        first, others = missing[0], len(once) - 1
+        raise DataMissing(first.message + (f"; nor are {others} other sets" if others else ""), first.hint)
+    return _Scored(tuple(task for task, _ in there), tuple(one for _, one in there), tuple(once.values()))
 
 
 def _runs_of(
-    plugin: Plugin, backbone: Reference, request: Request, tasks: tuple[Task, ...], loaded: tuple[LoadedTask, ...],
-    data: DataFolder, corpora: CorpusShelf, ready: Callable[[Reference], Reference],
+    plugin: Plugin, backbone: Reference, request: Request, scored: _Scored, data: DataFolder, corpora: CorpusShelf,
+    ready: Callable[[Reference], Reference],
 ) -> list[PlannedRun]:  # fmt: skip
     cls, found = plugin.cls, entries(plugin.folder, plugin.name)
     setting, notes = _setting(plugin, backbone, request, found)
@@ -167,10 +193,11 @@ def _runs_of(
             "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
         }  # fmt: skip
-        fingerprint = hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
+        beyond = fingerprint.beyond_record(determines, [key for key in cls.places if key in recipe])
         runs.append(PlannedRun(
-            plugin, variant, setting, backbone, seed, recipe, corpus, tasks, loaded, dev, request.text, request.precision,
-            fingerprint, tuple(notes), entry.expect if entry and (entry.backbone, entry.variant) == (backbone.model, variant) else None,
+            plugin, variant, setting, backbone, seed, recipe, corpus, scored.tasks, scored.known, dev, request.text, request.precision,
+            fingerprint.of(determines), tuple(notes),
+            entry.expect if entry and (entry.backbone, entry.variant) == (backbone.model, variant) else None, beyond, scored.missing,
         ))  # fmt: skip
     return runs
 
@@ -212,16 +239,18 @@ def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Seque
     return chosen, [f"setting {chosen} (no --setting was given){why}"]
 
 
-def dev_task(select_on: str, data: DataFolder) -> LoadedTask | None:
-    """The set on which checkpoints are selected, loaded and checked; None for "last"."""
+def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
+    """The set on which checkpoints are selected; None for "last". Raises DataMissing, DataDamaged."""
+    from bench.suites.known import known_by_files
+
     if select_on == "last":
         return None
     if select_on == "CHECK dev":
         from bench.suites.check import check_dev_task
 
-        return check_dev_task()
+        return known_by_files(select_on, (), data, "any", check_dev_task)
     if select_on == "STS-B dev":
         from bench.suites.sts import dev_task as sts_dev_task
 
-        return sts_dev_task(data)
+        return known_by_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
     raise UnknownName("selection set", select_on, ["STS-B dev", "CHECK dev", "last"], "of recipe key select_on")

@@ -15,6 +15,7 @@ from bench.errors import BenchError
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
     "compare": "Put runs side by side, as the papers print them.",
+    "verify": "Compute every score again from its stored predictions.",
     "show": "Everything about one run.",
     "demo": "A small run on what the package carries: no data, no network.",
     "methods": "The methods there are; with a name, everything about it.",
@@ -24,6 +25,8 @@ VERBS = {
     "encode": "Your own sentences to vectors, with a run's model.",
     "export": "A run's model as files that other people's tools load.",
     "push": "A run's model on the hub.",
+    "reproduce": "Run a paper's table again: printed value, ours, verdict.",
+    "references": "What papers printed; and what their tables say about themselves.",
     "data": "Evaluation data and corpora: what is found, missing, damaged.",
     "doctor": "What is installed, and on which device runs would go.",
 }
@@ -78,12 +81,12 @@ class Verbs(click.Group):
             ctx.exit(0)
 
 
-def show_error(error: BenchError) -> None:
+def show_error(error: BenchError, label: str = "error") -> None:
     """Two lines on standard error: what is wrong, and what to try. Control characters of foreign text are made visible."""
-    for label, text in (("error", error.message), ("try", error.hint)):
+    for name, text in ((label, error.message), ("try", error.hint)):
         if text:
             line = " ".join(text.split())
-            click.echo(f"{label}: " + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line), err=True)
+            click.echo(f"{name}: " + "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line), err=True)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -1,4 +1,4 @@
-"""``bench compare``: runs side by side, as the papers print them."""
+"""``bench compare``: runs side by side, as the papers print them, and how sure the differences are."""
 
 from __future__ import annotations
 
@@ -7,41 +7,126 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.filters import record_filters
+from bench.cli.filters import no_collection, record_filters
+from bench.cli.options import data_option
 from bench.errors import BenchError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from bench.cli.filters import Kept
+    from bench.statistics.table import Table
+
+FORMATS = ["table", "md", "latex", "csv", "json", "html"]
+HELP = {
+    "statistics": "Intervals, verdicts, ties and ranks: auto where there are predictions, and not too many.",
+    "correction": "How p-values are adjusted for the number of cells: Holm, Benjamini-Hochberg, not at all.",
+    "with_paper": "What a paper printed, ours less that, and whether it lies in our interval.",
+    "items": "Of two runs, the items on which they disagree most.",
+}
 
 
 @click.command()
 @record_filters
-@click.option("--baseline", help="A method; the others' Avg. is printed less its own.")
+@click.option("--baseline", help="A method; every cell is printed less its own, and tested against it.")
+@click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
+@click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
+@click.option("--equal-budget", is_flag=True, help="Refuse rows that were not trained alike: rows seen, corpus, seeds.")
+@click.option("--strict", is_flag=True, help="Refuse runs of other protocols, text forms, data or library versions.")
 @click.option("--together", is_flag=True, help="All backbones and settings in one table.")
-@click.option("--format", "form", type=click.Choice(["table", "md", "latex", "json", "csv"]), default="table", show_default=True)
+@click.option(
+    "--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"]
+)
+@click.option(
+    "--correction", type=click.Choice(["holm", "bh", "none"]), default="holm", show_default=True, help=HELP["correction"]
+)
+@click.option("--draws", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True, help="Resamples of the items.")
+@click.option("--items", "items", is_flag=True, help=HELP["items"])
+@click.option("--task", help="With --items: only these tasks.")
+@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="With --items: how many of each task.")
+@data_option
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
-def compare(kept: list[Kept], baseline: str | None, together: bool, form: str, html: Path | None) -> None:
-    """Put runs side by side: methods by tasks, mean and deviation over seeds.
+def compare(
+    kept: list[Kept], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
+    statistics: str, correction: str, draws: int, items: bool, task: str | None, top: int, data: Path | None, form: str,
+    html: Path | None,
+) -> None:  # fmt: skip
+    """Put runs side by side: methods by tasks, mean over seeds, interval, and who cannot be told apart.
 
     RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder.
 
     \b
     Example:  bench compare --suite sts --baseline simcse
+              bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    from bench.statistics.summary import summarise
+    from bench.compare.tables import Wanted, compared
+
+    runs = [(one.record, one.folder) for one in kept]
+    if items:
+        if form not in ("table", "json"):
+            raise BenchError(f"--items has no --format {form}", "--format table or json")
+        _show_items(kept, task, top, data, form)
+        return
+    wanted = Wanted(baseline=baseline, together=together, statistics=statistics, correction=correction, draws=draws,
+                    with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
+    with no_collection():
+        with _progress() as report:
+            tables = compared(runs, wanted, report)
+        _show(kept, tables, form, html)
+
+
+def _show(kept: Sequence[Kept], tables: Sequence[Table], form: str, html: Path | None) -> None:
     from bench.tables import print_tables, render
 
-    tables = summarise((one.record for one in kept), baseline=baseline, together=together)
-    if not tables:
-        raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    if html is not None:
-        from bench.pages import write_page
+    if html is not None or form == "html":
+        from bench.pages import render_page, write_page
 
-        write_page([one.record for one in kept], html, baseline=baseline, together=together,
-                   folders={one.record.run_id: one.folder for one in kept})  # fmt: skip
+        records, folders = [one.record for one in kept], {one.record.run_id: one.folder for one in kept}
+        if html is not None:
+            write_page(records, html, folders=folders, tables=tables)
     if form == "table":
         print_tables(tables)
+    elif form == "html":
+        click.echo(render_page(records, folders=folders, tables=tables), nl=False)
     else:
         click.echo(render(tables, form), nl=False)
     if html is not None:
         click.echo(f"page: {html}", err=form != "table")
+
+
+class _progress:
+    """A line on standard error that says what is being resampled; on a terminal only, and gone when it is done."""
+
+    def __enter__(self) -> Callable[[str, int, int], None] | None:
+        import sys
+
+        self.shown = sys.stderr.isatty()
+        return self._report if self.shown else None
+
+    def _report(self, task: str, done: int, count: int) -> None:
+        shown = "".join(c for c in task[:40] if c.isprintable())
+        click.echo(f"\r\x1b[Kresampling {shown} ({done + 1} of {count}) ...", nl=False, err=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self.shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+def _show_items(kept: Sequence[Kept], task: str | None, top: int, data: Path | None, form: str) -> None:
+    import json
+
+    from bench.cli.options import comma_list
+    from bench.compare.items import disagreements
+    from bench.compare.texts import TextsOf
+    from bench.tables.items import as_data, print_items
+
+    if len(kept) != 2:
+        raise BenchError(f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items")
+    (first, one), (second, other) = ((run.record, run.folder) for run in kept)
+    texts = TextsOf(data)
+    found = disagreements((first, one), (second, other), texts=texts, tasks=comma_list(task), top=top)
+    if form == "json":
+        click.echo(json.dumps(as_data(found, first.run_id, second.run_id), indent=1))
+    else:
+        print_items(found, first.run_id, second.run_id, texts.reasons)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,7 +38,8 @@ def record_filters(verb: F) -> F:
         variant: str | None, suite: str | None, text: str | None, **others: Any,
     ) -> Any:  # fmt: skip
         wanted = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
-        kept = choose(references, runs, {key: comma_list(value) for key, value in wanted.items() if value is not None})
+        with no_collection():
+            kept = choose(references, runs, {key: comma_list(value) for key, value in wanted.items() if value is not None})
         return verb(kept=with_scores(kept, comma_list(suite), comma_list(text)), **others)
 
     options = [
@@ -52,6 +55,19 @@ def record_filters(verb: F) -> F:
     for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Without looking for cycles meanwhile: among the objects of thousands of records there are none, and looking takes a third of
+    the time."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[Kept]:
@@ -126,6 +142,14 @@ def with_scores(kept: Sequence[Kept], suites: Sequence[str], texts: Sequence[str
 def say(line: str) -> None:
     """One line on standard error, with control characters made visible."""
     click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line), err=True)
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON that a person can read: characters as they are, but for those that move a cursor or cannot be encoded."""
+    import json
+
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _list(names: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
 from bench.errors import BenchError, RunFailed, RunLocked
 
@@ -137,19 +137,31 @@ def run(
     folder = DataFolder(data, offline=offline or dry_run, fetcher=Fetcher(fetched_folder(), shown))
     ready = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=shown.say)
     planned = plan.make(request, registry, folder, (lambda r: r) if dry_run else ready)
+    missing = tell_missing(planned)
     store = RunsFolder(runs)
     if dry_run:
         from bench.cli.dry_run import show_plan
 
         show_plan(planned, store, device, as_json)
-        return
+        raise click.exceptions.Exit(missing)
     options = Options(device=device, offline=offline, fresh=fresh, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     with make_reporter(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:
         show_result(records, store)
-    if code:
-        raise click.exceptions.Exit(code)
+    raise click.exceptions.Exit(max(code, missing))
+
+
+def tell_missing(planned: Sequence[PlannedRun]) -> int:
+    """One line for every set that is not here, and what gets it; returns the exit code, 1 where there is one."""
+    from bench.cli import show_error
+
+    missing = {error.message: error for one in planned for error in one.missing}
+    for error in missing.values():
+        show_error(error, label="missing")
+    if missing:
+        click.echo("the other sets go on; a suite that lacks one gets no average", err=True)
+    return int(bool(missing))
 
 
 def run_all(
@@ -177,7 +189,7 @@ def run_all(
         records.append(record)
         reporter.done(outcome(record, worked))
         if as_json:
-            click.echo(json.dumps(record.to_json(), ensure_ascii=False))
+            click.echo(json_text(record.to_json()))
     return records, worst
 
 

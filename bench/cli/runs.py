@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.filters import say
+from bench.cli.filters import json_text, say
 from bench.cli.options import comma_list, json_option, runs_option
 from bench.errors import UnknownName
 
@@ -51,7 +50,7 @@ def runs(
         say(f"left out, damaged: {error.message}")
     if as_json:
         for record in chosen:
-            click.echo(json.dumps(summary(record), ensure_ascii=False))
+            click.echo(json_text(summary(record)))
         return
     if not chosen:
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import json_option, runs_option
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def show(reference: str, runs: Path | None, as_json: bool) -> None:
     file = RunsFolder(runs).record_file(reference)
     record = read_record(file)
     if as_json:
-        click.echo(json.dumps(record.to_json(), indent=1, ensure_ascii=False))
+        click.echo(json_text(record.to_json(), indent=1))
         return
     from rich.console import Console
 
@@ -72,7 +72,9 @@ def print_section(section: Section, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console.print(Text.assemble("\n", (section.title, "bold")))
+    from bench.tables.words import visible
+
+    console.print(Text.assemble("\n", (visible(section.title, console.encoding), "bold")))
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")
     for i, heading in enumerate(section.heading or section.rows[0]):
         right = i in section.numbers

@@ -71,12 +71,17 @@ def _tasks(one: Suite) -> Table:
     table.add_column("items", justify="right", no_wrap=True)
     table.add_column("metric", no_wrap=True)
     table.add_column("protocol", no_wrap=True)
-    table.add_column("sub-datasets")
-    for task in one.tasks:
-        subsets: dict[str, int] = getattr(task, "subsets", {})
-        shown = ", ".join(f"{name} {n:,}" for name, n in subsets.items()) if len(subsets) > 1 else ""
-        table.add_row(task.name, _count(getattr(task, "n", None)), task.metric, task.protocol, shown)
+    parts = [_parts(getattr(task, "subsets", {})) for task in one.tasks]
+    if any(parts):
+        table.add_column("sub-datasets")
+    for task, shown in zip(one.tasks, parts, strict=True):
+        row = [task.name, _count(getattr(task, "n", None)), task.metric, task.protocol]
+        table.add_row(*row, *([shown] if any(parts) else []))
     return table
+
+
+def _parts(subsets: dict[str, int]) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in subsets.items()) if len(subsets) > 1 else ""
 
 
 def _count(n: int | None) -> str:

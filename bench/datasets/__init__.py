@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.datasets.clustering import CLUSTERING_TASKS, ClassedTexts, read_clustering
 from bench.datasets.cxc import CXC, RatedCaptions, read_cxc
+from bench.datasets.cxc import OFFICIAL as CXC_OFFICIAL
 from bench.datasets.fetch import Fetcher
 from bench.datasets.folder import Copy, DataFolder, State
 from bench.datasets.manifest import DataFile, DataSet, data_set, data_sets
@@ -15,6 +16,7 @@ from bench.datasets.transfer import TRANSFER_TASKS, LabelledTexts, read_transfer
 __all__ = [
     "CLUSTERING_TASKS",
     "CXC",
+    "CXC_OFFICIAL",
     "STS_TASKS",
     "TRANSFER_TASKS",
     "ClassedTexts",

@@ -185,6 +185,17 @@ class DataFolder:
         status = "damaged" if damaged else "found" if copies else "missing"
         return State(status, forms, tuple(str(copy.place) for copy in copies), problems)
 
+    def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
+        """(path, bytes, time of the last change in ns) of every file of the set in every place, sorted; reads none of them."""
+        found = []
+        for place in self._places(wanted, None):
+            for file in wanted.files:
+                path = place / file.path
+                if path.is_file():
+                    stat = path.stat()
+                    found.append((str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns)))
+        return sorted(found)
+
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
         """Folders that hold at least one of the files."""
         roots = (Path(str(resources.files("bench"))),) if wanted.kind == "built-in" else self.roots

@@ -12,6 +12,7 @@ cuts off.
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -70,7 +71,9 @@ class VectorStore:
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, dim) float32. Raises KeyError for a sentence that was never added."""
         rows = np.fromiter((self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences))
-        return np.asarray(self._vectors[rows], dtype=np.float32)
+        found = np.asarray(self._vectors[rows], dtype=np.float32)
+        _release(self._vectors)
+        return found
 
     def _append(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
         keys = [_key_of(s) for s in sentences]
@@ -80,9 +83,9 @@ class VectorStore:
             files = self._files(vectors.shape[1])
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                for file, data in zip(files, (vectors.tobytes(), b"".join(keys)), strict=True):
+                for file, part in zip(files, (vectors, np.frombuffer(b"".join(keys), dtype=np.uint8)), strict=True):
                     with file.open("ab") as stream:
-                        stream.write(data)
+                        part.tofile(stream)
                         stream.flush()
                         os.fsync(stream.fileno())
             except OSError as error:
@@ -117,3 +120,10 @@ def _key_of(sentence: str) -> bytes:
 
 def _mapped(file: Path, dim: int) -> np.ndarray:
     return np.memmap(file, dtype="<f4", mode="r").reshape(-1, dim)
+
+
+def _release(vectors: np.ndarray) -> None:
+    """Give back the pages of the file that were looked at: a process that scores many sets would else hold all vectors in memory."""
+    mapped = getattr(vectors, "_mmap", None)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)

@@ -21,14 +21,17 @@ from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, Unkn
 from bench.executors.overlap import with_overlap
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
+from bench.hashes import folder_sha256
 from bench.method import Context, Method, Reporter, TrainReport, seed_for
 from bench.plan import NOT_TRAINED, PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
+from bench.runs.store import data_key
 from bench.suites import RunPlace
 
 if TYPE_CHECKING:
     from bench.corpora import Corpus, TokenisedCorpus
-    from bench.suites import LoadedTask
+    from bench.suites import LoadedTask, Task, TaskResult
+    from bench.suites.known import KnownTask
     from bench.torch_method import TorchMethod
 
 
@@ -63,13 +66,13 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             for name in ("checkpoint", "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
         record = _stored(run, store)
-        missing = [one for task, one in zip(run.tasks, run.loaded, strict=True) if not _scored(record, task, one)]
-        if record is not None and record.status == "finished" and not missing:
+        unscored = [one for task, one in zip(run.tasks, run.known, strict=True) if not _scored(record, task, one)]
+        if record is not None and record.status == "finished" and not unscored:
             return record, False
         record = record or _new_record(run, options)
         try:
             with stop_signals() as should_stop:
-                record = _train_and_score(run, record, store, options, reporter, missing, should_stop)
+                record = _train_and_score(run, record, store, options, reporter, unscored, should_stop)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -103,16 +106,10 @@ def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     return record if record.fingerprint == run.fingerprint else None
 
 
-def _data_key(suite: str, task: str, text: str | None) -> str:
-    """As the file of its predictions is called: mteb has an STS12, too."""
-    own = f"{suite}/" if suite in FOREIGN else ""
-    return f"{own}{task}" if text in (None, "tokenised") else f"{own}{task}@{text}"
-
-
-def _scored(record: RunRecord | None, task: Any, loaded: LoadedTask) -> bool:
-    if record is None or record.score(task.suite, task.name, task.protocol, loaded.form) is None:
+def _scored(record: RunRecord | None, task: Task, known: KnownTask) -> bool:
+    if record is None or record.score(task.suite, task.name, task.protocol, known.form) is None:
         return False
-    return record.provenance.data.get(_data_key(task.suite, task.name, loaded.form)) == loaded.sha256
+    return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
@@ -127,14 +124,14 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
             plugin={"package": run.plugin.package, "version": run.plugin.version, "sha256": run.plugin.sha256},
             platform=devices.platform_facts(options.device), data={},
             corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
-            backbone={"name": run.backbone.name, "revision": run.backbone.revision},
+            backbone={"name": run.backbone.name, "revision": run.backbone.revision}, determines=run.determines,
         ),
     )  # fmt: skip
 
 
 def _train_and_score(
     run: PlannedRun, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter,
-    missing: list[LoadedTask], should_stop: Callable[[], bool],
+    unscored: list[KnownTask], should_stop: Callable[[], bool],
 ) -> RunRecord:  # fmt: skip
     folder = store.folder(run.run_id)
     reporter.phase("load")
@@ -149,25 +146,50 @@ def _train_and_score(
         record = replace(record, **_train(run, method, store, options, reporter))
         store.write(record)
         shutil.rmtree(folder / "state", ignore_errors=True)
-    before = replace(record, status="finished", error=None)
-    if missing:
-        results, cost = score_tasks(
-            method, missing, before.cost, reporter, VectorStore(folder / VECTORS, run.fingerprint[:16]),
-            RunPlace(run.run_id, run.fingerprint[:16], folder),
-        )  # fmt: skip
-        for result in results:
-            store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
-        shas = {_data_key(r.suite, r.task, r.text): one.sha256 for r, one in zip(results, missing, strict=True)}
-        record = replace(
-            before, cost=replace(cost, peak_memory_bytes=devices.peak_memory_bytes(options.device)),
-            scores=merge_scores(before.scores, results),
-            provenance=replace(before.provenance, data={**before.provenance.data, **shas},
-                               corpus=with_overlap(before, run.corpus, list(zip(results, missing, strict=True)), options,
-                                                   reporter, should_stop)),
-        )  # fmt: skip
-    else:
-        record = before
+    if unscored:
+        record = _score(run, method, record, store, options, reporter, unscored)
+    record = replace(record, status="finished", error=None)
     store.write(record)
+    return record
+
+
+def _score(
+    run: PlannedRun, method: Method, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter, tasks: list[KnownTask]
+) -> RunRecord:  # fmt: skip
+    """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
+    folder, before = store.folder(run.run_id), record.cost
+    failed: list[RunFailed] = []
+    done: list[tuple[TaskResult, LoadedTask]] = []
+    place = RunPlace(run.run_id, run.fingerprint[:16], folder)
+    vectors = VectorStore(folder / VECTORS, run.fingerprint[:16])
+    for one in score_tasks(method, tasks, reporter, vectors, place, options.device):
+        if one.error is not None:
+            failed.append(one.error)
+            continue
+        result = one.result
+        assert result is not None
+        done.append((result, one.of.task))
+        store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
+        data = {**record.provenance.data, data_key(result.task, result.text, result.suite): one.of.sha256}
+        record = replace(
+            record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data),
+            cost=replace(
+                before, eval_seconds=round((before.eval_seconds or 0.0) + one.seconds, 2),
+                encode_sentences_per_second=(
+                    before.encode_sentences_per_second if one.sentences_per_second is None else round(one.sentences_per_second, 1)
+                ),
+                peak_memory_bytes=devices.peak_memory_bytes(options.device),
+            ),
+        )  # fmt: skip
+        store.write(record)
+        if method.context.should_stop():
+            raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
+    corpus = with_overlap(record, run.corpus, done, options, reporter, method.context.should_stop)
+    record = replace(record, provenance=replace(record.provenance, corpus=corpus))
+    store.write(record)
+    if failed:
+        others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
+        raise RunFailed(failed[0].message + others, failed[0].hint)
     return record
 
 
@@ -212,7 +234,8 @@ def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options,
         from bench.training.state import replace_folder
 
         replace_folder(folder / "checkpoint", method.save)
-        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"))}
+        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint")),
+                "checkpoint": folder_sha256(folder / "checkpoint")}  # fmt: skip
     from bench.torch_method import TorchMethod
 
     assert isinstance(method, TorchMethod)
@@ -229,7 +252,7 @@ def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options,
         steps=report.steps, best_step=report.best_step, dev_task=method.context.dev_task, dev_score=report.dev_score,
         sentences=report.sentences,
     )  # fmt: skip
-    return {"cost": cost, "training": training}
+    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / "checkpoint")}
 
 
 def _prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:

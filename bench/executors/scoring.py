@@ -3,82 +3,122 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from bench.encoding import VectorStore
 from bench.errors import RunFailed
 from bench.method import Method, Reporter
-from bench.runs import Cost, Score
-from bench.suites import AskingTask, RunPlace
+from bench.runs import Score
+from bench.suites import AskingTask, DeviceTask, RunPlace
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.suites import LoadedTask, TaskResult
+    from bench.suites import TaskResult
+    from bench.suites.known import KnownTask
 
 
-def dev_scorer(dev: LoadedTask) -> Callable[[Method], float]:
+def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
     """Spearman x 100 of a method on the selection set; its distinct sentences are encoded once."""
 
     def score(method: Method) -> float:
         vectors = VectorStore()
-        vectors.add(dev.sentences, method.encode)
-        return float(dev.score(vectors).value)
+        vectors.add(dev.task.sentences, method.encode)
+        return float(dev.task.score(vectors).value)
 
     return score
 
 
+@dataclass(frozen=True)
+class Scored:
+    """What became of one task: its result, or why there is none; and what scoring has cost until then."""
+
+    of: KnownTask
+    result: TaskResult | None
+    error: RunFailed | None
+    seconds: float
+    sentences_per_second: float | None  # of encoding; None where nothing had to be encoded
+
+
 def score_tasks(
-    method: Method, tasks: list[LoadedTask], cost: Cost, reporter: Reporter, vectors: VectorStore, place: RunPlace
-) -> tuple[list[TaskResult], Cost]:
-    """Encode each distinct sentence that ``vectors`` lacks once, score every task; returns the results and the cost with what
-    that took. The speed of encoding is of what was encoded here; where nothing was, it stays as it was recorded.
+    method: Method, tasks: Sequence[KnownTask], reporter: Reporter, vectors: VectorStore, place: RunPlace, device: str
+) -> Iterator[Scored]:
+    """Encode each distinct sentence that ``vectors`` lacks once, then score the tasks one after the other.
 
-    What the tasks name is encoded first, all together; a task that asks as it goes (AskingTask) gets what it asks for then.
+    What the tasks name is encoded first, all together; a task that asks as it goes (AskingTask) gets what it asks for then. A
+    task that cannot be scored is told of, and the others go on; encoding that fails raises RunFailed.
     """
-    import torch
-
-    from bench.training.memory import explain_out_of_memory
-
     began = time.perf_counter()
-
     encoded, seconds = 0, 0.0
-
-    def encode(sentences: list[str]) -> np.ndarray:
-        reporter.phase("encode", len(sentences))
-        return method.encode(sentences)
 
     def add(sentences: Sequence[str]) -> None:
         nonlocal encoded, seconds
         start = time.perf_counter()
-        try:
-            encoded += vectors.add(sentences, encode)
-        except ValueError as error:
-            raise RunFailed(f"encoding failed: {error}") from None
-        except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-            explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
-            raise
+        encoded += _add(method, vectors, sentences, reporter)
         seconds += time.perf_counter() - start
 
     def asked(sentences: Sequence[str]) -> np.ndarray:
         if vectors.missing(sentences):
             add(sentences)
             reporter.phase("score", len(tasks))
-            reporter.advance(len(results))
         return vectors(sentences)
 
-    add([s for task in tasks for s in task.sentences])
+    add([s for one in tasks for s in one.task.sentences])
     reporter.phase("score", len(tasks))
-    results: list[TaskResult] = []
-    for i, task in enumerate(tasks, 1):
-        results.append(task.score_in(place, asked) if isinstance(task, AskingTask) else task.score(vectors))
+    for i, one in enumerate(tasks, 1):
+        result, error = None, None
+        try:
+            task = one.task.on(device) if isinstance(one.task, DeviceTask) else one.task
+            result = task.score_in(place, asked) if isinstance(task, AskingTask) else task.score(vectors)
+        except RunFailed as failed:
+            error = failed
         reporter.advance(i)
-    cost = replace(cost, eval_seconds=round(time.perf_counter() - began, 2))
-    if encoded:
-        cost = replace(cost, encode_sentences_per_second=round(encoded / max(seconds, 1e-9), 1))
-    return results, cost
+        yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
+
+
+def _add(method: Method, vectors: VectorStore, sentences: Sequence[str], reporter: Reporter) -> int:
+    """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
+    import torch
+
+    from bench.training.memory import explain_out_of_memory
+
+    part = _Part(reporter, len(vectors.missing(sentences)))
+    if part.total:
+        reporter.phase("encode", part.total)
+
+    def encode(some: list[str]) -> np.ndarray:
+        encoded = method.encode(some)
+        part.before += len(some)
+        return encoded
+
+    whole, method.context.reporter = method.context.reporter, part
+    try:
+        return vectors.add(sentences, encode)
+    except ValueError as error:
+        raise RunFailed(f"encoding failed: {error}") from None
+    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+        explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
+        raise
+    finally:
+        method.context.reporter = whole
+
+
+class _Part:
+    """How far encoding is over all its parts, of which a method sees one at a time."""
+
+    def __init__(self, whole: Reporter, total: int) -> None:
+        self.whole, self.total, self.before = whole, total, 0
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int, **fields: Any) -> None:
+        self.whole.advance(self.before + done, **fields | {"total": self.total})
+
+    def note(self, text: str) -> None:
+        self.whole.note(text)
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:

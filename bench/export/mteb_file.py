@@ -69,7 +69,7 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
     parameters = record.cost.total_parameters
     weights = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
     values: dict[str, Any] = {
-        "name": f"bench/{record.run_id}", "revision": record.fingerprint[:40], "languages": None, "n_parameters": parameters,
+        "name": f"bench/{record.run_id}", "revision": record.fingerprint[:16], "languages": None, "n_parameters": parameters,
         "n_embedding_parameters": None, "memory_usage_mb": round(weights / 2**20, 1), "max_tokens": limit,
         "embed_dim": exported.dimensions, "license": None, "open_weights": True, "public_training_code": None,
         "public_training_data": None, "framework": ["Sentence Transformers", "PyTorch", "safetensors"], "reference": None,

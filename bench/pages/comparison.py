@@ -8,14 +8,56 @@ from pathlib import Path
 
 from bench.pages.curves import Curve, curves
 from bench.runs.record import RunRecord
-from bench.statistics.summary import AVERAGE, Table, summarise
+from bench.statistics.grouping import AVERAGE
+from bench.statistics.summary import summarise
+from bench.statistics.table import Cell, Row, Table
 from bench.tables import overlap, report, shifts
+from bench.tables.lines import BETTER, COSTS, OUTSIDE, SIGNS, WORSE, costs, has_costs, legend, under
 from bench.tables.report import Section
-from bench.tables.words import has_spread, headline, metric_words, score, seeds_differ, seeds_words, variant_words
+from bench.tables.words import (
+    has_ranks,
+    headline,
+    metric_words,
+    score,
+    seeds_differ,
+    seeds_words,
+    signed,
+    spread,
+    spread_kind,
+    variant_words,
+)  # fmt: skip
 
 
 def _help(text: str) -> dict[str, str]:
     return {"help": text}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageNumber:
+    """One cell's number."""
+
+    text: str = field(metadata=_help("the mean, as printed"))
+    mark: str = field(metadata=_help("best, second or empty"))
+    spread: str = field(metadata=_help("what stands after the plus-minus sign; empty where nothing does"))
+    tied: bool = field(metadata=_help("not separable from the best of its column"))
+    title: str = field(metadata=_help("interval, test and number of items in words, shown on pointing; may be empty"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageEntry:
+    """One number of a line under a row."""
+
+    text: str = field(metadata=_help("the number; empty where there is none"))
+    sign: str = field(metadata=_help("the sign after it"))
+    words: str = field(metadata=_help("what the sign means, for who does not see it"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageLine:
+    """A line under a row: differences from the baseline, a paper's numbers."""
+
+    label: str = field(metadata=_help("what its numbers are"))
+    entries: tuple[PageEntry, ...] = field(metadata=_help("one per column"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +67,11 @@ class PageRow:
     method: str = field(metadata=_help("name of the method"))
     beside: str = field(metadata=_help("variant, and whatever else sets the row apart; may be empty"))
     seeds: int = field(metadata=_help("runs behind the row"))
-    cells: tuple = field(metadata=_help("summary.Cell per column, or None"))
-    difference: float | None = field(metadata=_help("of the averages, from the baseline's; None where there is none"))
+    rank: str = field(metadata=_help("rank group; empty where it was not tested"))
+    cells: tuple[PageNumber | None, ...] = field(metadata=_help("one per column, None where nothing was scored"))
+    lines: tuple[PageLine, ...] = field(metadata=_help("differences from the baseline, a paper's numbers"))
+    costs: tuple[str, ...] = field(metadata=_help("one per cost column"))
+    footnotes: tuple[int, ...] = field(metadata=_help("numbers of the table's footnotes that concern it"))
     anchor: str | None = field(metadata=_help("id of the first run's place on the page"))
     untrained: bool = field(metadata=_help("nothing was trained"))
 
@@ -42,11 +87,13 @@ class PageTable:
     columns: tuple[str, ...] = field(metadata=_help("tasks, and the average last where the suite has one"))
     average: int | None = field(metadata=_help("index of the average, which comes first on a phone"))
     show_seeds: bool = field(metadata=_help("rows have different numbers of seeds"))
-    spread: bool = field(metadata=_help("some cell has a standard deviation"))
+    show_ranks: bool = field(metadata=_help("rows have rank groups"))
+    costs: tuple[str, ...] = field(metadata=_help("headings of the cost columns; empty where they were not asked for"))
     gaps: bool = field(metadata=_help("some cell was not scored"))
-    baseline: str | None = field(metadata=_help("the row that differences are taken from"))
     rows: tuple[PageRow, ...] = field(metadata=_help("best average first"))
+    legend: tuple[str, ...] = field(metadata=_help("what the signs mean, and how it was tested"))
     notes: tuple[str, ...] = field(metadata=_help("what a reader must know to read the numbers"))
+    footnotes: tuple[str, ...] = field(metadata=_help("one per difference between the runs of a column"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +130,11 @@ def comparison(
     baseline: str | None,
     together: bool,
     folders: Mapping[str, Path],
+    tables: Sequence[Table] | None = None,
 ) -> Page:
     """The page for these records; those that are not finished are not on it."""
-    tables = summarise(records, baseline=baseline, together=together)
+    if tables is None:
+        tables = summarise(records, baseline=baseline, together=together)
     by_id = {record.run_id: record for record in records}
     shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
     return Page(
@@ -96,7 +145,7 @@ def comparison(
 
 
 def answer(tables: Sequence[Table]) -> str:
-    """The first table in one sentence. It ranks, and says that nothing was tested."""
+    """The first table in one sentence: who is best, and whether that can be told from the next."""
     ranked = [(table, _ranked(table)) for table in tables]
     table, rows = next(((table, rows) for table, rows in ranked if rows), (None, []))
     if table is None:
@@ -107,10 +156,26 @@ def answer(tables: Sequence[Table]) -> str:
     if not others:
         return f"{best} reaches {score(value)} ({what}, {where}, {seeds_words(table)})."
     second, below = others[0]
-    return (
-        f"{best} has the highest {what} on {where}: {score(value)}, {round(value, 2) - round(below, 2):.2f} above {second} "
-        f"({seeds_words(table)}; differences are not tested for significance)."
-    )
+    found = f"{best} has the highest {what} on {where}: {score(value)}, {round(value, 2) - round(below, 2):.2f} above {second}"
+    return f"{found} ({seeds_words(table)}; {_how_sure([name for name, _ in others], _by_mean(table)[1:])})."
+
+
+def _how_sure(names: Sequence[str], rows: Sequence[Row]) -> str:
+    """Of the rows below the best: which of them cannot be told from it."""
+    tied = [None if (cell := row.cells[-1]) is None else cell.tied for row in rows]
+    if any(one is None for one in tied):
+        return "differences are not tested for significance"
+    alike = [name for name, one in zip(names, tied, strict=True) if one]
+    if not alike:
+        return "better than every other row, paired test"
+    listed = ", ".join(alike[:3]) + (f" and {len(alike) - 3} more" if len(alike) > 3 else "")
+    return f"it cannot be told from {listed}, paired test"
+
+
+def _by_mean(table: Table) -> list[Row]:
+    """Rows with a number in the column that ranks, as ``_ranked`` orders them."""
+    having = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
+    return [row for row, _ in sorted(having, key=lambda pair: -pair[1].mean)]
 
 
 def _ranked(table: Table) -> list[tuple[str, float]]:
@@ -132,16 +197,58 @@ def _made_of(records: Sequence[RunRecord]) -> str:
 
 
 def _table(table: Table, number: int) -> PageTable:
-    rows = tuple(
-        PageRow(method=row.method, beside=variant_words(row, table), seeds=len(row.runs), cells=row.cells,
-                difference=None if row.is_baseline else row.difference, anchor=row.runs[0], untrained=row.setting == "none")
-        for row in table.rows
-    )  # fmt: skip
     return PageTable(
         anchor=f"table-{number}", headline=headline(table), suite=table.suite, metric=metric_words(table.metric), columns=table.columns,
         average=len(table.columns) - 1 if table.columns[-1] == AVERAGE and len(table.columns) > 2 else None,
-        show_seeds=seeds_differ(table), spread=has_spread(table),
-        gaps=any(cell is None for row in table.rows for cell in row.cells), baseline=table.baseline, rows=rows, notes=table.notes,
+        show_seeds=seeds_differ(table), show_ranks=has_ranks(table), costs=COSTS if has_costs(table) else (),
+        gaps=any(cell is None for row in table.rows for cell in row.cells), rows=tuple(_row(row, table) for row in table.rows),
+        legend=tuple(legend(table, SIGNS)), notes=table.notes, footnotes=table.footnotes,
+    )  # fmt: skip
+
+
+def _row(row: Row, table: Table) -> PageRow:
+    kind = spread_kind(table)
+    return PageRow(
+        method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank="" if row.rank is None else str(row.rank),
+        cells=tuple(None if cell is None else _number(cell, kind) for cell in row.cells), lines=_lines(row, table),
+        costs=costs(row.cost) if has_costs(table) else (), footnotes=tuple(number + 1 for number in row.footnotes),
+        anchor=row.runs[0], untrained=row.setting == "none",
+    )  # fmt: skip
+
+
+def _number(cell: Cell, kind: str) -> PageNumber:
+    value = spread(cell, kind)
+    d = cell.decimals
+    told = [f"{cell.n:,} items, {len(cell.values)} seed{'s' * (len(cell.values) != 1)}"]
+    if cell.sd is not None:
+        told.append(f"standard deviation over seeds {score(cell.sd, d)}")
+    if cell.spread:
+        told.append(
+            f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
+        )
+    if (
+        (one := cell.against)
+        and one.p is not None
+        and one.p_adjusted is not None
+        and one.low is not None
+        and one.high is not None
+    ):
+        told.append(f"{signed(one.difference, d)} from the baseline, {signed(one.low, d)} to {signed(one.high, d)}, "
+                    f"p {one.p:.2g}, adjusted {one.p_adjusted:.2g}, {one.test}")  # fmt: skip
+    return PageNumber(text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), tied=bool(cell.tied),
+                      title="; ".join(told))  # fmt: skip
+
+
+WORDS = {BETTER: "better", WORSE: "worse", OUTSIDE: "outside our interval", "": ""}
+
+
+def _lines(row: Row, table: Table) -> tuple[PageLine, ...]:
+    return tuple(
+        PageLine(label=line.label, entries=tuple(
+            PageEntry(text=entry.text.replace("-", "\N{MINUS SIGN}"), sign=SIGNS.get(entry.sign, ""), words=WORDS[entry.sign])
+            for entry in line.entries
+        ))
+        for line in under(row, table)
     )  # fmt: skip
 
 

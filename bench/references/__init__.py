@@ -1,7 +1,9 @@
 """What the papers printed, as data: reference results, never mixed up with runs.
 
 ``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.9±0.32"). ``by`` is "own" where
-the paper says, or its marks say, that it ran the method itself, and "copied" where it quotes somebody else.
+the paper says, or its marks say, that it ran the method itself, and "copied" where it quotes somebody else: ``source`` says whom.
+``rows`` puts the cells of a row together, ``ours`` says which run of the harness a row means, ``audit`` computes what the tables
+say about themselves.
 """
 
 from __future__ import annotations
@@ -42,7 +44,12 @@ class ReferenceResult:
     value: float
     std: float | None
     own_result: bool  # False: copied from an earlier paper
-    note: str
+    source: str  # the paper that it was copied from; "" for an own result
+    runs: str  # what the number is of: "one run", "mean of 10 runs", "best of 4 seeds"; "" where nothing says so
+    protocol: str  # the harness's name of it; "unknown" where the paper's is another one that nobody published
+    text: str  # "tokenised", "unknown", or "" where nothing depends on it or nothing is said
+    corpus: str  # training text that its neighbours did not have, such as the scored sentences; "" for all others
+    note: str  # the footnote, and what a reader of the print should know
 
 
 def results(
@@ -79,4 +86,5 @@ def _cells(row: dict[str, str]) -> Iterator[ReferenceResult]:
             paper=row["paper"], table=row["table"], label=row["label"], setting=row["setting"], method=row["method"],
             backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value,
             std=std[0] if std else None, own_result=row["by"] == "own", note=row["note"],
+            source=row["source"], runs=row["runs"], protocol=row["protocol"], text=row["text"], corpus=row["corpus"],
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """The run record: what one run was, what it scored, what it cost, and where it came from (``docs/run-record.md``).
 
 What was not recorded is None, never a guess. ``RunRecord.from_json`` checks a record by hand, without a schema library, and
-agrees with ``schema/run-1.schema.json`` (a test holds them together); the first thing that does not fit is named by its
+agrees with ``schema/run-2.schema.json`` (a test holds them together); the first thing that does not fit is named by its
 path, such as ``scores[2].value``. A record of an older schema is brought up one step at a time by ``UPGRADES``; a newer one
 is refused.
 """
@@ -17,7 +17,7 @@ from bench.errors import RecordDamaged
 from bench.runs import checks
 from bench.runs.checks import Check
 
-SCHEMA, VERSION = "bench.run", 1
+SCHEMA, VERSION = "bench.run", 2
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
@@ -26,7 +26,11 @@ MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[
 _RUN_ID, _MOMENT = re.compile(RUN_ID), re.compile(MOMENT)
 
 # version n -> function that turns the JSON object of version n into one of version n + 1
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: lambda content: (
+        content
+    ),  # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is of
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +46,9 @@ class Score:
     std: float | None = None  # over whatever the task repeats inside one run (folds, k-means seeds)
     text: str | None = None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
     detail: Mapping[str, Any] = field(default_factory=dict)
+    predictions_sha256: str | None = (
+        None  # of the stored predictions' values (``bench.hashes``); None: there are none, or not recorded
+    )
 
     @property
     def key(self) -> tuple[str, str, str, str | None]:
@@ -100,6 +107,9 @@ class Provenance:
     data: Mapping[str, Any] = field(default_factory=dict)  # task -> sha256
     corpus: Mapping[str, Any] | None = None
     backbone: Mapping[str, Any] | None = None
+    determines: Mapping[str, Any] | None = (
+        None  # what the fingerprint is of, beyond the rest of the record (``bench.fingerprint``)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +130,7 @@ class RunRecord:
     scores: tuple[Score, ...] = ()
     cost: Cost = field(default_factory=Cost)
     training: Training | None = None  # None: nothing was trained
+    checkpoint: Mapping[str, Any] | None = None  # file below checkpoint/ -> sha256; None: not recorded
 
     def score(self, suite: str, task: str, protocol: str | None = None, text: str | None = None) -> Score | None:
         """The first score of a task; ``protocol`` and ``text`` narrow it."""
@@ -138,6 +149,7 @@ class RunRecord:
             "scores": [_plain(score) for score in self.scores],
             "cost": _plain(self.cost),
             "training": None if self.training is None else _plain(self.training),
+            "checkpoint": None if self.checkpoint is None else dict(self.checkpoint),
             "provenance": _plain(self.provenance),
         }  # fmt: skip
 
@@ -210,7 +222,7 @@ _count, _amount, _note, _object_or_none = (
 )
 _SCORE: dict[str, Check] = {
     **checks.each("suite task protocol metric", checks.name), "value": checks.number, "n": checks.natural, "std": _amount,
-    "text": checks.maybe(checks.name), "detail": checks.free,
+    "text": checks.maybe(checks.name), "detail": checks.free, "predictions_sha256": checks.maybe(checks.name),
 }  # fmt: skip
 _COST: dict[str, Check] = {
     **checks.each("trainable_parameters total_parameters checkpoint_bytes peak_memory_bytes", _count),
@@ -224,14 +236,14 @@ _TRAINING: dict[str, Check] = {
 _RECIPE_VALUE: dict[str, Check] = {"value": checks.anything, "source": checks.text, "note": _note}
 _PROVENANCE: dict[str, Check] = {
     "created": checks.pattern(_MOMENT, "a moment such as 2026-01-31T12:00:00+00:00"),
-    **checks.each("command bench_version", _note), **checks.each("git plugin corpus backbone", _object_or_none),
+    **checks.each("command bench_version", _note), **checks.each("git plugin corpus backbone determines", _object_or_none),
     **checks.each("packages platform data", checks.free),
 }  # fmt: skip
 _RUN: dict[str, Check] = {
     "run_id": checks.pattern(_RUN_ID, "a run id (letters, digits and . _ + @ = -)"), "fingerprint": checks.name,
     "status": checks.one_of(STATUSES), "error": _note, "method": checks.name, "variant": checks.text,
     "setting": checks.one_of(SETTINGS), "backbone": checks.name, "seed": _count, "recipe": _recipe, "scores": _scores,
-    "cost": _made(Cost, _COST), "training": checks.maybe(_made(Training, _TRAINING)),
+    "cost": _made(Cost, _COST), "training": checks.maybe(_made(Training, _TRAINING)), "checkpoint": _object_or_none,
     "provenance": _made(Provenance, _PROVENANCE),
 }  # fmt: skip
 # `recipe`, `scores` and `cost` have defaults for whoever builds a record in code; a file without them is truncated

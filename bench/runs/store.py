@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bench.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.runs.files import write_whole, writing
+from bench.runs.reading import loads, read_record
 from bench.runs.record import RUN_ID, RunRecord
 
 if TYPE_CHECKING:
     import numpy as np
+
+__all__ = ["FOREIGN", "LOCK", "RECORD", "RunsFolder", "default_runs", "read_record"]
 
 RECORD, LOCK = "run.json", ".lock"
 FOREIGN = ("mteb",)  # suites whose tasks others named: mteb has an STS12, too
@@ -31,6 +34,12 @@ _RUN_ID = re.compile(RUN_ID)
 def default_runs() -> Path:
     """$BENCH_RUNS, or ``runs`` in the working directory."""
     return Path(os.environ.get("BENCH_RUNS") or "runs")
+
+
+def data_key(task: str, text: str | None, suite: str = "") -> str:
+    """How a set is called in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
+    own = f"{suite}/" if suite in FOREIGN else ""
+    return f"{own}{task}" if text in (None, "tokenised") else f"{own}{task}@{text}"
 
 
 class RunsFolder:
@@ -52,7 +61,7 @@ class RunsFolder:
         content = record.to_json()
         try:
             text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_item)
-            RunRecord.from_json(json.loads(text))
+            RunRecord.from_json(loads(text))
         except ValueError as error:
             raise RecordDamaged(f"the record of {record.run_id} cannot be written: {_not_finite(content) or error}") from None
         try:
@@ -161,6 +170,17 @@ class RunsFolder:
                 os.ftruncate(handle, 0)
             os.close(handle)
 
+    def worked_on_by(self, run_id: str) -> str | None:
+        """The process that holds the run now ("process 123 on host"); None where it is free, or where nobody can tell."""
+        path = self.folder(run_id) / LOCK
+        try:
+            with path.open("rb") as handle:
+                holder = handle.read(200).decode("utf-8", "replace").strip()
+                # the name of one that was killed stays behind, so the lock is asked; of a free one it is not, to disturb nobody
+                return holder if holder and not _free(handle.fileno()) else None
+        except OSError:
+            return None
+
     # --- predictions ---
 
     def predictions_path(self, run_id: str, task: str, text: str | None, suite: str = "") -> Path:
@@ -168,9 +188,10 @@ class RunsFolder:
 
         The tasks of a suite whose names are not ours have a folder of their own: ``predictions/mteb/STS12.npz``.
         """
-        form = "" if text in (None, "tokenised") else f"@{text}"
         own = (suite,) if suite in FOREIGN else ()
-        return self.folder(run_id).joinpath("predictions", *own, f"{quote(task + form, safe=' @')}.npz")
+        return self.folder(run_id).joinpath(
+            "predictions", *own, f"{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
+        )
 
     def write_predictions(
         self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray], suite: str = ""
@@ -197,33 +218,25 @@ class RunsFolder:
 
     def read_predictions(self, run_id: str, task: str, text: str | None, suite: str = "") -> dict[str, np.ndarray]:
         """The arrays of one task. Raises DataMissing, or DataDamaged; nothing in the file is ever unpickled."""
-        import zipfile
-
-        import numpy as np
+        from bench.runs.arrays import read_arrays
 
         path = self.predictions_path(run_id, task, text, suite)
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                return {key: stored[key] for key in stored.files}
-        except FileNotFoundError:
-            raise DataMissing(f"{run_id} has no predictions of {task}: {path}", "score it again with bench run") from None
-        except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-            raise DataDamaged(f"{path} is no predictions file: {error}") from None
+            return read_arrays(path)
+        except DataMissing as error:
+            raise DataMissing(f"{run_id} has no predictions of {task}: {path}", error.hint) from None
 
 
-def read_record(path: Path) -> RunRecord:
-    """The record in one file. Raises RecordDamaged, naming the file and the field."""
+def _free(handle: int) -> bool:
     try:
-        return RunRecord.from_json(json.loads(path.read_bytes(), parse_constant=_no_constant))
-    except RecordDamaged as error:
-        what, hint = error.message, error.hint
-    except (ValueError, RecursionError) as error:
-        what, hint = f"not JSON: {error}", None
-    except OSError as error:
-        what, hint = str(error.strerror), None
-    # the message may quote what a damaged file holds: nothing in it may move the cursor
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in f"{path}: {what}")
-    raise RecordDamaged(line, hint)
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _same_file(handle: int, path: Path) -> bool:
@@ -242,10 +255,6 @@ def _by_path(reference: str) -> Path | None:
         return path / RECORD if (path / RECORD).is_file() else None
     except (OSError, ValueError):  # a name too long, or with a zero byte
         return None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _item(value: Any) -> Any:

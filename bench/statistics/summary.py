@@ -9,81 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import stdev
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.errors import UnknownName
-from bench.statistics.grouping import AVERAGE, Differs, by_protocol, rows_of, title
+from bench.statistics.grouping import AVERAGE, by_protocol, rows_of, title
+from bench.statistics.table import COLUMNS, DECIMALS, LOWER_IS_BETTER, Against, Cell, Row, Table
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
 
-# as the papers print them; tasks of other suites keep the order of their record
-COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")}
-# of metrics, which every record names: a Score has no field for its direction
-LOWER_IS_BETTER = ("alignment", "uniformity")
-DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One method on one task."""
-
-    mean: float  # over seeds
-    sd: float | None  # over seeds, divided by n - 1; None with one seed
-    values: tuple[float, ...]  # one per run, in the order of the row's runs
-    n: int  # items scored
-    mark: str = ""  # "best", "second" or ""
-    decimals: int = 2  # that are printed, and that a mark goes by
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One method as configured. ``cells`` belong to the table's columns, None where nothing was scored."""
-
-    method: str
-    variant: str
-    setting: str
-    backbone: str
-    differs: Differs  # what sets it apart from rows of the same name: (recipe key, value)
-    runs: tuple[str, ...]  # run ids, by seed
-    seeds: tuple[int | None, ...]
-    cells: tuple[Cell | None, ...]
-    difference: float | None = None  # of the table's head column, from the baseline's
-    is_baseline: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"{self.method}+{self.variant}" if self.variant else self.method
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """One comparable set of numbers. ``columns`` end with the average where the suite has one."""
-
-    setting: str | None  # None: several, each row names its own
-    backbone: str | None
-    suite: str
-    protocol: str
-    text: str | None
-    metric: str
-    columns: tuple[str, ...]
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...] = ()
-    baseline: str | None = None
-
-    @property
-    def head(self) -> str | None:
-        """The column that ranks: the average, or the only task (where more is better)."""
-        single = len(self.columns) == 1 and self.metric not in LOWER_IS_BETTER
-        return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
-
-    @property
-    def seeds(self) -> tuple[int, int]:
-        """Fewest and most seeds of a row."""
-        counts = [len(row.runs) for row in self.rows]
-        return min(counts), max(counts)
+__all__ = ["AVERAGE", "COLUMNS", "DECIMALS", "LOWER_IS_BETTER", "Cell", "Row", "Table", "summarise"]
 
 
 def summarise(records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False) -> tuple[Table, ...]:
@@ -197,10 +133,9 @@ def _cell(scores: Sequence[Score | None]) -> Cell | None:
     if not found:
         return None
     values = tuple(score.value for score in found)
-    sd = stdev(values) if len(values) > 1 else None
-    return Cell(
-        mean=math.fsum(values) / len(values), sd=sd, values=values, n=found[0].n, decimals=DECIMALS.get(found[0].metric, 2)
-    )
+    mean = math.fsum(values) / len(values)
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)) if len(values) > 1 else None
+    return Cell(mean=mean, sd=sd, values=values, n=found[0].n, decimals=DECIMALS.get(found[0].metric, 2))
 
 
 def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
@@ -220,16 +155,31 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
 
 
 def _against(table: Table, baseline: str | None) -> Table:
-    """With differences of the head column from the baseline's; of several such rows the one with the best average counts."""
-    if baseline is None or table.head is None:
+    """With differences from the baseline's cells, as printed; of several such rows the one with the best average counts.
+
+    Without a column that ranks, the first of them counts.
+    """
+    if baseline is None:
         return table
-    named = [row for row in table.rows if baseline in (row.name, row.method) and row.cells[-1] is not None]
+    named = [row for row in table.rows if baseline in (row.name, row.method) and any(row.cells)]
     exact = [row for row in named if row.name == baseline] or named
-    if not exact or (base := exact[0].cells[-1]) is None:
+    if not exact:
         return table
-    rows = tuple(
-        replace(row, difference=round(row.cells[-1].mean, 2) - round(base.mean, 2) if row.cells[-1] else None,
-                is_baseline=row is exact[0])
-        for row in table.rows
-    )  # fmt: skip
-    return replace(table, rows=rows, baseline=exact[0].name)
+    base = exact[0]
+    rows = []
+    for row in table.rows:
+        cells = (
+            tuple(_less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True)) if row is not base else row.cells
+        )
+        head = cells[-1] if table.head else None
+        difference = (
+            0.0 if row is base and table.head and row.cells[-1] else head.against.difference if head and head.against else None
+        )
+        rows.append(replace(row, cells=cells, difference=difference, is_baseline=row is base))
+    return replace(table, rows=tuple(rows), baseline=base.name)
+
+
+def _less(cell: Cell | None, base: Cell | None) -> Cell | None:
+    if cell is None or base is None:
+        return cell
+    return replace(cell, against=Against(difference=round(cell.mean, cell.decimals) - round(base.mean, cell.decimals)))

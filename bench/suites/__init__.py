@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from bench.errors import BenchError, UnknownName
+from bench.hashes import values_sha256
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +61,11 @@ class TaskResult:
     predictions: dict[str, np.ndarray] = field(default_factory=dict)
     """"prediction", "gold", "subset" (one row per item, in the data's order), and what else the suite needs to score again."""
 
+    @property
+    def predictions_sha256(self) -> str | None:
+        """Of the values of the predictions, however they are stored; None where there are none."""
+        return values_sha256(self.predictions) if self.predictions else None
+
 
 class LoadedTask(Protocol):
     """A task whose data was read and checked."""
@@ -99,6 +105,15 @@ class AskingTask(Protocol):
 
     def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
         """As ``score``; ``vectors`` encodes what it does not have."""
+        ...
+
+
+@runtime_checkable
+class DeviceTask(Protocol):
+    """A LoadedTask that computes with torch after encoding, and can do so where the model ran."""
+
+    def on(self, device: str) -> LoadedTask:
+        """The same task, to be computed on that device ("cpu", "cuda:0")."""
         ...
 
 
@@ -217,6 +232,8 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     }
     if any(each.name == "predictions" for each in fields(first)):
         changes["predictions"] = {}
+    if any(each.name == "predictions_sha256" for each in fields(first)):
+        changes["predictions_sha256"] = None
     averaged: AnyScore = replace(first, **changes)
     return averaged
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.datasets import CXC, DataFolder, RatedCaptions, data_set, read_cxc
+from bench.datasets import CXC, CXC_OFFICIAL, DataFolder, RatedCaptions, data_set, read_cxc
 from bench.errors import RunFailed
 from bench.metrics.correlation import grouped, pearson, spearman
 from bench.metrics.cxc import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
@@ -97,7 +97,7 @@ class CxcTask:
     name: str = CXC
     suite: str = "cxc"
     metric: str = "spearman-bootstrap"
-    data: tuple[str, ...] = (CXC,)
+    data: tuple[str, ...] = (CXC, CXC_OFFICIAL)
 
     @property
     def n(self) -> int:

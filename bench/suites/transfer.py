@@ -7,7 +7,7 @@ the blank lines of CR and MPQA (SimCSE does so too; SentEval's own examples put 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -73,6 +73,10 @@ class LoadedTransfer:
     @property
     def n(self) -> int:
         return int((self.texts.split == "test").sum())
+
+    def on(self, device: str) -> LoadedTransfer:
+        """Fitted on a CUDA device where the model ran on one; the double precision that the fits need is not on every other."""
+        return replace(self, device=device if device.startswith("cuda") else "cpu")
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored or a classifier diverges."""

@@ -1,4 +1,4 @@
-"""Score tables as data: CSV with one line per cell, and JSON (schema ``bench.compare/1``)."""
+"""Score tables as data: CSV with one line per cell, and JSON (``schema/compare-1.schema.json``)."""
 
 from __future__ import annotations
 
@@ -9,54 +9,103 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bench.statistics.summary import Row, Table
+from bench.statistics.table import Cell, Row, Table
 from bench.tables.words import csv_text
 
+SCHEMA = "bench.compare/1"
 HEADING = (
-    "suite", "protocol", "text", "setting", "backbone", "method", "variant", "differs", "task", "mean", "sd", "seeds", "n",
-    "mark", "difference", "runs",
+    "suite", "protocol", "text", "setting", "backbone", "method", "variant", "differs", "task", "mean", "sd", "low", "high", "covers",
+    "seeds", "n", "mark", "tied", "rank", "difference", "difference_low", "difference_high", "p", "p_adjusted", "verdict", "detectable",
+    "test", "paper", "paper_value", "paper_std", "paper_difference", "paper_inside", "trainable_parameters", "train_seconds",
+    "peak_memory_bytes", "footnotes", "runs",
 )  # fmt: skip
 
 
 def as_csv(tables: Sequence[Table]) -> str:
     """One line per (row, task); numbers in full, empty where there is none."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADING)
+    writer = csv.DictWriter(out, HEADING, lineterminator="\n", restval="")
+    writer.writeheader()
     for table in tables:
         for row in table.rows:
-            differs = " ".join(f"{key}={value}" for key, value in row.differs)
-            names = (table.suite, table.protocol, table.text or "", row.setting, row.backbone, row.method, row.variant, differs)
             for task, cell in zip(table.columns, row.cells, strict=True):
-                numbers: list[Any] = ["", "", "", "", ""]
-                if cell is not None:
-                    numbers = [repr(cell.mean), "" if cell.sd is None else repr(cell.sd), len(cell.values), cell.n, cell.mark]
-                last = row.difference if task == table.head and row.difference is not None else None
-                writer.writerow([*map(csv_text, (*names, task)), *numbers, "" if last is None else f"{last:.2f}",
-                                 csv_text(" ".join(row.runs))])  # fmt: skip
+                line = {**_row_facts(row, table), **_cell_facts(cell), "task": task}
+                writer.writerow({key: _csv(value) for key, value in line.items()})
     return out.getvalue()
 
 
+def _row_facts(row: Row, table: Table) -> dict[str, Any]:
+    facts = {
+        "suite": table.suite, "protocol": table.protocol, "text": table.text, "setting": row.setting, "backbone": row.backbone,
+        "method": row.method, "variant": row.variant, "differs": " ".join(f"{key}={value}" for key, value in row.differs),
+        "rank": row.rank, "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs),
+    }  # fmt: skip
+    return facts | (asdict(row.cost) if row.cost else {})
+
+
+def _cell_facts(cell: Cell | None) -> dict[str, Any]:
+    if cell is None:
+        return {}
+    facts: dict[str, Any] = {
+        "mean": cell.mean,
+        "sd": cell.sd,
+        "seeds": len(cell.values),
+        "n": cell.n,
+        "mark": cell.mark,
+        "tied": cell.tied,
+    }
+    if cell.spread:
+        facts |= {"low": cell.spread.low, "high": cell.spread.high, "covers": cell.spread.covers}
+    if one := cell.against:
+        facts |= {"difference": one.difference, "difference_low": one.low, "difference_high": one.high, "p": one.p,
+                  "p_adjusted": one.p_adjusted, "verdict": one.verdict, "detectable": one.detectable, "test": one.test}  # fmt: skip
+        facts["difference"] = round(one.difference, cell.decimals)
+    if paper := cell.printed:
+        facts |= {"paper": paper.source + ("" if paper.own else " (copied)"), "paper_value": paper.value, "paper_std": paper.std,
+                  "paper_difference": paper.difference, "paper_inside": paper.inside}  # fmt: skip
+    return facts
+
+
+def _csv(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return csv_text(value) if isinstance(value, str) else repr(value)
+
+
 def as_json(tables: Sequence[Table]) -> str:
-    content = {"schema": "bench.compare/1", "tables": [_table(table) for table in tables]}
-    return json.dumps(content, indent=1) + "\n"
+    content = {"schema": SCHEMA, "tested": _tested(tables), "tables": [_table(table) for table in tables]}
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _tested(tables: Sequence[Table]) -> dict[str, Any] | None:
+    found = next((table.tested for table in tables if table.tested), None)
+    return None if found is None else asdict(found) | {"families": [asdict(one) for one in found.families]}
 
 
 def _table(table: Table) -> dict[str, Any]:
     return {
         "suite": table.suite, "protocol": table.protocol, "text": table.text, "metric": table.metric, "setting": table.setting,
         "backbone": table.backbone, "columns": list(table.columns), "baseline": table.baseline,
-        "rows": [_row(row, table) for row in table.rows], "notes": list(table.notes),
+        "rows": [_row(row, table) for row in table.rows], "notes": list(table.notes), "footnotes": list(table.footnotes),
     }  # fmt: skip
 
 
 def _row(row: Row, table: Table) -> dict[str, Any]:
-    cells = {
-        task: None if cell is None else asdict(cell) | {"values": list(cell.values)}
-        for task, cell in zip(table.columns, row.cells, strict=True)
-    }
     return {
         "method": row.method, "variant": row.variant, "setting": row.setting, "backbone": row.backbone,
-        "differs": dict(row.differs), "seeds": list(row.seeds), "runs": list(row.runs), "cells": cells,
+        "differs": dict(row.differs), "seeds": list(row.seeds), "runs": list(row.runs), "rank": row.rank,
+        "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
         "difference": None if row.difference is None else round(row.difference, 2),
+        "cost": None if row.cost is None else asdict(row.cost), "footnotes": list(row.footnotes),
     }  # fmt: skip
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    if cell is None:
+        return None
+    facts = asdict(cell) | {"values": list(cell.values)}
+    if cell.against:
+        facts["against"] |= {"difference": round(cell.against.difference, cell.decimals), "seeds": list(cell.against.seeds)}
+    return facts

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bench.statistics.summary import Cell, Row, Table
-from bench.tables.words import has_spread, headline, latex, score, seeds_differ, signed, variant_words
+from bench.statistics.table import Cell, Row, Table
+from bench.tables.lines import COSTS, SIGNS, TIED, Line, costs, has_costs, legend, under
+from bench.tables.words import has_ranks, headline, latex, score, seeds_differ, spread, spread_kind, variant_words
 
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
-\usepackage{booktabs}  % what the tables need
+\usepackage{booktabs,graphicx}  % what the tables need
 \usepackage[margin=2cm]{geometry}
 \begin{document}
 """
 AFTER = "\\end{document}\n"
+FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # a table wider than the page is shrunk, no other
+WIDEST = 9  # columns that fit on a page with a spread beside each number
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -22,20 +25,27 @@ def draw(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    heading = ["Method", *(["Seeds"] if seeds_differ(table) else []), *table.columns, *([r"diff."] if table.baseline else [])]
-    caption = [f"{table.suite}: {headline(table)}."]
-    if has_spread(table):
-        caption.append("Mean over seeds with standard deviation.")
-    if table.baseline:
-        caption.append(f"diff.: {table.head} less that of {table.baseline}.")
-    caption += [note + "." for note in table.notes]
+    before = [*(["Rank"] if has_ranks(table) else []), "Method", *(["Seeds"] if seeds_differ(table) else [])]
+    heading = [*before, *table.columns, *(COSTS if has_costs(table) else ())]
+    caption = [f"{latex(f'{table.suite}: {headline(table)}')}."]
+    caption += [_sentence(words) for words in legend(table, SIGNS)]
+    caption += [rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)]
+    caption += [_sentence(note) for note in table.notes]
+    size = "small" if not spread_kind(table) else "footnotesize" if len(heading) <= WIDEST + 1 else "scriptsize"
     lines = [
-        r"\begin{table}[ht]", rf"\centering\{'footnotesize' if has_spread(table) else 'small'}\setlength{{\tabcolsep}}{{3pt}}",
-        r"\begin{tabular}{l" + "r" * (len(heading) - 1) + "}", r"\toprule",
-        _line(latex(text) for text in heading), r"\midrule", *(_line(_cells(row, table)) for row in table.rows),
-        r"\bottomrule", r"\end{tabular}", r"\caption{" + " ".join(map(latex, caption)) + "}", r"\end{table}", "",
+        r"\begin{table}[ht]", rf"\centering\{size}\setlength{{\tabcolsep}}{{3pt}}",
+        FIT, r"\begin{tabular}{" + "".join("l" if name == "Method" else "r" for name in heading) + "}", r"\toprule",
+        _line(latex(text) for text in heading), r"\midrule",
     ]  # fmt: skip
+    for row in table.rows:
+        lines.append(_line(_cells(row, table)))
+        lines += [_line(_under(line, table)) for line in under(row, table)]
+    lines += [r"\bottomrule", r"\end{tabular}}", r"\caption{" + " ".join(caption) + "}", r"\end{table}", ""]
     return "\n".join(lines)
+
+
+def _sentence(words: str) -> str:
+    return latex(words[:1].upper() + words[1:]) + "."
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -44,17 +54,38 @@ def _line(cells: Iterable[str]) -> str:
 
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
-    cells = [latex(row.method) + (f" ({latex(words)})" if words else "")]
+    marks = ",".join(str(number + 1) for number in row.footnotes)
+    cells = ["" if row.rank is None else str(row.rank)] if has_ranks(table) else []
+    cells.append(latex(row.method) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else ""))
     if seeds_differ(table):
         cells.append(str(len(row.runs)))
-    cells += [_number(cell) for cell in row.cells]
-    if table.baseline:
-        cells.append("" if row.difference is None or row.is_baseline else f"${signed(row.difference)}$")
-    return cells
+    kind = spread_kind(table)
+    return (
+        cells
+        + [_number(cell, kind) for cell in row.cells]
+        + ([latex(one) for one in costs(row.cost)] if has_costs(table) else [])
+    )
 
 
-def _number(cell: Cell | None) -> str:
+def _under(line: Line, table: Table) -> list[str]:
+    before = [""] * has_ranks(table) + [rf"\quad {{\scriptsize {latex(line.label)}}}"] + [""] * seeds_differ(table)
+    entries = [
+        rf"{{\scriptsize ${entry.text}${latex(SIGNS[entry.sign]) if entry.sign else ''}}}" if entry.text else ""
+        for entry in line.entries
+    ]
+    return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
+
+
+def _number(cell: Cell | None, kind: str) -> str:
     if cell is None:
         return ""
     mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean, cell.decimals)
-    return mean if cell.sd is None else rf"{mean}\,{{\tiny$\pm${score(cell.sd, cell.decimals)}}}"
+    value = spread(cell, kind)
+    tied = (
+        rf"\rlap{{\textsuperscript{{{latex(SIGNS[TIED])}}}}}"
+        if cell.tied and value is None
+        else latex(SIGNS[TIED])
+        if cell.tied
+        else ""
+    )
+    return mean + tied + ("" if value is None else rf"\,{{\tiny$\pm${score(value, cell.decimals)}}}")

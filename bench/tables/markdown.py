@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.statistics.summary import Cell, Row, Table
-from bench.tables.words import has_spread, headline, markdown, score, seeds_differ, signed, variant_words
+from bench.statistics.table import Cell, Row, Table
+from bench.tables.lines import COSTS, SIGNS, TIED, Line, costs, has_costs, legend, under
+from bench.tables.words import has_ranks, headline, markdown, score, seeds_differ, spread, spread_kind, variant_words
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -13,16 +14,17 @@ def draw(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    heading = ["method", *(["seeds"] if seeds_differ(table) else []), *table.columns]
-    if table.baseline:
-        heading.append(f"{table.head} - {table.baseline}")
+    before = [*(["rank"] if has_ranks(table) else []), "method", *(["seeds"] if seeds_differ(table) else [])]
+    heading = [*before, *table.columns, *(COSTS if has_costs(table) else ())]
     lines = [f"**{markdown(headline(table))}**", "", _line([markdown(text) for text in heading])]
-    lines.append(_line([":--"] + ["--:"] * (len(heading) - 1)))
-    lines += [_line(_cells(row, table)) for row in table.rows]
-    notes = [markdown(note) for note in table.notes]
-    legend = "**best**, <u>second</u>" if len(table.rows) > 2 else "**best**" if len(table.rows) > 1 else ""
-    words = [part for part in ("±: standard deviation over seeds" if has_spread(table) else "", legend) if part]
-    notes += ["; ".join(words)] if words else []
+    lines.append(_line([":--" if name == "method" else "--:" for name in heading]))
+    for row in table.rows:
+        lines.append(_line(_cells(row, table)))
+        lines += [_line(_under(line, table)) for line in under(row, table)]
+    notes = [f"<sup>{i}</sup> {markdown(note)}" for i, note in enumerate(table.footnotes, 1)]
+    notes += [markdown(note) for note in table.notes]
+    notes += [markdown(words) for words in legend(table, SIGNS)]
+    notes += ["**best**, <u>second</u>"] if len(table.rows) > 2 else ["**best**"] if len(table.rows) > 1 else []
     return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
 
 
@@ -32,17 +34,24 @@ def _line(cells: Sequence[str]) -> str:
 
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
-    cells = [markdown(row.method) + (f" ({markdown(words)})" if words else "")]
+    marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
+    cells = ["" if row.rank is None else str(row.rank)] if has_ranks(table) else []
+    cells.append(markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks)
     if seeds_differ(table):
         cells.append(str(len(row.runs)))
-    cells += [_number(cell) for cell in row.cells]
-    if table.baseline:
-        cells.append("" if row.difference is None or row.is_baseline else signed(row.difference))
-    return cells
+    kind = spread_kind(table)
+    return cells + [_number(cell, kind) for cell in row.cells] + (list(costs(row.cost)) if has_costs(table) else [])
 
 
-def _number(cell: Cell | None) -> str:
+def _under(line: Line, table: Table) -> list[str]:
+    before = [""] * has_ranks(table) + [f"*{markdown(line.label)}*"] + [""] * seeds_differ(table)
+    entries = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in line.entries]
+    return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
+
+
+def _number(cell: Cell | None, kind: str) -> str:
     if cell is None:
         return ""
     mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
-    return mean if cell.sd is None else f"{mean} ± {score(cell.sd, cell.decimals)}"
+    value = spread(cell, kind)
+    return mean + (SIGNS[TIED] if cell.tied else "") + ("" if value is None else f" ± {score(value, cell.decimals)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from bench.statistics.summary import Row, Table
+from bench.statistics.table import Cell, Row, Table
 
 LONGEST = 300  # characters of a name that are shown
 
@@ -50,14 +50,62 @@ def seeds_differ(table: Table) -> bool:
     return table.seeds[0] != table.seeds[1]
 
 
-def has_spread(table: Table) -> bool:
-    return any(cell is not None and cell.sd is not None for row in table.rows for cell in row.cells)
+def cells_of(table: Table) -> list[Cell]:
+    return [cell for row in table.rows for cell in row.cells if cell is not None]
+
+
+def spread_kind(table: Table) -> str:
+    """What ± is in this table: "interval", "sd" over seeds, or "" where there is neither. Never both."""
+    cells = cells_of(table)
+    return "interval" if any(cell.spread for cell in cells) else "sd" if any(cell.sd is not None for cell in cells) else ""
+
+
+def spread(cell: Cell, kind: str) -> float | None:
+    """What stands after ±: half of the interval, or the standard deviation."""
+    if kind == "interval":
+        return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
+    return cell.sd if kind == "sd" else None
+
+
+def spread_words(table: Table) -> str:
+    """What ± means, "" where there is none."""
+    kind = spread_kind(table)
+    if kind != "interval":
+        return "standard deviation over seeds" if kind else ""
+    covers = {cell.spread.covers for cell in cells_of(table) if cell.spread}
+    level = next(f"{100 * cell.spread.level:g} %" for cell in cells_of(table) if cell.spread)
+    both = "items and seeds; with one seed items alone, another seed may lie outside"
+    alone = {"items": "items alone, one seed: another seed may lie outside"}
+    return f"{level} interval ({alone.get(next(iter(covers)), next(iter(covers))) if len(covers) == 1 else both})"
+
+
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
+
+
+def family_words(table: Table, start: str) -> str:
+    """ "paired, Holm over 14": how comparisons were made whose family begins so."""
+    family = next((one for one in (table.tested.families if table.tested else ()) if one.what.startswith(start)), None)
+    return "" if family is None else f"paired, {CORRECTIONS[family.how]} over {family.size}"
+
+
+def baseline_words(table: Table) -> str:
+    return f"differences from {table.baseline}"
+
+
+def has_ties(table: Table) -> bool:
+    return any(cell.tied for cell in cells_of(table))
+
+
+def has_ranks(table: Table) -> bool:
+    return any(row.rank is not None for row in table.rows)
 
 
 _METRICS = {
     "spearman": "Spearman's rank correlation × 100",
     "pearson": "Pearson's correlation × 100",
     "accuracy": "accuracy in %",
+    "clustering-accuracy": "accuracy in % under the best matching of clusters and classes",
+    "spearman-bootstrap": "Spearman's rank correlation × 100, mean over 1,000 draws of the protocol",
 }
 
 
@@ -95,6 +143,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
     '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "×": r"$\times$", "…": r"\dots{}",
+    "▲": r"$\uparrow$", "▼": r"$\downarrow$", "≈": r"$\approx$",
 }  # fmt: skip
 _ACCENTS = {"\u0300", "\u0301", "\u0302", "\u0303", "\u0308", "\u030a", "\u030c", "\u0327"}  # those that every TeX font can set
 

@@ -94,6 +94,7 @@ def replace_folder(folder: Path, write: Callable[[Path], None]) -> None:
     shutil.rmtree(old, ignore_errors=True)
     if folder.exists():
         folder.rename(old)
+    new.mkdir(exist_ok=True)  # a method may have nothing to save
     new.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
 

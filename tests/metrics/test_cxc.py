@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -68,15 +66,16 @@ def test_correlations_are_scipys_ties_and_repeated_rows_included(pairs, random):
     assert sampled_spearman(predicted, gold, drawn) == pytest.approx(want, abs=1e-9)
 
 
-def test_a_thousand_draws_of_44045_pairs_in_under_five_seconds():
+def test_draws_of_as_many_pairs_as_the_set_has_equal_scipys():
     rng = np.random.default_rng(0)
     image = np.repeat(np.arange(5000), 9)[:44045]
     caption = rng.permutation(np.concatenate([np.arange(25000), rng.integers(0, 25000, 19045)]))
     gold, cosine = rng.integers(0, 500, 44045) / 100, rng.normal(size=44045)
-    for drawn in (draws_with_replacement(np.minimum(image, image[-1])), draws_without_replacement(caption)):
-        began = time.process_time()
-        assert len(sampled_spearman(cosine, gold, drawn)) == 1000
-        assert time.process_time() - began < 5
+    for draw in (draws_with_replacement, draws_without_replacement):
+        for query in (np.minimum(image, image[-1]), caption):
+            rows = list(draw(query, draws=20))
+            found = sampled_spearman(cosine, gold, rows)
+            assert found == pytest.approx([100 * scipy.stats.spearmanr(cosine[r], gold[r]).statistic for r in rows], abs=1e-9)
 
 
 def test_undefined_is_an_error():

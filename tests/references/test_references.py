@@ -23,8 +23,8 @@ def test_every_row_is_that_of_the_papers_tables(shared: Path) -> None:
     rows = json.loads((shared / "reference" / "paper_results.json").read_text(encoding="utf-8"))
     for row in rows:
         row["note"] = _reworded(row["note"])
-    assert [asdict(r) for r in results()] == [{field: row[field] for field in asdict(results()[0])} for row in rows]
-    assert set(rows[0]) == set(asdict(results()[0]))
+    assert [{field: asdict(r)[field] for field in rows[0]} for r in results()] == rows
+    assert set(asdict(results()[0])) - set(rows[0]) == {"source", "runs", "protocol", "text", "corpus"}  # ours, from the notes
 
 
 def test_what_is_known_without_the_reference_file() -> None:
@@ -36,39 +36,39 @@ def test_what_is_known_without_the_reference_file() -> None:
     assert results("no such method") == ()
 
 
-# printed Avg. minus the mean of the printed sets, where they differ by more than rounding: slips of the papers, kept as printed
-SLIPS = {
-    ("promcse", "unsupervised", "Mirror-BERT-base", "bert-base-uncased"): 0.01,
-    ("promcse", "unsupervised", "PromptBERT-base", "bert-base-uncased"): 0.02,
-    ("promcse", "supervised", "SBERT-base", "bert-base-uncased"): 0.03,
-    ("promcse", "supervised", "PromCSE-BERT-base", "bert-base-uncased"): 0.15,
-    ("promcse", "supervised", "SimCSE-RoBERTa-base + EH", "roberta-base"): -0.07,
-    ("dcpcse", "supervised", "SBERT-base", "bert-base-uncased"): 0.03,
-    ("dcpcse", "supervised", "DCPCSE-BERT-base", "bert-base-uncased"): -0.01,
-    ("dcpcse", "supervised", "SimCSE-BERT-large", "bert-large-uncased"): -0.08,
-    ("conpvp", "unsupervised", "PromptBERT", "bert-base-uncased"): 0.02,
-    ("focal-infonce", "unsupervised", "SimCSE-BERT-base", "bert-base-uncased"): -0.01,
-}
-
-
-def test_the_printed_averages_are_those_of_their_seven_sets_but_for_known_slips() -> None:
-    """A misread cell would show here: Avg. is the mean of the seven sets to the second decimal."""
-    rows: dict[tuple[str, ...], dict[str, float]] = {}
-    for r in results(metric="spearman"):
-        rows.setdefault((r.paper, r.setting, r.label, r.backbone, r.variant, r.table), {})[r.task] = r.value
-    whole = {key: scores for key, scores in rows.items() if len(scores) == 8}
-    assert len(whole) > 80
-    off = {key[:4]: scores["Avg."] - sum(value for task, value in scores.items() if task != "Avg.") / 7
-           for key, scores in whole.items()}  # fmt: skip
-    assert {key: round(by, 2) for key, by in off.items() if abs(by) > 0.0101} == SLIPS
-
-
 def test_papers_and_metrics_are_named_and_values_are_in_range() -> None:
     assert {r.paper for r in results()} == set(PAPERS)
     for r in results():
         assert re.fullmatch("unsupervised|supervised|other", r.setting) and re.fullmatch(r"[1-9]", r.table) and r.label
         assert r.metric in {"alignment", "uniformity"} or 0 < r.value < 100, r
         assert r.std is None or 0 <= r.std < 5, r
+
+
+def test_a_copied_row_names_its_source_and_an_own_one_has_none() -> None:
+    for r in results():
+        assert bool(r.source) is not r.own_result, r
+        assert re.fullmatch(r"|[A-Z][a-z]+ (et al\.|and [A-Z][a-z]+) 20\d\da?", r.source)
+        if found := re.search(r"copied from ([A-Z][a-z]+ (?:et al\.|and [A-Z][a-z]+) 20\d\da?)", r.note):
+            assert r.source == (found.group(1) if not r.own_result else ""), r
+
+
+def test_what_a_number_is_of_follows_from_its_note_where_that_says_so() -> None:
+    for r in results():
+        for words, runs in (("best Avg. of 4", "best of 4 seeds"), ("mean and std over 4", "mean of 4 seeds"),
+                            ("average of 10 random", "mean of 10 runs")):  # fmt: skip
+            assert (words in r.note) == (r.runs == runs), r
+
+
+def test_protocols_are_those_of_the_suites() -> None:
+    from bench.references.ours import SUITES
+    from bench.suites import suite
+
+    known = {(name, task.name): set() for name in set(SUITES.values()) for task in suite(name).tasks}
+    for (name, task), protocols in known.items():
+        protocols |= {one.protocol for one in suite(name).tasks if one.name == task}
+    for r in results():
+        if r.task != "Avg." and r.protocol != "unknown":
+            assert r.protocol in known[SUITES[r.metric], r.task], r
 
 
 def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

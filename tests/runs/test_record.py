@@ -19,7 +19,7 @@ from bench.errors import RecordDamaged
 from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
 from bench.runs import record as record_module
 
-SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-1.schema.json").read_text())
+SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-2.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
@@ -33,7 +33,7 @@ ANY_JSON = st.recursive(
 )  # fmt: skip
 OBJECTS = st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=3)
 SCORES = st.builds(Score, suite=NAMES, task=NAMES, protocol=NAMES, metric=NAMES, value=NUMBERS, n=COUNTS, std=st.none() | AMOUNTS,
-                   text=st.none() | NAMES, detail=OBJECTS)  # fmt: skip
+                   text=st.none() | NAMES, detail=OBJECTS, predictions_sha256=st.none() | NAMES)  # fmt: skip
 MAYBE_COUNT, MAYBE_AMOUNT, MAYBE_TEXT = st.none() | COUNTS, st.none() | AMOUNTS, st.none() | st.text(max_size=5)
 RECORDS = st.builds(
     RunRecord, run_id=st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+@=-]{0,20}\Z"), fingerprint=NAMES,
@@ -44,7 +44,8 @@ RECORDS = st.builds(
     cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT),
     training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | NUMBERS),
     provenance=st.builds(Provenance, created=st.datetimes().map(lambda moment: moment.isoformat()), command=MAYBE_TEXT,
-                         git=st.none() | OBJECTS, packages=OBJECTS, data=OBJECTS, corpus=st.none() | OBJECTS),
+                         git=st.none() | OBJECTS, packages=OBJECTS, data=OBJECTS, corpus=st.none() | OBJECTS, determines=st.none() | OBJECTS),
+    checkpoint=st.none() | OBJECTS,
 )  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for key, one in inside for place in places(one, (*path, key)))]
 
 
-ODD = st.sampled_from([None, True, -1, 0, 1.0, 1.5, 2**63, 1e308, -0.0, "", "x", "a\n", "../x", [], {}, [1], {"a": 1}, "bench.run/1", "2026-01-01T00:00:00+00:00\n",
+ODD = st.sampled_from([None, True, -1, 0, 1.0, 1.5, 2**63, 1e308, -0.0, "", "x", "a\n", "../x", [], {}, [1], {"a": 1}, "bench.run/0", "2026-01-01T00:00:00+00:00\n",
                        "2026-01-01T00:00:00Z", "none", 10**400, "٣"]) | ANY_JSON  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
         (("recipe", "epochs"), 1, "recipe.epochs: expected an object"),
         (("provenance", "created"), "yesterday", "provenance.created: expected a moment"),
         (("cost", "tokens"), 1, "cost.tokens: no such field"),
-        (("schema",), "other/1", "schema: expected 'bench.run/1'"),
+        (("schema",), "other/1", "schema: expected 'bench.run/2'"),
     ],
 )
 def test_the_field_is_named(path: tuple[Any, ...], value: Any, said: str) -> None:
@@ -139,8 +140,8 @@ def test_a_missing_field_is_named_and_optional_ones_may_be_absent() -> None:
 
 def test_a_newer_schema_is_refused_with_the_way_out() -> None:
     with pytest.raises(RecordDamaged) as caught:
-        RunRecord.from_json(record().to_json() | {"schema": "bench.run/2", "whatever": 1})
-    assert "bench.run/2 by a newer bench" in caught.value.message and "pip install" in str(caught.value.hint)
+        RunRecord.from_json(record().to_json() | {"schema": "bench.run/3", "whatever": 1})
+    assert "bench.run/3 by a newer bench" in caught.value.message and "pip install" in str(caught.value.hint)
 
 
 def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +156,17 @@ def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(record_module.UPGRADES, 0, rename)
     assert RunRecord.from_json(old) == RunRecord.from_json(now)
     assert old["schema"] == "bench.run/0", "the object that was read stays as it was"
+
+
+def test_a_record_of_the_first_schema_is_read_and_has_no_hashes() -> None:
+    old = record().to_json() | {"schema": "bench.run/1"}
+    del old["checkpoint"], old["provenance"]["determines"]
+    for score in old["scores"]:
+        del score["predictions_sha256"]
+    first = json.loads(files("bench.runs").joinpath("schema/run-1.schema.json").read_text())
+    jsonschema.Draft202012Validator(first).validate(old)
+    assert RunRecord.from_json(old) == record()
+    VALIDATOR.validate(RunRecord.from_json(old).to_json())
 
 
 def test_reading_needs_no_schema_library_and_no_numpy() -> None:

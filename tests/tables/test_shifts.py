@@ -14,7 +14,7 @@ from bench.tables import shifts
 def test_every_task_that_has_both_forms_stands_beside_itself() -> None:
     tokenised, raw = sts_scores(70), sts_scores(68.004, text="raw", tasks=("STS12", "STS-B"))
     section = shifts.text_forms(record(scores=(*tokenised, *raw)))
-    assert section.heading == ("task", "tokenised", "raw", "raw less tokenised")
+    assert section.heading == ("task", "papers' text", "raw text", "raw less papers'")
     values = {(one.task, one.text): one.value for one in (*tokenised, *raw)}
     assert [row[0] for row in section.rows] == ["sts: STS12", "sts: STS-B"]
     for task, row in zip(("STS12", "STS-B"), section.rows, strict=True):
@@ -57,3 +57,13 @@ def test_show_prints_both(tmp_path) -> None:
     after = shown[shown.index("robustness to the form of the text") :]
     assert all(f"sts: {task} " in after for task in (*STS, "Avg.")) and "CxC-STS less STS-B" in after
     assert after.index("domain shift") < after.index("recipe")
+
+
+def test_the_two_forms_of_clustering_texts_stand_side_by_side() -> None:
+    scores = [Score(suite="clustering", task="StackOverflow", protocol="sccl-kmeans/1", metric="clustering-accuracy", value=value,
+                    n=20000, text=text) for value, text in ((71.706, "sccl"), (72.106, "original"))]  # fmt: skip
+    one_form = Score(
+        suite="clustering", task="Tweet", protocol="sccl-kmeans/1", metric="clustering-accuracy", value=62.3, n=2472, text="sccl"
+    )
+    rows = shifts.text_forms(record(scores=(*scores, one_form))).rows
+    assert rows == (("clustering: StackOverflow", "71.71", "72.11", "+0.40"),)

@@ -1,0 +1,109 @@
+"""What a row took, and whether two rows took the same: training text, rows of it seen, seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+from bench.errors import BenchError
+from bench.runs.record import RunRecord
+from bench.statistics.table import Cost, Table
+
+TOLERANCE = 0.01
+"""Share by which rows seen may differ: a last batch that is left out, a set that does not divide by the batch."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a row was given. Time and memory depend on the machine and are no part of it; ``--cost`` shows them."""
+
+    sentences: int | None  # rows of the corpus seen by one run, a row in two epochs counted twice; None: not recorded
+    corpus: str | None  # name and the beginning of its sha256
+    seeds: int
+
+    def equals(self, other: Budget) -> bool:
+        if self.corpus != other.corpus or self.seeds != other.seeds or self.sentences is None or other.sentences is None:
+            return False
+        return abs(self.sentences - other.sentences) <= TOLERANCE * max(self.sentences, other.sentences)
+
+    def __str__(self) -> str:
+        seen = "an unknown number of rows" if self.sentences is None else f"{self.sentences:,} rows"
+        return f"{seen} of {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
+
+
+def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
+    """The tables with what every row took: means over its runs."""
+    return tuple(
+        replace(table, rows=tuple(replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows))
+        for table in tables
+    )
+
+
+def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> None:
+    """Raises BenchError, naming two rows and what they were given, where trained rows of a table had unequal budgets.
+
+    A row in which nothing was trained or fitted spent nothing, and may stand beside any other.
+    """
+    for table in tables:
+        given = [(row, found) for row in table.rows if (found := budget([records[run] for run in row.runs])) is not None]
+        if not given:
+            continue
+        usual = Counter(found for _, found in given).most_common(1)[0][0]
+        rule = next(row for row, found in given if found == usual)
+        other = next(((row, found) for row, found in given if not found.equals(usual)), None)
+        if other is None:
+            continue
+        row, found = other
+        if row is rule:  # not even itself: something was not recorded
+            raise BenchError(f"--equal-budget: the budget of {row.name} is not known: {found}", "leave it out")
+        more = sum(not one.equals(usual) for _, one in given) - 1
+        rest = f" (and {more} more row{'s' * (more > 1)})" if more else ""
+        raise BenchError(
+            f"--equal-budget: in the table of {table.suite}, {row.name} had {found}; {rule.name} {usual}{rest}",
+            "choose runs of one budget (--method, RUN ...), or train the others as long: --set, --corpus, --seeds",
+        )
+
+
+def budget(runs: Sequence[RunRecord]) -> Budget | None:
+    """What the runs of one row were given; None where nothing was trained or fitted."""
+    seen = [_sentences(run) for run in runs]
+    corpora = {_corpus(run) for run in runs}
+    if all(run.training is None and run.provenance.corpus is None for run in runs):
+        return None
+    known = [one for one in seen if one is not None]
+    return Budget(
+        sentences=max(known) if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known) else None,
+        corpus=corpora.pop() if len(corpora) == 1 else None,
+        seeds=len(runs),
+    )
+
+
+def _sentences(run: RunRecord) -> int | None:
+    if run.training is None:
+        return None
+    if run.training.sentences is not None:
+        return run.training.sentences
+    batch = run.recipe.get("batch_size")
+    return run.training.steps * batch.value if batch and isinstance(batch.value, int) and run.training.steps else None
+
+
+def _corpus(run: RunRecord) -> str | None:
+    corpus = run.provenance.corpus
+    if not corpus or not corpus.get("sha256"):
+        return None
+    return f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
+
+
+def _cost(runs: Sequence[RunRecord]) -> Cost:
+    return Cost(
+        trainable_parameters=_mean([run.cost.trainable_parameters for run in runs]),
+        train_seconds=_mean([run.cost.train_seconds for run in runs]),
+        peak_memory_bytes=_mean([run.cost.peak_memory_bytes for run in runs]),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None

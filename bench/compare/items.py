@@ -1,0 +1,155 @@
+"""The items on which two runs disagree most: pairs that they rank furthest apart, texts that one of them alone classifies right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.errors import BenchError, UnknownName
+from bench.runs.predictions import Key, Run, predicted, score_of
+from bench.statistics.grouping import AVERAGE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.statistics.cells import Predicted
+
+Texts = Callable[[Key, "np.ndarray"], "list[tuple[str, ...]] | None"]
+"""The texts of every item of a task whose gold values are given; None where they are not at hand."""
+RANKED, CLASSED = ("spearman", "spearman-bootstrap"), ("accuracy",)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A number of one item. ``place``: by rank among all items, 0 to 100; None for classes."""
+
+    text: str
+    value: float
+    place: float | None = None
+
+
+@dataclass(frozen=True)
+class Item:
+    """``number``: row in the data, from 1. ``apart``: how far the runs are from each other, 0 to 100."""
+
+    number: int
+    texts: tuple[str, ...] | None
+    gold: Said
+    first: Said
+    second: Said
+    apart: float
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One task: the items on which two runs disagree most, the furthest first."""
+
+    key: Key
+    metric: str
+    n: int
+    differ: int  # items on which they disagree at all
+    items: tuple[Item, ...]
+
+    @property
+    def ranked(self) -> bool:
+        return self.metric in RANKED
+
+
+def disagreements(first: Run, second: Run, *, texts: Texts, tasks: Sequence[str] = (), top: int = 10) -> list[Disagreement]:
+    """What both runs have predictions of, in the first one's order; one protocol of each task and text form is enough.
+
+    Raises BenchError where the runs share no task, or UnknownName for a task that they do not share.
+    """
+    keys = {score.key: score.metric for score in first[0].scores if score.task != AVERAGE}
+    theirs = {score.key for score in second[0].scores}
+    shared = [key for key, metric in keys.items() if key in theirs and metric in (*RANKED, *CLASSED)]
+    for task in tasks:
+        if task not in {key[1] for key in shared}:
+            raise UnknownName("task", task, {key[1] for key in shared}, "among what both runs have")
+    found: dict[tuple[str, str, str | None], Disagreement] = {}
+    reasons = []
+    for key in shared:
+        suite, task, _, text = key
+        if (tasks and task not in tasks) or (suite, task, text) in found:
+            continue
+        try:
+            found[suite, task, text] = _of(key, first, second, texts, top)
+        except BenchError as error:
+            reasons.append(error)
+    if not found:
+        raise reasons[0] if reasons else BenchError("these two runs share no task with predictions", "bench show RUN")
+    return list(found.values())
+
+
+def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
+    import numpy as np
+
+    from bench.statistics.cells import same_items
+
+    a, b = predicted([first], key), predicted([second], key)
+    try:
+        same_items(a, b)
+    except ValueError as error:
+        raise BenchError(str(error)) from None
+    if a.prediction_SN.shape != b.prediction_SN.shape:
+        raise BenchError(f"{key[1]}: the two runs have predictions of different shapes")
+    gold_N = np.asarray(a.gold_N)
+    if a.metric in RANKED:
+        said = [_ranked(values) for values in (gold_N, a.prediction_SN[0], b.prediction_SN[0])]
+        apart_N = np.abs(_places(a.prediction_SN[0]) - _places(b.prediction_SN[0]))
+    else:
+        names = score_of(first[0], key).detail.get("classes")
+        said = [_classed(values, names) for values in (gold_N, a.prediction_SN[0], b.prediction_SN[0])]
+        apart_N = 100 * np.abs(_right(a) - _right(b))
+    order = np.argsort(-apart_N, kind="stable")[:top]
+    shown = texts(key, gold_N)
+    items = tuple(
+        Item(int(i) + 1, None if shown is None else shown[i], said[0](int(i)), said[1](int(i)), said[2](int(i)), float(apart_N[i]))
+        for i in order if apart_N[i] > 0
+    )  # fmt: skip
+    return Disagreement(key, a.metric, len(gold_N), int((apart_N > 0).sum()), items)
+
+
+def _places(values_N: np.ndarray) -> np.ndarray:
+    """(N,) place by mean rank: 0 for the lowest, 100 for the highest."""
+    import numpy as np
+
+    _, group_N, size_G = np.unique(values_N, return_inverse=True, return_counts=True)
+    below_G = np.cumsum(size_G) - size_G
+    places: np.ndarray = 100 * (below_G + (size_G - 1) / 2)[group_N.reshape(-1)] / max(len(values_N) - 1, 1)
+    return places
+
+
+def _right(p: Predicted) -> np.ndarray:
+    """(N,) share of right answers: 0 or 1, or over the draws in which the item was tested."""
+    import numpy as np
+
+    said = p.prediction_SN[0].reshape(p.n_items, -1)
+    right = said == np.asarray(p.gold_N)[:, None]
+    share: np.ndarray = right.sum(axis=1) / np.maximum((said != -1).sum(axis=1), 1)
+    return share
+
+
+def _ranked(values_N: np.ndarray) -> Callable[[int], Said]:
+    places_N = _places(values_N)
+    return lambda i: Said(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i]))
+
+
+def _classed(values_N: np.ndarray, names: object) -> Callable[[int], Said]:
+    import numpy as np
+
+    def name(value: float) -> str:
+        return str(names[int(value)]) if isinstance(names, list) and 0 <= value < len(names) else f"{value:g}"
+
+    def said(i: int) -> Said:
+        row = np.atleast_1d(values_N[i])
+        row = row[row != -1] if row.size > 1 else row
+        counts = {value: int((row == value).sum()) for value in row.tolist()}
+        parts = [
+            name(value) + (f" x{count}" if row.size > 1 else "")
+            for value, count in sorted(counts.items(), key=lambda one: -one[1])
+        ]
+        return Said(", ".join(parts), float(row[0]) if row.size else -1.0)
+
+    return said

@@ -1,0 +1,249 @@
+"""What the printed tables say about themselves: computed from the cells, never typed.
+
+Every check is a function from rows to remarks. A remark belongs to a cell, or to a whole row where ``task`` is empty; pages and
+``bench references --audit`` show the same ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from bench.references import ReferenceResult
+from bench.references.arithmetic import off_average, too_wide, unreachable
+from bench.references.ours import meaning
+from bench.references.rows import Row, rows
+from bench.references.sources import in_source
+
+KINDS = {
+    "average": "averages that do not follow from their own cells",
+    "spread": "spreads of an average that are larger than its cells allow",
+    "impossible": "accuracies that no number of right answers gives",
+    "differs": "what is printed differently elsewhere",
+    "same": "the same numbers under another method's name",
+    "quoted": "quoted cells that differ from their source",
+    "best": "the best of several runs, beside others that are not",
+    "protocol": "cells whose protocol, text or training text is not their neighbours'",
+    "copied": "rows that are copied from another paper",
+}
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that a reader of one printed cell, or row, should know."""
+
+    kind: str  # a key of KINDS
+    paper: str
+    table: str
+    label: str
+    setting: str
+    method: str
+    backbone: str
+    variant: str
+    metric: str
+    task: str  # "" for the whole row
+    text: str
+
+
+@cache
+def audit() -> tuple[Remark, ...]:
+    """Every remark, kind after kind, in the papers' order. ``copied`` rows are among them."""
+    every = rows()
+    return tuple(remark for check in CHECKS for remark in check(every))
+
+
+def remarks(result: ReferenceResult) -> tuple[Remark, ...]:
+    """What the audit says of a printed cell, or of the whole row that it stands in."""
+    found: tuple[Remark, ...] = _by_row().get(_row_key(result), ())
+    return tuple(remark for remark in found if remark.task in ("", result.task))
+
+
+@cache
+def _by_row() -> dict[tuple[str, ...], tuple[Remark, ...]]:
+    groups: dict[tuple[str, ...], tuple[Remark, ...]] = {}
+    for remark in audit():
+        groups[_row_key(remark)] = (*groups.get(_row_key(remark), ()), remark)
+    return groups
+
+
+def _row_key(one: ReferenceResult | Remark) -> tuple[str, ...]:
+    return one.paper, one.table, one.label, one.setting, one.method, one.backbone, one.variant, one.metric
+
+
+def _remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -> Remark:
+    return Remark(kind, cell.paper, cell.table, cell.label, cell.setting, cell.method, cell.backbone, cell.variant, cell.metric,
+                  "" if row else cell.task, text)  # fmt: skip
+
+
+def place(cell: ReferenceResult) -> str:
+    """Where a cell is printed: "dcpcse table 1 (DCPCSE-BERT-base)"."""
+    return f"{cell.paper} table {cell.table} ({cell.label})"
+
+
+def show(value: float, metric: str = "") -> str:
+    """A printed value; the zeros at its end, which the data does not keep, are those of the metric's tables."""
+    return f"{value:.{DECIMALS.get(metric, 2)}f}"
+
+
+DECIMALS = {"spearman-bootstrap": 1, "alignment": 3, "uniformity": 3}  # as printed; 2 for all others
+
+
+# --- a row by itself ---
+
+
+def _averages(every: Sequence[Row]) -> Iterator[Remark]:
+    for row in every:
+        mean = off_average(row)
+        if mean is not None and row.average is not None:
+            by = row.average.value - mean
+            yield _remark("average", row.average,
+                          f"printed {show(row.average.value)}; the mean of its {len(row.parts)} cells is {show(mean)} ({by:+.2f})")  # fmt: skip
+
+
+def _spreads(every: Sequence[Row]) -> Iterator[Remark]:
+    for row in every:
+        most = too_wide(row)
+        if most is not None and row.average is not None:
+            yield _remark("spread", row.average,
+                          f"printed ±{show(row.average.std or 0)}; an average cannot spread more than the mean of its cells' spreads, ±{show(most)}")  # fmt: skip
+
+
+def _counts(every: Sequence[Row]) -> Iterator[Remark]:
+    for row in every:
+        for cell in row.parts:
+            found = unreachable(cell, row)
+            if found is not None:
+                items, repeats, near = found
+                of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
+                but = "" if cell.runs else ": not the score of one run"
+                nearest = " or ".join(dict.fromkeys(show(v) for v in near))
+                yield _remark("impossible", cell, f"printed {show(cell.value)}; right answers among {of} give {nearest}{but}")
+
+
+# --- a row and other rows ---
+
+
+def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
+    """Of one run of the harness (method, variant, setting, backbone, task, protocol), what other rows print."""
+    groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
+    for cell in (cell for row in every for cell in row.cells):
+        means = meaning(cell.method, cell.variant)
+        name = (means.method or cell.method, means.variant, tuple(means.set.items()), means.on)
+        groups.setdefault((name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []).append(cell)
+    for cells in groups.values():
+        for cell in cells:
+            others: dict[float, list[ReferenceResult]] = {}
+            for other in cells:
+                if other.value != cell.value:
+                    others.setdefault(other.value, []).append(other)
+            if others:
+                told = "; ".join(f"{_places(same)}: {show(v, cell.metric)}{_kind(same[0])}" for v, same in others.items())
+                yield _remark("differs", cell, f"printed {show(cell.value, cell.metric)}{_kind(cell)}; {told}")
+
+
+def _places(cells: Sequence[ReferenceResult]) -> str:
+    return ", ".join(dict.fromkeys(f"{cell.paper} table {cell.table}" for cell in cells))
+
+
+def _kind(cell: ReferenceResult) -> str:
+    """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", " (rerun)"."""
+    own = meaning(cell.method, cell.variant).method == cell.paper or cell.method == cell.paper
+    origin = "copied" if not cell.own_result else "own" if own else "rerun"
+    return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
+
+
+LEAST_CELLS = 3  # that must agree before two rows count as the same numbers
+
+
+def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
+    """Rows of different methods whose cells all agree, the average aside."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in every:
+        cells = tuple((cell.task, cell.value) for cell in row.parts)
+        if len(cells) >= LEAST_CELLS:
+            groups.setdefault((row.first.metric, row.first.backbone, cells), []).append(row)
+    for alike in groups.values():
+        for row in alike:
+            for other in alike:
+                if _named(row) != _named(other):
+                    yield _remark("same", row.first, _same_text(row, other), row=True)
+
+
+def _named(row: Row) -> tuple[str, str]:
+    means = meaning(row.first.method, row.first.variant)
+    return means.method or row.first.method, means.variant
+
+
+def _same_text(row: Row, other: Row) -> str:
+    here, there = row.first.runs or "not said of what", other.first.runs or "not said of what"
+    text = f"the same {len(row.parts)} cells as {place(other.first)}"
+    text += f", there {there}, here {here}" if here != there else ""
+    if row.average and other.average and row.average.value != other.average.value:
+        text += f"; the average is printed {show(row.average.value)} here and {show(other.average.value)} there"
+    return text
+
+
+def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
+    for cell in (cell for row in every for cell in row.cells if cell.source):
+        there = in_source(cell)
+        if there is not None and there[1] != cell.value:
+            table, value = there
+            yield _remark("quoted", cell, f"printed {show(cell.value)}; {cell.source}, table {table}: {show(value)}")
+
+
+def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
+    for row in every:
+        if row.first.runs.startswith("best"):
+            beside: dict[str, list[str]] = {}
+            for other in _neighbours(row, every):
+                if other.first.backbone == row.first.backbone and not other.first.runs.startswith("best"):
+                    beside.setdefault(other.first.runs or "not said what", []).append(other.first.label)
+            told = "; ".join(f"{', '.join(dict.fromkeys(labels))}: {runs}" for runs, labels in beside.items())
+            if told:
+                yield _remark("best", row.first, f"{row.first.runs}; beside it {told}", row=True)
+
+
+def _other_conditions(every: Sequence[Row]) -> Iterator[Remark]:
+    for row in every:
+        others = [other.first for other in _neighbours(row, every)]
+        told = []
+        for name, words in (("protocol", "protocol"), ("text", "text form")):
+            mine, usual = getattr(row.first, name), _most([row.first, *others], name)
+            if mine != usual:
+                told.append(f"{words} {'not known' if mine == 'unknown' else mine}, its neighbours' is {usual}")
+            elif mine == "unknown" and name == "protocol":
+                told.append("protocol not published, for the whole table")
+        if row.first.corpus:
+            told.append(f"trained on {row.first.corpus}")
+        if told:
+            yield _remark("protocol", row.first, "; ".join(told), row=True)
+
+
+def _most(cells: Sequence[ReferenceResult], name: str) -> str:
+    values = [getattr(cell, name) for cell in cells]
+    return str(max(dict.fromkeys(values), key=values.count))
+
+
+def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
+    """The other rows of the same table, setting and metric."""
+    mine = row.first
+    return [other for other in every if other is not row and (other.first.paper, other.first.table, other.first.metric)
+            == (mine.paper, mine.table, mine.metric)]  # fmt: skip
+
+
+def _copied(every: Sequence[Row]) -> Iterator[Remark]:
+    for row in every:
+        if row.first.source:
+            yield _remark("copied", row.first, f"copied from {row.first.source}", row=True)
+
+
+def checked_rows() -> Counter[str]:
+    """How many copied rows could be compared with their source's own table, by what their remark says."""
+    return Counter(f"copied from {row.first.source}" for row in rows() if row.first.source and in_source(row.first))
+
+
+CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
+    _averages, _spreads, _counts, _printed_elsewhere, _same_numbers, _quotations, _best_of, _other_conditions, _copied,
+)  # fmt: skip

@@ -1,0 +1,106 @@
+"""Which run of the harness a printed row means, and the printed number that belongs to a run.
+
+``ours.tsv`` has a line for every printed (method, variant) that is called otherwise here, or that is no method here at all; all
+others have the same name on both sides. ``*`` stands for the number in a variant's name, as in "eh,m=0.1".
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from bench.errors import BenchError
+from bench.references import ReferenceResult, results
+
+FILE = Path(__file__).with_name("ours.tsv")
+SUITES = {"spearman": "sts", "spearman-bootstrap": "cxc", "accuracy": "transfer", "clustering-accuracy": "clustering",
+          "alignment": "geometry", "uniformity": "geometry"}  # fmt: skip
+"""The suite that a printed metric belongs to."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """A run of the harness. ``why_not`` is said where there is none: then ``method`` is empty."""
+
+    method: str
+    variant: str = ""
+    set: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names: --set
+    on: str = ""  # the method whose run is its backbone
+    why_not: str = ""
+    doubt: str = ""  # what the print leaves open
+
+
+def meaning(method: str, variant: str) -> Meaning:
+    """What a printed method and variant are called here."""
+    for row in _lines():
+        number = _number(variant, row["variant"])
+        if row["method"] == method and number is not None:
+            changes = dict(pair.split("=") for pair in row["set"].replace("*", number).split(",") if pair)
+            return Meaning(row["ours"], row["our_variant"], changes, row["on"], row["why_not"], row["doubt"])
+    return Meaning(method, variant)
+
+
+def printed(
+    method: str, task: str, *, suite: str, setting: str, backbone: str, variant: str = "", protocol: str | None = None,
+    recipe: Mapping[str, object] | None = None,
+) -> tuple[ReferenceResult, ...]:  # fmt: skip
+    """The printed numbers of what the harness calls so, the one to compare with first; empty where no table has it.
+
+    ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
+    another one; ``recipe`` adds rows whose print names the recipe values that the run had. First comes a paper's number of its
+    own method (a mean before a best one, one of a run before a rerun by others), or the quotation of it; then reruns by others.
+    """
+    name = Path(backbone).name
+    found = [
+        r
+        for r in results(task=task, backbone=name)
+        if SUITES[r.metric] == suite
+        and (protocol is None or r.protocol == protocol)
+        and _is(r, method, variant, recipe)
+        and (r.setting == setting or setting == "none")
+    ]
+    return tuple(sorted(found, key=lambda r: _rank(r, found)))
+
+
+def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
+    means = meaning(r.method, r.variant)
+    if (means.method, means.variant) != (method, variant) or means.on:
+        return False
+    return all(recipe is not None and key in recipe and _same(recipe[key], value) for key, value in means.set.items())
+
+
+def _same(value: object, text: str) -> bool:
+    try:
+        return float(str(value)) == float(text)
+    except ValueError:
+        return str(value) == text
+
+
+def _rank(r: ReferenceResult, found: list[ReferenceResult]) -> tuple[object, ...]:
+    """What stands first: what the method's own paper prints, as a mean; among equals, what most papers print."""
+    rerun = r.own_result and r.paper != r.method
+    swept = bool(meaning(r.method, r.variant).set) or r.variant == "reproduced"
+    agreeing = sum(other.value == r.value for other in found)
+    return rerun, swept, r.runs.startswith("best"), -agreeing
+
+
+def _number(variant: str, pattern: str) -> str | None:
+    """What ``*`` stands for, "" where there is none; None where the names differ."""
+    before, star, after = pattern.partition("*")
+    if not star:
+        return "" if variant == pattern else None
+    fits = variant.startswith(before) and variant.endswith(after) and len(variant) > len(before) + len(after)
+    return variant[len(before) : len(variant) - len(after)] if fits else None
+
+
+@cache
+def _lines() -> tuple[dict[str, str], ...]:
+    with FILE.open(encoding="utf-8", newline="") as file:
+        rows = tuple(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    for row in rows:
+        if None in row or None in row.values():
+            raise BenchError(f"{FILE}: the line of '{row['method']}' has not {len(rows[0])} cells")
+    return rows

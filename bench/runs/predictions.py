@@ -1,0 +1,120 @@
+"""What runs said of every item of one task, put together for statistics: read when asked for, and only what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.errors import BenchError, DataDamaged, DataMissing
+from bench.runs.record import RunRecord, Score
+from bench.runs.store import RunsFolder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.statistics.cells import Predicted
+
+Key = tuple[str, str, str, str | None]
+"""Of a score: (suite, task, protocol, text form)."""
+Run = tuple[RunRecord, Path]
+"""A record, and the folder of its run."""
+
+QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
+"""The array that holds every pair's query, by protocol; captions of one image are a unit in both."""
+
+
+def predicted(runs: Sequence[Run], key: Key) -> Predicted:
+    """What the runs of one method, one per seed, said on the task of ``key``: float64 or whole numbers as stored.
+
+    Raises DataMissing where a run has no such score or no predictions of it, DataDamaged where a file is none or does not fit,
+    BenchError where the runs saw different items, or where the metric has no statistics.
+    """
+    import numpy as np
+
+    from bench.statistics.cells import Predicted
+
+    if not runs:
+        raise DataMissing(f"{key[1]}: no runs")
+    scores = [score_of(record, key) for record, _ in runs]
+    metric = scores[0].metric
+    found = [_arrays(record, folder, key, metric) for record, folder in runs]
+    first = found[0]
+    for (record, _), arrays in zip(runs, found, strict=True):
+        for name in ("gold", "fold", "query", "unit"):
+            if not _equal(arrays.get(name), first.get(name)):
+                raise BenchError(f"{key[1]}: {record.run_id} and {runs[0][0].run_id} differ in the items' {name}")
+        if arrays["prediction"].shape != first["prediction"].shape:
+            raise BenchError(f"{key[1]}: {record.run_id} and {runs[0][0].run_id} have predictions of different shapes")
+    try:
+        return Predicted(
+            task=key[1], metric=metric, seeds=tuple(record.seed for record, _ in runs),
+            prediction_SN=np.stack([arrays["prediction"] for arrays in found]), gold_N=first["gold"], fold_N=first.get("fold"),
+            query_N=first.get("query"), unit_N=first.get("unit"), score_S=np.array([score.value for score in scores]),
+        )  # fmt: skip
+    except ValueError as error:
+        raise DataDamaged(f"predictions of {runs[0][0].run_id}: {error}") from None
+
+
+def has_statistics(metric: str) -> bool:
+    """Whether cells of this metric can be resampled."""
+    from bench.statistics.cells import METRICS
+
+    return metric in METRICS
+
+
+def score_of(record: RunRecord, key: Key) -> Score:
+    """The score itself. Raises DataMissing where the record has none."""
+    for score in record.scores:
+        if score.key == key:
+            return score
+    raise DataMissing(f"{record.run_id} has no score of {key[1]}")
+
+
+def predictions_file(folder: Path, key: Key) -> Path:
+    """Where a run keeps the predictions of a score. Raises BenchError where the folder's name is no run id."""
+    suite, task, _, text = key
+    return RunsFolder(folder.parent).predictions_path(folder.name, task, text, suite)
+
+
+def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str, np.ndarray]:
+    """ "prediction", "gold" and, where the task has them, "fold", "query" and "unit"."""
+    from bench.runs.arrays import read_arrays
+
+    if not has_statistics(metric):
+        raise BenchError(f"{key[1]}: no statistics of {metric}")
+    path = predictions_file(folder.resolve(), key)
+    try:
+        stored = read_arrays(path)
+    except DataMissing:
+        raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "bench run again scores it again") from None
+    names = {"prediction": "prediction", "gold": "gold", "fold": "fold"}
+    if metric == "spearman-bootstrap":
+        names |= {"query": QUERIES.get(key[2], "query"), "unit": "image"}
+    arrays = {name: stored[source] for name, source in names.items() if source in stored}
+    _check(arrays, path, metric)
+    return {name: _plain(array) for name, array in arrays.items()}
+
+
+def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
+    for name in ("prediction", "gold", *(("query",) if metric == "spearman-bootstrap" else ())):
+        if name not in arrays:
+            raise DataDamaged(f"{path}: no {name} for every item")
+    rows = arrays["gold"].shape[0] if arrays["gold"].ndim == 1 else -1
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiub" and name in ("prediction", "gold"):
+            raise DataDamaged(f"{path}: {name} holds no numbers")
+        if array.ndim < 1 or array.shape[0] != rows:
+            raise DataDamaged(f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items")
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return array.astype(np.float64) if array.dtype.kind == "f" else array.astype(np.int64) if array.dtype.kind in "iub" else array
+
+
+def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    import numpy as np
+
+    return a is b is None or (a is not None and b is not None and np.array_equal(a, b))

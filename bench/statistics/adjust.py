@@ -1,0 +1,38 @@
+"""p-values of many comparisons, adjusted for their number.
+
+``holm`` holds the chance of even one false verdict among all cells at alpha (Holm 1979); ``bh`` holds the expected share of
+false ones among the verdicts given (Benjamini and Hochberg 1995); ``none`` adjusts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+METHODS = {"holm": "Holm (family-wise)", "bh": "Benjamini-Hochberg (false discovery)", "none": "not adjusted"}
+"""What each choice is called in a table."""
+
+
+def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArray[np.float64]:
+    """Adjusted p-values in the given order, none above 1: compare them with alpha. Monotone in the given ones.
+
+    Raises ValueError for an unknown ``how`` and for values outside 0 to 1.
+    """
+    p_M = np.asarray(p_values, dtype=np.float64).reshape(-1)
+    if how not in METHODS:
+        raise ValueError(f"'{how}' is not one of {', '.join(METHODS)}")
+    if not ((p_M >= 0) & (p_M <= 1)).all():
+        raise ValueError("a p-value lies between 0 and 1")
+    if how == "none" or not len(p_M):
+        return p_M.copy()
+    order_M = np.argsort(p_M, kind="stable")
+    rank_M = np.arange(1, len(p_M) + 1)
+    if how == "holm":
+        sorted_M = np.maximum.accumulate(p_M[order_M] * (len(p_M) + 1 - rank_M))
+    else:
+        sorted_M = np.minimum.accumulate((p_M[order_M] * len(p_M) / rank_M)[::-1])[::-1]
+    found_M = np.empty_like(p_M)
+    found_M[order_M] = np.minimum(sorted_M, 1.0)
+    return found_M

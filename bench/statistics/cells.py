@@ -1,0 +1,99 @@
+"""What one method said on one task: the numbers that every test and interval starts from.
+
+Legend: S training seeds, N items, R repetitions of one run (k-means seeds, draws of few examples).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+METRICS = ("spearman", "spearman-bootstrap", "accuracy", "clustering-accuracy")
+"""Metrics whose cells have statistics. They are the names that run records use."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Predictions of one method on one task, all its training seeds. Two objects are equal only where they are one.
+
+    Raises ValueError for a metric without statistics, for shapes that do not fit, seeds that are named twice, values that are
+    not finite.
+    """
+
+    task: str
+    """Decides, with the seed of the resampling, which items are drawn: every method of one task meets the same resamples."""
+    metric: str
+    """One of ``METRICS``."""
+    seeds: tuple[int | None, ...]
+    """(S,) training seeds; None: nothing in this method is random. Only a single seed may be None."""
+    prediction_SN: NDArray[np.generic]
+    """(S, N), or (S, N, R) for clusterings and few-shot draws (-1: not tested in this draw); items in the data's order."""
+    gold_N: NDArray[np.generic]
+    fold_N: NDArray[np.generic] | None = None
+    """Accuracy only: the fold that each item was tested in. The value is the mean over folds, each as heavy as the next."""
+    query_N: NDArray[np.generic] | None = None
+    """"spearman-bootstrap" only: the query of each pair. Every query is as heavy as the next, its pairs share its weight."""
+    unit_N: NDArray[np.generic] | None = None
+    """Items of one unit (captions of one image) are drawn together. Without it the query is the unit, else each item is one."""
+    score_S: Floats | None = None
+    """(S,) the recorded values, if the printed number is to be met exactly: SentEval rounds within folds, CxC samples."""
+
+    def __post_init__(self) -> None:
+        shape, items = np.shape(self.prediction_SN), len(self.gold_N)
+        if self.metric not in METRICS:
+            raise ValueError(f"{self.task}: no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}")
+        wide = (3,) if self.metric == "clustering-accuracy" else (2, 3) if self.metric == "accuracy" else (2,)
+        if len(shape) not in wide or shape[:2] != (len(self.seeds), items) or 0 in shape:
+            raise ValueError(f"{self.task}: predictions of shape {shape} for {len(self.seeds)} seeds and {items} items")
+        if len(set(self.seeds)) < len(self.seeds) or (None in self.seeds and len(self.seeds) > 1):
+            raise ValueError(f"{self.task}: the seeds {self.seeds} are not those of different runs of one method")
+        for name in ("fold_N", "query_N", "unit_N"):
+            given = getattr(self, name)
+            if given is not None and np.shape(given) != (items,):
+                raise ValueError(f"{self.task}: {name} has the shape {np.shape(given)}, there are {items} items")
+        if self.metric == "spearman-bootstrap" and self.query_N is None:
+            raise ValueError(f"{self.task}: a sampled correlation needs the query of every pair")
+        if self.score_S is not None and np.shape(self.score_S) != (len(self.seeds),):
+            raise ValueError(f"{self.task}: scores of shape {np.shape(self.score_S)} for {len(self.seeds)} seeds")
+        for numbers in (self.prediction_SN, self.gold_N, self.score_S):
+            if numbers is not None and not np.isfinite(numbers).all():
+                raise ValueError(f"{self.task}: NaN or infinity among the values")
+
+    @property
+    def n_items(self) -> int:
+        return len(self.gold_N)
+
+    @property
+    def n_units(self) -> int:
+        """Of what is drawn: items, queries or units."""
+        units = self.units
+        return self.n_items if units is None else len(np.unique(units))
+
+    @property
+    def units(self) -> NDArray[np.generic] | None:
+        """(N,) what is drawn together; None where every item is drawn for itself."""
+        return self.query_N if self.unit_N is None else self.unit_N
+
+    def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
+        """The same with these seeds only, in this order. Raises ValueError for one that is not there."""
+        from dataclasses import replace
+
+        if tuple(seeds) == self.seeds:
+            return self
+        rows = [self.seeds.index(seed) for seed in seeds]
+        score_S = None if self.score_S is None else self.score_S[rows]
+        return replace(self, seeds=tuple(seeds), prediction_SN=self.prediction_SN[rows], score_S=score_S)
+
+
+def same_items(a: Predicted, b: Predicted) -> None:
+    """Raises ValueError where two methods were not asked the same: another task, metric, gold value or unit."""
+    if (a.task, a.metric) != (b.task, b.metric):
+        raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are not one task")
+    for name, what in (("gold_N", "gold values"), ("query_N", "queries"), ("units", "units")):
+        mine, others = getattr(a, name), getattr(b, name)
+        if (mine is None) != (others is None) or (mine is not None and not np.array_equal(mine, others)):
+            raise ValueError(f"{a.task}: the two runs have different {what}")

@@ -1,0 +1,53 @@
+"""What a check found, and what it found of a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bench.runs.record import RunRecord, Score
+
+AGREES, DIFFERS, UNCHECKED = "agrees", "differs", "unchecked"
+KINDS = ("record", "score", "average", "predictions", "gold", "data", "checkpoint", "fingerprint", "files", "encoding")
+"""What a finding is about, in the order in which they are told."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. ``why``: what differs, or why it could not be looked at; empty where it agrees."""
+
+    kind: str
+    what: str
+    outcome: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """Everything that was found of one run, or of a folder's manifest."""
+
+    name: str
+    findings: Sequence[Finding]
+    status: str = "finished"
+    record: RunRecord | None = field(default=None, repr=False)
+
+    @property
+    def differences(self) -> list[Finding]:
+        return [one for one in self.findings if one.outcome == DIFFERS]
+
+    @property
+    def unchecked(self) -> list[Finding]:
+        return [one for one in self.findings if one.outcome == UNCHECKED]
+
+    def count_agreeing(self) -> int:
+        return sum(one.outcome == AGREES for one in self.findings)
+
+    def count(self, kind: str, outcome: str = AGREES) -> int:
+        return sum(one.kind == kind and one.outcome == outcome for one in self.findings)
+
+
+def cell(score: Score) -> str:
+    """ "sts STS12 (raw)", "cxc CxC-STS [cxc-parekh/1]": which score a finding is about."""
+    form = "" if score.text in (None, "tokenised") else f" ({score.text})"
+    protocol = f" [{score.protocol}]" if score.suite == "cxc" else ""
+    return f"{score.suite} {score.task}{form}{protocol}"

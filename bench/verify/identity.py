@@ -1,0 +1,120 @@
+"""Whether a run is the one that its record says: fingerprint, data, and the files of its checkpoint."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench import fingerprint
+from bench.errors import BenchError, DataMissing
+from bench.hashes import folder_sha256
+from bench.runs.record import RunRecord, Score
+from bench.runs.store import data_key
+from bench.suites import suite, suite_names
+from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
+from bench.verify.known import known
+from bench.verify.scores import AVERAGE
+
+if TYPE_CHECKING:
+    from bench.datasets import DataFolder
+
+PRECISIONS = ("fp32", "bf16", "fp16", "auto")
+
+
+def check_fingerprint(record: RunRecord) -> Finding:
+    """From the record's own fields; of an older record, by trying what it does not say."""
+    if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
+        return Finding(
+            "fingerprint", "run id", DIFFERS, f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}"
+        )
+    try:
+        again = fingerprint.of_record(record)
+        if again is None and any(fingerprint.of_record(record, rest) == record.fingerprint for rest in _guesses(record)):
+            again = record.fingerprint
+    except (TypeError, ValueError) as error:
+        return Finding("fingerprint", "fingerprint", DIFFERS, f"it cannot be made from this record: {error}")
+    if again is None:
+        return Finding(
+            "fingerprint", "fingerprint", UNCHECKED, "the record, of an older bench, does not keep all that it was made of"
+        )
+    if again != record.fingerprint:
+        why = f"{record.fingerprint[:12]} is recorded, the record's own fields give {again[:12]}"
+        return Finding("fingerprint", "fingerprint", DIFFERS, why)
+    return Finding("fingerprint", "fingerprint", AGREES)
+
+
+def _guesses(record: RunRecord) -> Iterator[dict[str, object]]:
+    """What records of the first schema left unsaid: precision, selection set, and recipe keys that name a place (left empty)."""
+    empty = [key for key, one in record.recipe.items() if one.value is None]
+    places: list[dict[str, None]] = [{}, *({key: None} for key in empty)]
+    for precision, dev, place in itertools.product(PRECISIONS, (None, *known().dev.values()), places):
+        yield {"precision": precision, "dev": dev, "places": place}
+
+
+def check_checkpoint(record: RunRecord, folder: Path) -> Finding:
+    """Every file's hash; of an older record the size alone."""
+    place = folder / "checkpoint"
+    if not place.is_dir():
+        return Finding("checkpoint", "checkpoint", UNCHECKED, "there is no checkpoint here")
+    if record.checkpoint is None:
+        expected, size = record.cost.checkpoint_bytes, sum(one.stat().st_size for one in place.rglob("*") if one.is_file())
+        if expected is not None and expected != size:
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{size:,} bytes found, {expected:,} recorded")
+        return Finding("checkpoint", "checkpoint", UNCHECKED, "the record keeps no hash of it")
+    try:
+        found = folder_sha256(place)
+    except OSError as error:
+        return Finding("checkpoint", "checkpoint", DIFFERS, f"it cannot be read: {error.strerror}")
+    for name in sorted({*found, *record.checkpoint}):
+        if found.get(name) != record.checkpoint.get(name):
+            what = "is missing" if name not in found else "is not recorded" if name not in record.checkpoint else "was changed"
+            return Finding("checkpoint", "checkpoint", DIFFERS, f"{name} {what}")
+    return Finding("checkpoint", "checkpoint", AGREES)
+
+
+def check_data(record: RunRecord, data: DataFolder | None) -> Iterator[Finding]:
+    """The recorded hash of each set, against the sets in ``data`` and against those that bench knows."""
+    for score in record.scores:
+        if score.task == AVERAGE:
+            continue
+        what, recorded = cell(score), record.provenance.data.get(data_key(score.task, score.text, score.suite))
+        forms = known().data.get(f"{score.suite}/{score.task}", {})
+        expected = forms.get(score.text or "any")
+        if recorded is None:
+            yield Finding("data", what, DIFFERS, "the record does not say which data was scored")
+        elif expected is not None and recorded != expected:
+            yield Finding("data", what, DIFFERS, "the recorded hash is not that of this data set")
+        elif data is not None:
+            yield _in_folder(score, str(recorded), data, expected is not None)
+        elif expected is None:
+            yield Finding("data", what, UNCHECKED, "bench knows no hash of this set in this form; --data DIR reads it")
+        else:
+            yield Finding("data", what, AGREES)
+
+
+def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) -> Finding:
+    """The set as it lies in the folder; where it does not lie there, a hash that bench knows is enough."""
+    what = cell(score)
+    if score.suite not in suite_names() or score.suite == "mteb":
+        return Finding("data", what, UNCHECKED, f"the data of {score.suite} is not read here")
+    try:
+        sha256 = _sha256(data, score.suite, score.task, score.protocol, score.text or "tokenised")
+    except DataMissing as error:
+        return Finding("data", what, AGREES) if known_hash else Finding("data", what, UNCHECKED, error.message)
+    except BenchError as error:
+        return Finding("data", what, UNCHECKED, error.message)
+    if sha256 != recorded:
+        return Finding("data", what, DIFFERS, "the set in the data folder is not the one that was scored")
+    return Finding("data", what, AGREES)
+
+
+@functools.lru_cache(maxsize=256)
+def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) -> str:
+    """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
+    found = [one for one in suite(name).tasks if (one.name, one.protocol) == (task, protocol)]
+    if not found:
+        raise DataMissing(f"{name} has no task {task} under {protocol}")
+    return found[0].load(data, text).sha256

@@ -1,0 +1,29 @@
+"""What bench knows of every data set that it scores without having it: hashes of its gold values and of its files."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+SCHEMA = "bench.given/1"
+
+
+@dataclass(frozen=True)
+class Known:
+    """``given``: suite/task -> array -> hash of its values. ``data``: suite/task -> text form -> sha256, as records name data."""
+
+    given: Mapping[str, Mapping[str, str]]
+    data: Mapping[str, Mapping[str, str]]
+    dev: Mapping[str, str]
+    """Sets on which checkpoints are selected, and their sha256."""
+
+
+@functools.cache
+def known() -> Known:
+    """From ``given.json``, which ``python -m bench.verify.make_given DATA`` writes."""
+    content = json.loads((resources.files("bench.verify") / "given.json").read_text(encoding="utf-8"))
+    assert content["schema"] == SCHEMA
+    return Known(content["given"], content["data"], content["dev"])

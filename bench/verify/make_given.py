@@ -1,0 +1,73 @@
+"""Writes ``given.json``, hashes of what the data alone determines of every task: ``python -m bench.verify.make_given DATA``.
+
+Each task is scored once with random vectors, so that its arrays are made by the code that makes them of a run. No text and no gold
+value is written, only hashes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from bench.datasets import DataFolder
+from bench.errors import DataMissing
+from bench.files import write_whole
+from bench.hashes import values_sha256
+from bench.suites import LoadedTask, suite, suite_names
+from bench.suites.check import check_dev_task
+from bench.suites.rescore import GIVEN
+from bench.suites.sts import dev_task
+from bench.verify.known import SCHEMA
+
+FORMS = ("tokenised", "raw")
+DIMENSIONS = 4
+
+
+def given_hashes(loaded: LoadedTask) -> dict[str, str]:
+    """Array -> hash of its values, of the arrays that no model changes."""
+    made: dict[str, np.ndarray] = {}
+    draw = np.random.default_rng(0)
+
+    def vectors(sentences: Sequence[str]) -> np.ndarray:
+        for one in sentences:
+            if one not in made:
+                made[one] = draw.normal(size=DIMENSIONS).astype(np.float32)
+        return np.stack([made[one] for one in sentences])
+
+    with mock.patch.multiple("bench.suites.clustering", SEEDS=(0,), STARTS=1, ITERATIONS=1):  # the clusters are thrown away
+        arrays = loaded.score(vectors).predictions
+    return {name: values_sha256({name: arrays[name]}) for name in GIVEN if name in arrays}
+
+
+def measure(data: DataFolder) -> dict[str, object]:
+    """The content of ``given.json``. Raises DataMissing, DataDamaged."""
+    given: dict[str, dict[str, str]] = {}
+    shas: dict[str, dict[str, str]] = {}
+    for task in (task for name in suite_names() if name != "mteb" for task in suite(name).tasks):
+        key = f"{task.suite}/{task.name}"
+        for form in FORMS:
+            try:
+                loaded = task.load(data, form)
+            except DataMissing:
+                print(f"{key}: no {form} text", file=sys.stderr)
+                continue
+            shas.setdefault(key, {})[loaded.form or "any"] = loaded.sha256
+            if key not in given:
+                given[key] = given_hashes(loaded)
+                print(f"{key}: {', '.join(given[key])}", file=sys.stderr)
+    dev = {"CHECK dev": check_dev_task().sha256} | {f"STS-B dev, {form}": dev_task(data, form).sha256 for form in FORMS}
+    return {"schema": SCHEMA, "given": given, "data": shas, "dev": dev}
+
+
+def main(folder: str) -> None:
+    content = measure(DataFolder(folder, offline=True))
+    write_whole(Path(__file__).with_name("given.json"), json.dumps(content, indent=1).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,145 @@
+"""Scores and averages again, from stored predictions; and whether the gold values beside them are the data's."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.errors import BenchError
+from bench.hashes import values_sha256
+from bench.runs.record import RunRecord, Score
+from bench.runs.store import RunsFolder
+from bench.suites import average, suite_names
+from bench.suites.rescore import GIVEN, rescore
+from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
+from bench.verify.known import known
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
+AVERAGE = "Avg."
+
+
+def check_scores(record: RunRecord, folder: Path) -> Iterator[Finding]:
+    """Findings of kinds score, predictions and gold for every task, then average."""
+    store, read = RunsFolder(folder.parent), dict[Path, Any]()
+    for score in record.scores:
+        if score.task != AVERAGE:
+            path = store.predictions_path(folder.name, score.task, score.text, score.suite)
+            if path not in read:  # two protocols may score one file
+                read = {path: _arrays(store, folder.name, score)}
+            yield from _check(score, read[path])
+    yield from _averages(record)
+
+
+def _arrays(store: RunsFolder, run_id: str, score: Score) -> dict[str, np.ndarray] | BenchError:
+    try:
+        return store.read_predictions(run_id, score.task, score.text, score.suite)
+    except BenchError as error:
+        return error
+
+
+def _check(score: Score, arrays: dict[str, np.ndarray] | BenchError) -> Iterator[Finding]:
+    what = cell(score)
+    if isinstance(arrays, BenchError):
+        yield Finding("score", what, DIFFERS, arrays.message)
+        return
+    yield _rescored(score, arrays)
+    if score.predictions_sha256 is None:
+        yield Finding("predictions", what, UNCHECKED, "the record keeps no hash of them")
+    elif not _same_hash(score.predictions_sha256, arrays):
+        yield Finding("predictions", what, DIFFERS, "they are not those that were recorded: another hash")
+    else:
+        yield Finding("predictions", what, AGREES)
+    if arrays:
+        yield _gold(score, arrays)
+
+
+def _same_hash(expected: str, arrays: Mapping[str, np.ndarray]) -> bool:
+    try:
+        return values_sha256(arrays) == expected
+    except ValueError:
+        return False
+
+
+def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
+    what = cell(score)
+    try:
+        again = rescore(score.key, arrays, score.metric)
+    except BenchError as error:
+        return Finding("score", what, DIFFERS, error.message)
+    if again is None:
+        return Finding("score", what, UNCHECKED, f"{score.metric} of {score.suite} cannot be computed from what it keeps")
+    if not close(score.value, again.value):
+        return Finding("score", what, DIFFERS, f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
+    if score.n != again.n:
+        return Finding("score", what, DIFFERS, f"{score.n:,} items are recorded, {again.n:,} predictions are there")
+    if again.std is not None and not close(score.std, again.std):
+        return Finding(
+            "score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}"
+        )
+    if odd := _first_difference(dict(score.detail), json.loads(json.dumps(again.detail)), "detail"):
+        return Finding("score", what, DIFFERS, odd)
+    return Finding("score", what, AGREES)
+
+
+def close(recorded: Any, again: Any) -> bool:
+    """Two numbers that are one, but for the last digits of another machine's arithmetic."""
+    if not isinstance(recorded, int | float) or not isinstance(again, int | float):
+        return False
+    return math.isclose(recorded, again, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+
+
+def _first_difference(recorded: Any, again: Any, path: str) -> str | None:
+    """Where two details differ first, as far as both say something: an older record says less, the suite may know more."""
+    if isinstance(recorded, dict) and isinstance(again, dict):
+        pairs: Any = [(f"{path}.{key}", recorded[key], again[key]) for key in again if key in recorded]
+    elif isinstance(recorded, list) and isinstance(again, list) and len(recorded) == len(again):
+        pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(recorded, again, strict=True))]
+    else:
+        same = close(recorded, again) if isinstance(again, float) else recorded == again
+        return None if same else f"{path}: {str(recorded)[:60]} is recorded, its predictions give {str(again)[:60]}"
+    return next((odd for where, a, b in pairs if (odd := _first_difference(a, b, where))), None)
+
+
+def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
+    """Gold values, sub-datasets, draws: what has to be the same for every model."""
+    what, expected = cell(score), known().given.get(f"{score.suite}/{score.task}")
+    if expected is None:
+        return Finding(
+            "gold",
+            what,
+            UNCHECKED,
+            f"bench does not know those of {score.suite}" if score.suite == "mteb" else "bench does not know those of this set",
+        )
+    for name in GIVEN:
+        if name.startswith("all_splits") and name not in arrays:
+            continue  # kept only where the other splits were there, too
+        if (name in expected) != (name in arrays):
+            return Finding(
+                "gold", what, DIFFERS, f"the array '{name}' is {'missing' if name in expected else 'not one of this set'}"
+            )
+        if name in expected and not _same_hash(expected[name], {name: arrays[name]}):
+            return Finding("gold", what, DIFFERS, f"the array '{name}' is not the data set's")
+    return Finding("gold", what, AGREES)
+
+
+def _averages(record: RunRecord) -> Iterator[Finding]:
+    """Each average from the scores that the record holds, each of which is checked by itself."""
+    for score in (one for one in record.scores if one.task == AVERAGE and one.suite in suite_names()):
+        mixed = score.text is not None and score.text.startswith("other-")
+        fitting = [
+            one for one in record.scores if (one.suite, one.protocol) == (score.suite, score.protocol)
+            and (one.text == score.text or mixed and (one.text or "").startswith("other-"))
+        ]  # fmt: skip
+        again = average(fitting)
+        if again is None:
+            yield Finding("average", cell(score), DIFFERS, "the record lacks a task of which it is the average")
+        elif not close(score.value, again.value) or score.n != again.n:
+            yield Finding("average", cell(score), DIFFERS, f"{score.value} is recorded, its tasks give {again.value}")
+        else:
+            yield Finding("average", cell(score), AGREES)

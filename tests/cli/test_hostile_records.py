@@ -1,0 +1,310 @@
+"""Runs folders as they come from anywhere: nothing that a record holds gets out of its place, and nothing damaged is fatal."""
+
+from __future__ import annotations
+
+import csv
+import html.parser
+import io
+import json
+import os
+import re
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from commands import bench
+from factories import record
+from scored_run import finished_run, predictions
+
+from bench.runs import RecipeValue, RunsFolder, Score
+
+BAD = {
+    "escape": "\x1b[2J\x1b]0;title\x07\x1b]8;;http://evil\x07",
+    "markup": "[bold red]rich[/] [link=http://evil]x[/link]",
+    "tag": "</script></style><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload=x",
+    "latex": r"\input{/etc/passwd}\write18{rm}$x^2$ 100% & # _ ~ \end{tabular}",
+    "formula": "=HYPERLINK(\"http://evil\",\"x\")",
+    "formula 2": "@SUM(A1)",
+    "formula 3": "\t=1+1",
+    "formula 4": "-1+1|cmd",
+    "lines": "two\r\nlines\x0b\x0c\x85\u2028end",
+    "bidi": "\u202eevil\u2066x\u200b\ufeff",
+    "surrogate": "\udcff\ud800",
+    "zero": "a\x00b",
+    "long": "x" * 5000,
+    "template": "{{ 7*7 }}{% include '/etc/passwd' %}",
+    "table": "a|b\\|c`d`**e**",
+    "curly": "{}",
+    "percent": "%s%n{0}",
+}  # fmt: skip
+FORMS = ("table", "md", "latex", "csv", "json", "html")
+
+
+def hostile(name: str, words: str, seed: int) -> Any:
+    """A finished run in which every free text is ``words``."""
+    detail = {
+        "subsets": {words: {"spearman": 1.0, "n": 2, "pearson": words}, "x": words},
+        words: words,
+        "mean": words,
+        "pearson": {"all": words},
+    }
+    scores = tuple(
+        Score(suite=suite, task=task, protocol=protocol, metric=metric, value=50.0 + seed, n=7, text=text, detail=detail)
+        for suite, task, protocol, metric, text in (
+            (words, words, words, words, words), ("sts", words, "senteval-all/1", "spearman", "tokenised"), ("sts", "Avg.", words, words, "raw"),
+        )
+    )  # fmt: skip
+    made = record(
+        words, seed, variant=words, backbone=words, scores=scores, error=words, run_id=f"bad-{name.replace(' ', '-')}-{seed}"
+    )
+    provenance = replace(
+        made.provenance, command=words, bench_version=words, git={words: words}, plugin={"package": words, "version": words, "sha256": words},
+        packages={words: words}, platform={words: words}, data={words: words}, corpus={"name": words, "sha256": words},
+        backbone={"name": words, "revision": words}, determines={words: words, "places": {words: words}},
+    )  # fmt: skip
+    assert made.training is not None
+    return replace(
+        made, provenance=provenance, recipe={words: RecipeValue(value=words, source=words, note=words)}, checkpoint={words: words},
+        cost=replace(made.cost, device=words), training=replace(made.training, dev_task=words),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bad_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = RunsFolder(tmp_path_factory.mktemp("bad") / "runs")
+    for name, words in BAD.items():
+        for seed in (1, 2):
+            folder = store.write(hostile(name, words, seed)).parent
+        (folder / "curve.jsonl").write_text(json.dumps({"step": 1, "loss": 1.0, words: words}) + "\nnonsense\x1b[2J\n")
+    store.write(replace(hostile("failed", BAD["escape"], 3), status="failed"))
+    store.write(record("simcse", 1))
+    return store.path
+
+
+def harmless(text: str) -> None:
+    """Nothing but printable characters and line ends."""
+    strange = {c for c in text if not c.isprintable() and c != "\n"}
+    assert strange == set(), sorted(map(hex, map(ord, strange)))
+
+
+VERBS = {
+    "runs": ["runs"], "runs --json": ["runs", "--json"], "runs, failed": ["runs", "--status", "failed"], "show": ["show"],
+    "verify": ["verify"], "verify --json": ["verify", "--json"],
+    **{f"compare {form}": ["compare", "--format", form] for form in FORMS},
+    **{f"compare together {form}": ["compare", "--together", "--cost", "--with-paper", "--format", form] for form in FORMS},
+    "compare --items": ["compare", "bad-tag-1", "bad-escape-1", "--items"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("verb", ["runs", "runs, failed", "verify", "compare table", "compare together table"])
+def test_a_terminal_shows_words_and_fits(bad_runs: Path, verb: str, columns: int) -> None:
+    done = bench(*VERBS[verb], "--runs", bad_runs, COLUMNS=str(columns))
+    assert done.exit_code in (0, 1), done.output
+    harmless(done.stdout)
+    harmless(done.stderr)
+    assert "http://evil" not in re.sub(r"[\s]", "", done.output) or "\x1b" not in done.output
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_that_reads_records_says_it_in_plain_characters(bad_runs: Path, verb: str) -> None:
+    if verb == "show":
+        for name in sorted(path.name for path in bad_runs.iterdir()):
+            for form in ((), ("--json",)):
+                done = bench("show", name, "--runs", bad_runs, *form)
+                assert done.exit_code == 0, done.output
+                harmless(done.output if not form else json.dumps(json.loads(done.stdout)))
+        return
+    done = bench(*VERBS[verb], "--runs", bad_runs)
+    assert done.exit_code in (0, 1, 2), done.output
+    assert done.exit_code == 2 or done.stdout
+    harmless(done.stdout)
+    harmless(done.stderr)
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("together", [[], ["--together", "--cost", "--with-paper"]])
+def test_csv_has_no_formula(bad_runs: Path, together: list[str]) -> None:
+    done = bench("compare", *together, "--runs", bad_runs, "--format", "csv")
+    rows = list(csv.reader(io.StringIO(done.stdout)))
+    assert len({len(row) for row in rows}) == 1 and len(rows) > len(BAD)
+    numbers = re.compile(r"-?[0-9.]+(e-?[0-9]+)?$")
+    assert [
+        cell for row in rows for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "|", "%") and not numbers.match(cell)
+    ] == []
+
+
+class Tags(html.parser.HTMLParser):
+    """Every tag and attribute of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes += attributes
+
+
+@pytest.mark.parametrize("together", [[], ["--together", "--cost", "--with-paper"]])
+def test_html_has_no_tag_of_theirs(bad_runs: Path, together: list[str]) -> None:
+    done = bench("compare", *together, "--runs", bad_runs, "--format", "html")
+    page = Tags()
+    page.feed(done.stdout)
+    assert page.tags & {"script", "img", "iframe", "object", "link", "base", "form"} == set() and "table" in page.tags
+    assert [pair for pair in page.attributes if pair[0].startswith("on")] == []
+    links = [value or "" for name, value in page.attributes if name in ("href", "src", "action")]
+    assert [link for link in links if not link.startswith("#")] == []
+    assert "49" not in re.findall(r'class="method">(.*?)</', done.stdout), "no template was run"
+
+
+KNOWN = {
+    "documentclass", "usepackage", "begin", "end", "toprule", "midrule", "bottomrule", "caption", "textbf", "underline", "centering", "small",
+    "footnotesize", "scriptsize", "tiny", "setlength", "tabcolsep", "pm", "times", "textbackslash", "textasciitilde", "textasciicircum", "textless",
+    "textgreater", "textbar", "textquotedbl", "dots", "dagger", "cmidrule", "addlinespace", "multicolumn", "textsuperscript", "resizebox", "textwidth",
+    "linewidth", "emph", "textit", "raggedright", "par", "item", "geometry", "hspace", "quad", "noindent", "ddagger", "ast", "label", "circ", "approx",
+    "textcolor", "color", "scalebox", "makebox", "newline", "vspace", "smallskip", "medskip", "bigskip", "phantom", "allowbreak", "ifdim", "width", "else", "fi",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("together", [[], ["--together", "--cost", "--with-paper"]])
+def test_latex_has_no_command_of_theirs(bad_runs: Path, together: list[str]) -> None:
+    done = bench("compare", *together, "--runs", bad_runs, "--format", "latex")
+    text = done.stdout
+    assert set(re.findall(r"\\([A-Za-z]+)", text)) <= KNOWN
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 0 and text.count(r"\begin{table}") == text.count(
+        r"\end{table}"
+    )
+    assert len(re.findall(r"(?<!\\)\{", text)) == len(re.findall(r"(?<!\\)\}", text)), "braces are balanced"
+    body = text.partition(r"\begin{document}")[2]
+    assert re.findall(r"(?<!\\)%(?!\n)", body) == [], "nothing is commented out"
+
+
+@pytest.mark.parametrize("together", [[], ["--together", "--cost", "--with-paper"]])
+def test_json_is_json(bad_runs: Path, together: list[str]) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    json.loads(bench("compare", *together, "--runs", bad_runs, "--format", "json").stdout, parse_constant=refuse)
+    for line in bench("runs", "--runs", bad_runs, "--json").stdout.splitlines():
+        json.loads(line, parse_constant=refuse)
+
+
+DAMAGED: dict[str, bytes | str] = {
+    "empty": b"", "cut": b'{"schema": "bench.run/2", "run_id": "cut', "binary": bytes(range(256)), "list": b"[]", "deep": b"[" * 200_000,
+    "newer": b'{"schema": "bench.run/77"}', "none": b'{"schema": "other/1"}', "infinite": b'{"schema": "bench.run/2", "x": 1e999}',
+    "digits": b'{"schema": "bench.run/2", "x": ' + b"9" * 2000 + b"}", "digits 2": b'{"schema": "bench.run/2", "x": ' + b"9" * 9000 + b"}",
+    "escape": b'{"schema": "bench.run/2", "\\u001b[2J\\ud800": 1}', "utf-16": '{"schema": 1}'.encode("utf-16"), "null": b"null", "nan": b"NaN",
+}  # fmt: skip
+
+
+@pytest.fixture
+def damaged_runs(tmp_path: Path) -> Path:
+    """One good run, one of the first schema, and folders that are damaged in every way."""
+    store = RunsFolder(tmp_path / "runs")
+    store.write(record("simcse", 1))
+    older = json.loads(store.write(record("promcse", 1)).read_text()) | {"schema": "bench.run/1"}
+    del older["checkpoint"], older["provenance"]["determines"]
+    (store.folder(older["run_id"]) / "run.json").write_text(json.dumps(older))
+    for name, content in DAMAGED.items():
+        folder = store.path / f"damaged-{name.replace(' ', '-')}"
+        folder.mkdir()
+        (folder / "run.json").write_bytes(content if isinstance(content, bytes) else content.encode())
+    shutil.copytree(store.folder(older["run_id"]), store.path / "damaged-copy")
+    (store.path / "damaged-huge").mkdir()
+    with (store.path / "damaged-huge" / "run.json").open("wb") as file:
+        file.truncate(1 << 27)  # takes no room on the disk
+    (store.path / "no-record").mkdir()
+    (store.path / "a-folder" / "run.json").mkdir(parents=True)
+    os.mkfifo(store.path / "no-record" / "run.json")
+    (store.path / "loop").mkdir()
+    (store.path / "loop" / "run.json").symlink_to(store.path / "loop" / "run.json")
+    (store.path / "a file").write_text("")
+    return store.path
+
+
+@pytest.mark.parametrize("verb", ["runs", "runs --json", "verify", *(f"compare {form}" for form in FORMS)])
+def test_damaged_records_are_named_and_left_out(damaged_runs: Path, verb: str) -> None:
+    done = bench(*VERBS[verb], "--runs", damaged_runs)
+    assert done.exit_code == (1 if verb == "verify" else 0), done.output
+    said = done.output if verb == "verify" else done.stderr
+    for name in (*DAMAGED, "copy", "huge"):
+        assert f"damaged-{name.replace(' ', '-')}" in said, name
+    harmless(done.output)
+    if verb != "verify":
+        assert "simcse" in done.stdout and "promcse" in done.stdout, "the good ones, of both schemas, are there"
+        assert "damaged-" not in done.stdout
+
+
+@pytest.mark.parametrize("name", ["cut", "copy", "deep", "escape"])
+def test_a_damaged_run_that_is_named_is_one_clear_line(damaged_runs: Path, name: str) -> None:
+    done = bench("show", f"damaged-{name}", "--runs", damaged_runs)
+    if name == "copy":  # shown as the record that it is
+        assert done.exit_code == 0
+    else:
+        assert done.exit_code == 2 and done.stdout == "" and len(done.stderr.splitlines()) <= 2
+        harmless(done.stderr)
+
+
+ARRAYS: dict[str, dict[str, Any]] = {
+    "text": {"prediction": np.array(["x"] * 1000)}, "short": {"prediction": np.zeros(3)}, "deep": {"prediction": np.zeros((1000, 2, 2))},
+    "nan": {"prediction": np.full(1000, np.nan)}, "constant": {"prediction": np.ones(1000)}, "gold of text": {"gold": np.array(["y"] * 1000)},
+    "gold of nan": {"gold": np.full(1000, np.nan)}, "gold constant": {"gold": np.ones(1000)}, "empty": {"prediction": np.zeros(0), "gold": np.zeros(0)},
+    "scalar": {"prediction": np.array(1.0)}, "huge": {"prediction": np.where(np.arange(1000) % 2, 1e308, -1e308)}, "complex": {"prediction": np.zeros(1000, dtype=complex)},
+    "subset": {"subset": np.zeros((5, 5))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", [*ARRAYS, "no arrays", "no zip"])
+def test_predictions_that_are_something_else_are_never_fatal(tmp_path: Path, odd: str) -> None:
+    store = RunsFolder(tmp_path / "runs")
+    good, bad = finished_run(store, 1), finished_run(store, 2)
+    path = predictions(store, bad)
+    if odd == "no zip":
+        path.write_bytes(b"PK nonsense")
+    else:
+        with np.load(path) as stored:
+            arrays = {**stored} if odd in ARRAYS else {}
+        np.savez(path, **{**arrays, **ARRAYS.get(odd, {})})
+    for form in ("table", "json"):
+        done = bench("compare", "--runs", store.path, "--statistics", "yes", "--draws", "100", "--format", form)
+        assert done.exit_code == 0 and "Traceback" not in done.output, done.output
+    done = bench("compare", good.run_id, bad.run_id, "--items", "--runs", store.path)
+    assert done.exit_code in (0, 2) and "Traceback" not in done.output
+    done = bench("verify", "--runs", store.path)
+    assert done.exit_code == 1 and f"{bad.run_id} differs" in done.output and f"{good.run_id} agrees" in done.output
+
+
+def test_reading_while_another_writes(tmp_path: Path) -> None:
+    """Records that appear, change and go while they are read are whole, or not there."""
+    store, stop = RunsFolder(tmp_path / "runs"), threading.Event()
+    store.write(record("simcse", 1))
+    errors: list[BaseException] = []
+
+    def write() -> None:
+        i = 0
+        try:
+            while not stop.is_set():
+                i += 1
+                made = store.write(record("promcse", 2 + i % 3, error="x" * (i % 7) * 10_000))
+                if i % 2:
+                    shutil.rmtree(made.parent)
+        except BaseException as error:
+            errors.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for verb in ("runs", "compare json", "verify --json") * 4:
+            done = bench(*VERBS[verb], "--runs", store.path)
+            assert done.exit_code in (0, 1) and "simcse" in done.stdout, done.output
+            assert "damaged" not in done.stderr
+    finally:
+        stop.set()
+        writer.join()
+    assert errors == []

@@ -1,0 +1,114 @@
+"""``bench reproduce``: the plan without running anything, and a small table run for real on a tiny model."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+from commands import bench, error_line, tree
+from models import sentences
+
+from bench.cli.reproduce import parse_corpora
+from bench.cli.reproduce_report import seeds_words
+from bench.cli.run import parse_seeds
+from bench.errors import BenchError
+from bench.reproduce import verdicts
+
+EXAMPLE = ("reproduce", "promcse:1", "--rows", "unsupervised", "--backbone", "bert-base-uncased", "--seeds", "1-5", "--dry-run")
+
+
+def test_the_plan_of_a_table(tmp_path: Path) -> None:
+    """Runs with recipes, what is missing and what gets it, hours: and nothing is written."""
+    done = bench(*EXAMPLE, "--runs", tmp_path / "runs", "--offline", COLUMNS="80")
+    said, flat = done.stdout, " ".join(done.stdout.split())
+    assert done.exit_code == 0 and not (tmp_path / "runs").exists()
+    assert "12 printed rows; 12 of them mean 52 runs here (seeds 1-5)" in flat  # two of them have nothing random
+    assert "batch_size 256, learning_rate 0.03, epochs 1" in flat
+    assert "corpus wiki1m_for_simcse.txt: --corpus wiki1m=FILE (needed by 5 of 12 runs)" in flat
+    assert "data STS12: bench data list STS12 (needed by 12 of 12 runs)" in flat
+    assert "weights bert-base-uncased: not here, and nothing may be fetched" in flat
+    assert "GPU hours" in flat and "0 of 12 could start here now" in flat
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_plan_as_json() -> None:
+    lines = [json.loads(line) for line in bench("reproduce", "promcse:2", "--dry-run", "--json").stdout.splitlines()]
+    by_label = {row["label"]: one for one in lines for row in one["rows"]}
+    assert by_label["ALIGN-BERT-base"]["why_not"].startswith("no such method here")
+    promcse = by_label["sup-PromCSE-BERT-base + EH"]
+    assert promcse["recipe"]["eh_margin"]["value"] == 0.2 and promcse["rows"][0]["printed"] == {"CxC-STS": 74.0}
+    assert promcse["gpu_hours_per_seed"] > 0 and "--variant eh" in promcse["command"]
+    assert {need["kind"] for need in promcse["needs"]} == {"data", "corpus", "weights"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("promcse",), "promcse has the tables 1, 2, 3, 4, 5, 7: name one"),
+        (("promcse:1", "--rows", "bertt"), "--rows bertt: no row of promcse:1 has it"),
+        (("promcse:3", "--corpus", "wiki=x.txt", "--dry-run"), "unknown corpus 'wiki'"),
+        (("promcse:3", "--set", "batchsize=3", "--dry-run"), "unknown recipe key 'batchsize'"),
+        (("promcse:3", "--offline"), "nothing of this can be run here"),
+    ],
+)
+def test_mistakes_are_one_line(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = (
+        bench("reproduce", *words, "--runs", tmp_path / "runs", "--device", "cpu")
+        if "--offline" in words
+        else bench("reproduce", *words)
+    )
+    assert done.exit_code == 2 and said in done.stderr and "Traceback" not in done.output
+    if "--offline" not in words:
+        assert said in error_line(done)
+
+
+def test_a_table_run_for_real_and_again(shared: Path, tiny: str, tmp_path: Path) -> None:
+    """Two rows of PromCSE's table 5 on a tiny model: verdicts as text and JSON, and the second time nothing is done."""
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(sentences(40, seed=3)) + "\n", encoding="utf-8")
+    command = ("reproduce", "promcse:5", "--rows", "first-last,unsup-simcse", "--backbone", tiny, "--corpus", text, "--max-steps", "2",
+               "--set", "select_on=last", "--set", "batch_size=4", "--device", "cpu", "--data", shared / "data", "--runs", tmp_path / "runs")  # fmt: skip
+    done = bench(*command)
+    assert done.exit_code == 0, done.output
+    assert "not comparable" in done.stdout and "-1.304" in done.stdout and "stands in for bert-base-uncased" in done.stdout
+    before = tree(tmp_path / "runs")
+    again = bench(*command, "--json")
+    cells = [json.loads(line) for line in again.stdout.splitlines()]
+    assert [(one["printed"]["task"], one["verdict"]) for one in cells] == [
+        ("alignment", "not comparable"),
+        ("uniformity", "not comparable"),
+    ] * 2
+    assert all(
+        one["mean"] is not None and one["difference"] == round(round(one["mean"], 3) - one["printed"]["value"], 3)
+        for one in cells
+    )
+    assert tree(tmp_path / "runs") == before
+    assert again.stderr.count("nothing repeated") == 2
+
+
+def test_what_stands_on_a_run_that_is_not_there_is_left_out(
+    shared: Path, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SBERT has no corpus here: it and what stands on it are told, the rest is done, and the exit code says so."""
+    monkeypatch.setattr(verdicts, "reproduced", partial(verdicts.reproduced, draws=20))
+    command = ("reproduce", "promcse:1", "--rows", "sbert-base-flow,bert-base (first-last avg.)", "--backbone", tiny, "--device", "cpu",
+               "--data", shared / "data", "--runs", tmp_path / "runs")  # fmt: skip
+    done = bench(*command)
+    assert done.exit_code == 1
+    assert "left out: sbert, supervised" in done.stderr and "nli_labelled.csv" in done.stderr
+    assert "it stands on sbert" in done.stderr and "of which no run is finished" in done.stderr
+    assert "16 printed cells" in done.stdout and "8 not scored" in done.stdout
+
+
+def test_corpora_by_name() -> None:
+    assert parse_corpora(("nli=a.csv", "b.txt")) == {"nli": "a.csv", "": "b.txt"}
+    assert parse_corpora(("/some/dir=x/b.txt",)) == {"": "/some/dir=x/b.txt"}
+    with pytest.raises(BenchError, match="a second file for nli"):
+        parse_corpora(("nli=a.csv", "nli=b.csv"))
+
+
+@pytest.mark.parametrize("text", ["42", "1-5", "1,3,7-9"])
+def test_seeds_are_said_as_they_are_given(text: str) -> None:
+    assert seeds_words(parse_seeds(text)) == text

@@ -1,0 +1,135 @@
+"""``bench run`` over several sets: one that is missing, one that cannot be scored, and what is read again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import bench, error_line, the_run
+
+from bench.datasets import DataFolder
+from bench.errors import DataDamaged, DataMissing
+from bench.runs import RunsFolder
+from bench.suites import known
+from bench.suites.sts import StsTask
+
+LETTERS = '''
+from bench.method import Method
+import numpy as np
+
+class Letters(Method):
+    """How often each letter occurs; ``hurt`` is a word whose sentences get no vector."""
+    name, settings, own_backbone, deterministic, defaults = "letters", ("none",), "letters", ("none",), {"hurt": None}
+    def build(self, backbone, recipe): self.hurt = recipe["hurt"]
+    def encode(self, sentences):
+        return np.array([[s.count(c) for c in "abcdefghijklmnopqrstuvwxyz"] if not self.hurt or self.hurt not in s
+                         else [np.nan] * 26 for s in sentences], dtype=np.float32)
+    def save(self, folder): pass
+    def load(self, folder): pass
+'''
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+    plugin = tmp_path_factory.mktemp("plugin") / "letters.py"
+    plugin.write_text(LETTERS, encoding="utf-8")
+    return ("run", "--method", "letters", "--plugin", plugin, "--plain")
+
+
+@pytest.fixture
+def some(shared: Path, tmp_path: Path) -> Path:
+    """A data folder that has STS12 and STS13 only."""
+    home = tmp_path / "data" / "senteval-moses"
+    home.mkdir(parents=True)
+    for name in ("STS12-en-test", "STS13-en-test"):
+        found = next((shared / "data" / "senteval-moses").rglob(name))
+        place = home / found.relative_to(shared / "data" / "senteval-moses")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(found, place)
+    return tmp_path / "data"
+
+
+def test_what_is_missing_is_one_line_and_the_others_go_on(
+    letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    done = bench(*letters, "--suite", "sts", "--data", some, "--runs", runs)
+    assert done.exit_code == 1, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("missing: ")]
+    assert [line.split(":")[1].strip() for line in lines] == ["STS14", "STS15", "STS16", "STS-B", "SICK-R"]
+    record = RunsFolder(runs).read(the_run(runs).name)
+    assert record.status == "finished" and [score.task for score in record.scores] == ["STS12", "STS13"]
+    assert not any(score.task == "Avg." for score in record.scores)
+    whole = bench(*letters, "--suite", "sts", "--data", shared / "data", "--runs", runs, "--json")
+    assert whole.exit_code == 0 and "missing" not in whole.stderr
+    scores = {score["task"]: score["value"] for score in json.loads(whole.stdout)["scores"]}
+    assert len(scores) == 8 and scores["STS12"] == record.scores[0].value
+    assert scores["Avg."] == round(sum(round(v, 2) for task, v in scores.items() if task != "Avg.") / 7, 2)
+
+
+def test_where_every_set_is_missing_nothing_is_run(letters: tuple[Any, ...], some: Path, tmp_path: Path) -> None:
+    done = bench(*letters, "--suite", "cxc,clustering", "--data", some, "--runs", tmp_path / "runs")
+    line = error_line(done)
+    assert "CxC-STS" in line and line.endswith("nor are 8 other sets") and not (tmp_path / "runs").exists()
+
+
+def test_a_set_that_is_damaged_stops_everything(letters: tuple[Any, ...], some: Path, tmp_path: Path) -> None:
+    (gold, *_) = sorted(some.rglob("STS.gs.*"))
+    gold.write_text("\n".join(gold.read_text().splitlines()[:-3]) + "\n")
+    done = bench(*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
+    assert gold.name in error_line(done) and not (tmp_path / "runs").exists()
+
+
+def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(
+    letters: tuple[Any, ...], some: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    hurt = next(word for word in words(some, "STS13") if word not in words(some, "STS12"))
+    done = bench(*letters, "--suite", "sts", "--data", some, "--runs", runs, "--set", f"hurt={hurt}")
+    assert done.exit_code == 1 and "STS13: " in done.stderr and "NaN or infinity, first for the sentence" in done.stderr
+    record = RunsFolder(runs).read(the_run(runs).name)
+    assert record.status == "failed" and "NaN" in (record.error or "") and [score.task for score in record.scores] == ["STS12"]
+    assert (the_run(runs) / "predictions" / "STS12.npz").is_file()
+
+
+def words(data: Path, task: str) -> dict[str, None]:
+    sentences = StsTask(task).load(DataFolder(data)).sentences
+    return dict.fromkeys(word for s in sentences for word in s.split() if word.isalpha() and len(word) > 9)
+
+
+def test_a_result_that_is_there_does_not_read_the_data(
+    letters: tuple[Any, ...], some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(known, "SETTLED_SECONDS", -1.0)  # the files were written just now
+    command = (*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
+    assert bench(*command).exit_code == 1
+    read = []
+    monkeypatch.setattr("bench.datasets.folder.recognise", lambda *a: read.append(a) or pytest.fail("the data was read"))
+    again = bench(*command)
+    assert "was done already, nothing repeated" in again.stderr + again.stdout and not read
+    gold = next(some.rglob("STS.gs.*"))
+    os.utime(gold, ns=(1, 1))
+    with pytest.raises(pytest.fail.Exception, match="the data was read"):
+        bench(*command)
+    assert {one[2].parent for one in read} == {gold.parent}, "a file that was touched is read again, and no other set"
+
+
+def test_data_that_changes_between_plan_and_score_is_refused(some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(known, "SETTLED_SECONDS", -1.0)
+    task, data = StsTask("STS12"), DataFolder(some)
+    first = known.known(task, data, "tokenised")
+    remembered = known.known(task, data, "tokenised")
+    assert (remembered.form, remembered.sha256, remembered.n) == (first.form, first.sha256, 3108)
+    text, other = sorted(some.rglob("STS12-en-test/STS.input.*"))[:2]
+    kept = text.read_bytes()
+    text.write_bytes(kept.replace(b"the ", b"The ", 1))  # another tokenisation, a form of its own
+    with pytest.raises((DataDamaged, DataMissing), match="STS12"):
+        _ = remembered.task
+    text.write_bytes(kept)
+    assert remembered.task.sha256 == first.sha256 and other.is_file()

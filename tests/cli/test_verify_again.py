@@ -1,0 +1,38 @@
+"""A run that was trained for real: its record agrees with its files, and its checkpoint gives the same predictions."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from commands import bench
+
+
+def test_a_trained_run_agrees_in_everything(finished: tuple[Path, Result]) -> None:
+    runs, done = finished
+    assert done.exit_code == 0, done.output
+    found = bench("verify", "--runs", runs, "--retrain-free", "--device", "cpu")
+    assert found.exit_code == 0, found.output
+    assert "checkpoint, fingerprint, 1 task encoded again" in " ".join(found.output.split()) and "not checked" not in found.output
+
+
+@pytest.mark.parametrize("what", ["weights", "no file"])
+def test_a_checkpoint_that_is_not_the_one_that_was_scored(finished: tuple[Path, Result], tmp_path: Path, what: str) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    runs = tmp_path / "runs"
+    shutil.copytree(finished[0], runs)
+    (file,) = runs.glob("*/checkpoint/trained.safetensors")
+    if what == "weights":
+        tensors: dict[str, Any] = load_file(file)
+        save_file({name: values[::-1].copy() if values.ndim == 2 else values for name, values in tensors.items()}, file)
+    else:
+        file.unlink()
+    found = bench("verify", "--runs", runs, "--retrain-free", "--device", "cpu")
+    words = " ".join(found.output.split())
+    assert found.exit_code == 1 and "checkpoint: trained.safetensors" in words
+    assert ("comes out" if what == "weights" else "it cannot be encoded again") in words
+    assert "1 score" in words, "the scores themselves still follow from the predictions"

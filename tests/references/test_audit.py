@@ -1,0 +1,197 @@
+"""What the tables say about themselves: known slips are found, and every check follows made-up rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from bench.references import ReferenceResult, results
+from bench.references.arithmetic import off_average, too_wide, unreachable
+from bench.references.audit import CHECKS, KINDS, Remark, audit, checked_rows, remarks
+from bench.references.rows import Row, rows, split_name
+
+MADE = ReferenceResult(
+    paper="promcse", table="1", label="X", setting="unsupervised", method="x", backbone="b", variant="", task="STS12",
+    metric="spearman", value=70.0, std=None, own_result=True, source="", runs="", protocol="senteval-all/1", text="tokenised",
+    corpus="", note="",
+)  # fmt: skip
+
+
+def made(values: dict[str, float], stds: dict[str, float] | None = None, **changes: object) -> Row:
+    cells = (replace(MADE, task=task, value=value, std=(stds or {}).get(task), **changes) for task, value in values.items())  # type: ignore[arg-type]
+    return Row(tuple(cells))
+
+
+def kinds_of(every: list[Row]) -> dict[str, list[Remark]]:
+    found: dict[str, list[Remark]] = {}
+    for check in CHECKS:
+        for remark in check(every):
+            found.setdefault(remark.kind, []).append(remark)
+    return found
+
+
+# --- the real tables ---
+
+
+def of(kind: str) -> set[tuple[str, str, str, str, str]]:
+    return {(r.paper, r.table, r.label, r.backbone, r.task) for r in audit() if r.kind == kind}
+
+
+def test_averages_that_do_not_follow() -> None:
+    """Against a calculation of its own: in exact fractions."""
+    groups: dict[tuple[str, ...], dict[str, Fraction]] = {}
+    for r in results():
+        groups.setdefault((r.paper, r.table, r.label, r.backbone, r.metric, r.setting, r.variant), {})[r.task] = Fraction(
+            repr(r.value)
+        )
+    want = set()
+    for key, cells in groups.items():
+        parts = [value for task, value in cells.items() if task != "Avg."]
+        one_decimal = all((10 * value).denominator == 1 for value in cells.values())
+        allowed = Fraction(1, 10) if one_decimal else Fraction(1, 100)
+        if len(parts) > 1 and "Avg." in cells and abs(sum(parts) / len(parts) - cells["Avg."]) > allowed:
+            want.add((*key[:4], "Avg."))
+    assert of("average") == want
+    assert len(want) == 10
+
+
+def test_what_the_readers_of_two_papers_are_told() -> None:
+    told = {r.paper: r.text for r in audit() if r.kind == "average" and r.task == "Avg." and "81.66" in r.text}
+    assert told == {"promcse": "printed 81.81; the mean of its 7 cells is 81.66 (+0.15)",
+                    "dcpcse": "printed 81.65; the mean of its 7 cells is 81.66 (-0.01)"}  # fmt: skip
+    (same,) = {r.text for r in audit() if r.kind == "same" and r.paper == "promcse" and "81.81" in r.text}
+    assert "DCPCSE-BERT-base" in same and "printed 81.81 here and 81.65 there" in same and "mean of 10 runs" in same
+
+
+def test_the_one_quotation_that_differs_explains_its_average() -> None:
+    """69.54 for 69.45: the source's own number gives the printed average, and is one that 1,725 items can give."""
+    (slip,) = [r for r in audit() if r.kind == "quoted"]
+    assert (slip.paper, slip.table, slip.task) == ("promcse", "7", "MRPC") and "69.54" in slip.text and "69.45" in slip.text
+    assert (slip.paper, slip.table, slip.label, slip.backbone, slip.task) in of("impossible")
+    assert (slip.paper, slip.table, slip.label, slip.backbone, "Avg.") in of("average")
+    (row,) = [row for row in rows() if (row.first.paper, row.first.table, row.first.label) == ("promcse", "7", slip.label)]
+    mended = Row(tuple(replace(cell, value=69.45) if cell.task == "MRPC" else cell for cell in row.cells))
+    assert off_average(mended) is None
+    assert unreachable(mended.cells[6], mended) is None
+
+
+def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
+    assert {label for paper, table, label, *_ in of("best") if (paper, table) == ("conpvp", "3")} == {"ConPVP", "PromptBERT"}
+    (cell,) = [r for r in results("conpvp", "roberta-large", variant="", task="Avg.", metric="spearman") if r.table == "3"]
+    told = {r.kind: r.text for r in remarks(cell)}
+    assert "conpvp table 4: 79.90 (own, mean of 4 seeds)" in told["differs"] and told["best"].startswith("best of 4 seeds")
+
+
+def test_cxc_rows_of_another_protocol() -> None:
+    assert {label for _, table, label, *_ in of("protocol") if table == "2" and "CxC" not in label} >= {
+        "GloVe embeddings (avg.)", "ALIGN-BERT-base", "MURAL-BERT-base"}  # fmt: skip
+    assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in of("protocol"))
+
+
+def test_every_copied_row_says_so_and_most_could_be_compared() -> None:
+    assert len([r for r in audit() if r.kind == "copied"]) == len([row for row in rows() if row.first.source])
+    assert sum(checked_rows().values()) == 48
+    assert {r.kind for r in audit()} == set(KINDS)
+
+
+# --- made-up rows ---
+
+
+@pytest.mark.parametrize(("average", "told"), [(70.01, None), (69.99, None), (70.02, 70.0), (69.97, 70.0)])
+def test_an_average_within_rounding_is_no_slip(average: float, told: float | None) -> None:
+    row = made({"STS12": 69.5, "STS13": 70.25, "STS14": 70.25, "Avg.": average})
+    assert off_average(row) == (pytest.approx(told) if told else None)
+
+
+def test_one_decimal_allows_more() -> None:
+    assert off_average(made({"STS12": 67.4, "STS13": 79.6, "STS14": 71.3, "Avg.": 72.8})) is None
+    assert off_average(made({"STS12": 67.4, "STS13": 79.6, "STS14": 71.3, "Avg.": 72.9})) == pytest.approx(72.7667, abs=1e-4)
+
+
+def test_a_row_without_average_or_with_one_cell_says_nothing() -> None:
+    assert off_average(made({"STS12": 70.0})) is None and off_average(made({"STS12": 70.0, "Avg.": 70.5})) is None
+
+
+def test_the_spread_of_an_average_is_at_most_the_mean_spread() -> None:
+    """By simulation: however the cells vary together, the standard deviation of their mean is below the mean of theirs."""
+    import numpy as np
+
+    drawn = np.random.default_rng(3)
+    for _ in range(50):
+        scores = drawn.normal(size=(4, 7)) @ drawn.normal(size=(7, 7))
+        assert scores.mean(axis=1).std(ddof=1) <= scores.std(axis=0, ddof=1).mean() + 1e-12
+    values = {"STS12": 70.11, "STS13": 72.0, "Avg.": 71.06}
+    assert too_wide(made(values, {"STS12": 1.0, "STS13": 0.5, "Avg.": 0.76})) is None
+    assert too_wide(made(values, {"STS12": 1.0, "STS13": 0.5, "Avg.": 0.77})) == pytest.approx(0.75)
+    assert too_wide(made(values, {"STS12": 1.0, "Avg.": 0.9})) is None  # a cell without a spread
+
+
+@pytest.mark.parametrize("runs", ["one run", "mean of 4 seeds"])
+def test_accuracies_that_counts_can_and_cannot_give(runs: str) -> None:
+    """Every accuracy that some number of right answers gives is accepted, by enumeration; the others are not."""
+    times = 4 if "4" in runs else 1
+    reachable = {round(100 * right / (500 * times), 2) for right in range(500 * times + 1)}
+    for hundredths in range(8000, 8101):
+        row = made({"TREC": hundredths / 100, "MR": 80.01}, metric="accuracy", runs=runs)
+        near = any(abs(hundredths / 100 - value) <= (0.0 if times == 1 else 0.01) + 1e-9 for value in reachable)
+        assert (unreachable(row.cells[0], row) is None) == near, hundredths
+    assert unreachable(made({"MR": 80.01}, metric="accuracy").cells[0], made({"MR": 80.01}, metric="accuracy")) is None
+
+
+def test_reruns_and_copies_that_disagree() -> None:
+    one = made({"STS12": 70.0}, method="simcse", own_result=False, source="A et al. 2020")
+    two = made({"STS12": 71.5}, method="simcse", paper="dcpcse", label="Y")
+    three = made({"STS12": 70.0}, method="simcse", paper="conpvp", label="Z", own_result=False, source="A et al. 2020")
+    told = {(r.paper, r.task): r.text for r in kinds_of([one, two, three])["differs"]}
+    assert told["promcse", "STS12"] == "printed 70.00 (copied); dcpcse table 1: 71.50 (rerun)"
+    assert told["dcpcse", "STS12"] == "printed 71.50 (rerun); promcse table 1, conpvp table 1: 70.00 (copied)"
+    assert "differs" not in kinds_of([one, three])
+
+
+def test_same_numbers_under_two_names_need_three_cells() -> None:
+    cells = {"STS12": 70.0, "STS13": 71.0, "STS14": 72.0}
+    one, two = made(cells, method="a", label="A"), made(cells, method="b", label="B", paper="dcpcse")
+    assert {r.label for r in kinds_of([one, two])["same"]} == {"A", "B"}
+    assert "same" not in kinds_of([one, made({**cells, "STS14": 72.01}, method="b")])
+    assert "same" not in kinds_of([made({"STS12": 70.0}, method="a"), made({"STS12": 70.0}, method="b", paper="dcpcse")])
+
+
+def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
+    usual = [made({"STS12": 70.0 + i}, label=f"L{i}", method=f"m{i}") for i in range(3)]
+    odd = made({"STS12": 60.0}, label="odd", method="o", text="unknown", corpus="the scored sentences")
+    (told,) = kinds_of([*usual, odd])["protocol"]
+    assert (
+        told.label == "odd" and told.text == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
+    )
+    assert told.task == ""
+
+
+def test_names_of_tables() -> None:
+    from bench.errors import BenchError, UnknownName
+
+    assert split_name("promcse:1") == ("promcse", "1") and split_name("conpvp") == ("conpvp", None)
+    with pytest.raises(UnknownName, match="promcs.*promcse"):
+        split_name("promcs:1")
+    with pytest.raises(BenchError, match="table '9' of promcse is not here: its tables are 1, 2, 3, 4, 5, 7"):
+        split_name("promcse:9")
+
+
+def test_a_damaged_source_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.errors import BenchError
+    from bench.references import sources
+
+    file = tmp_path / "sources.tsv"
+    file.write_text(sources.FILE.read_text(encoding="utf-8").replace("STS12=55.14", "STS12:55.14"), encoding="utf-8")
+    monkeypatch.setattr(sources, "FILE", file)
+    with pytest.raises(BenchError, match="'STS12:55.14' in the row 'Avg. GloVe embeddings' is no score"):
+        sources._cells.__wrapped__()
+
+
+def test_remarks_are_plain_data() -> None:
+    from dataclasses import asdict
+
+    assert all(json.loads(json.dumps(asdict(r))) == asdict(r) for r in audit()[:20])

@@ -1,0 +1,94 @@
+"""Printed rows and the harness's runs: each row means a run that can be planned, and each run finds its printed numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.errors import BenchError
+from bench.plugins import discover
+from bench.recipe_file import read
+from bench.references import ours, results
+from bench.references.ours import SUITES, meaning, printed
+from bench.references.rows import rows
+
+REGISTRY = discover()
+
+
+def test_every_printed_row_means_a_method_that_is_here_or_says_why_not() -> None:
+    for row in rows():
+        means = meaning(row.first.method, row.first.variant)
+        assert bool(means.why_not) is not bool(means.method), row.first
+        if means.method:
+            cls = REGISTRY[means.method].cls
+            assert not means.variant or means.variant in cls.variants, row.first
+            assert set(means.set) <= set(cls.defaults), row.first
+            assert not means.on or means.on in REGISTRY.plugins
+
+
+def test_names_agree_with_those_in_the_recipe_files() -> None:
+    """``[printed]`` of a recipe file and ours.tsv say the same, from both ends."""
+    for name in REGISTRY:
+        file = read(REGISTRY[name].folder, name)
+        reference = file.printed.get("method", name)
+        for variant, called in file.printed.get("variants", {}).items():
+            assert (meaning(reference, called).method, meaning(reference, called).variant) == (name, variant)
+        if "method" in file.printed and reference:
+            assert meaning(reference, "").method == name
+
+
+@pytest.mark.parametrize(
+    ("method", "variant", "want"),
+    [
+        ("simcse", "eh,m=0.15", ("simcse", "eh", {"eh_margin": "0.15"})),
+        ("focal-infonce", "tau=0.03", ("focal-infonce", "", {"temperature": "0.03"})),
+        ("focal-infonce", "on-dclr", ("dclr", "focal", {})),
+        ("promcse", "layer-shared-prompt", ("promcse", "layer-shared", {})),
+        ("first-last-avg", "", ("embedding-last-avg", "", {})),
+        ("simcse", "eh,m=", ("simcse", "eh,m=", {})),  # no number: not that pattern
+    ],
+)
+def test_what_printed_names_mean(method: str, variant: str, want: tuple[str, str, dict[str, str]]) -> None:
+    means = meaning(method, variant)
+    assert (means.method, means.variant, dict(means.set)) == want
+
+
+def test_the_paper_of_the_method_comes_first_and_a_mean_before_a_best() -> None:
+    values = [(r.paper, r.table, r.value) for r in
+              printed("conpvp", "Avg.", suite="sts", setting="unsupervised", backbone="roberta-large")]  # fmt: skip
+    assert values == [("conpvp", "4", 79.9), ("conpvp", "3", 80.18)]
+    values = [r.value for r in printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="hub/bert-base-uncased")]
+    assert values == [76.25, 76.25, 76.25, 76.25, 75.68]  # what it printed itself, as quoted; the rerun last
+
+
+def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
+    assert [
+        r.metric for r in printed("simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased")
+    ] == ["accuracy"]
+    assert printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-promcse/1") == ()
+    assert len(printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-parekh/1")) == 1
+    swept = {"suite": "sts", "setting": "supervised", "backbone": "bert-base-uncased", "variant": "eh"}
+    assert [r.value for r in printed("simcse", "Avg.", **swept, recipe={"eh_margin": 0.35})] == [81.94, 81.48]
+    assert [r.value for r in printed("simcse", "Avg.", **swept)] == [81.94]
+
+
+def test_nothing_printed_is_nothing() -> None:
+    assert printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="builtin") == ()
+    assert (
+        printed("whitening", "Avg.", suite="sts", setting="none", backbone="bert-base-uncased")[0].value == 66.28
+    )  # not on sbert: 77.00
+
+
+def test_every_metric_has_a_suite() -> None:
+    from bench.suites import suite_names
+
+    assert {r.metric for r in results()} == set(SUITES) and set(SUITES.values()) <= set(suite_names())
+
+
+def test_a_short_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "ours.tsv"
+    file.write_text(ours.FILE.read_text(encoding="utf-8") + "abc\tx\n", encoding="utf-8")
+    monkeypatch.setattr(ours, "FILE", file)
+    with pytest.raises(BenchError, match="the line of 'abc'"):
+        ours._lines.__wrapped__()

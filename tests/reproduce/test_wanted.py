@@ -1,0 +1,124 @@
+"""Which runs a printed table means: every table of every paper, and the words that choose rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.errors import BenchError, UnknownName
+from bench.plugins import discover
+from bench.references import results
+from bench.references.rows import rows, tables
+from bench.reproduce.wanted import WantedRun, check_table, recipe, wanted
+
+REGISTRY = discover()
+
+
+def names(found: tuple[WantedRun, ...]) -> list[str]:
+    return [run.name for run in found]
+
+
+@pytest.mark.parametrize(("paper", "table"), tables())
+def test_every_table_means_runs_that_the_harness_has(paper: str, table: str) -> None:
+    """No row is lost, every run has a recipe, and its changed values are in it."""
+    found = wanted(paper, table, REGISTRY)
+    every = [row for row in rows(results(paper=paper)) if row.first.table == table]
+    assert sorted(map(repr, (row for run in found for row in run.rows))) == sorted(map(repr, every))
+    assert len({run.identity for run in found}) == len(found)
+    for run in found:
+        assert bool(run.why_not) is not bool(run.method)
+        if run.method:
+            merged, _, _ = recipe(run, REGISTRY)
+            assert {key: str(merged[key]) for key in run.changes} == {
+                key: str(float(value)) for key, value in run.changes.items()
+            }
+            assert run.setting in REGISTRY[run.method].cls.settings and run.suites
+            request = run.request((1, 2), text="tokenised", corpus=None, precision="fp32")
+            assert (request.methods, request.seeds, request.suites) == ((run.method,), (1, 2), run.suites)
+
+
+def test_what_cannot_be_run_says_why() -> None:
+    why = {label: run.why_not for run in wanted("promcse", "1", REGISTRY) if run.why_not for label in run.labels}
+    assert set(why) == {"InferSent-GloVe", "Universal Sentence Encoder", "ConSERT-BERT-base"}
+    assert why["ConSERT-BERT-base"] == "consert has no supervised setting here, only unsupervised"
+
+
+def test_the_example_of_the_paper() -> None:
+    found = wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("bert-base-uncased",))
+    assert names(found)[0] == "embedding-last-avg, nothing trained, bert-base-uncased"
+    assert names(found)[-1] == "promcse, unsupervised, bert-base-uncased"
+    assert len(found) == 12 and all(run.comparable for run in found)
+
+
+def test_lines_with_two_metrics_and_rows_of_the_same_run_are_one_run() -> None:
+    found = wanted("promcse", "3", REGISTRY)
+    assert names(found) == ["simcse, unsupervised, bert-base-uncased", "promcse, unsupervised, bert-base-uncased",
+                            "promcse+layer-shared, unsupervised, bert-base-uncased",
+                            "promcse+input-layer, unsupervised, bert-base-uncased"]  # fmt: skip
+    assert [run.suites for run in found] == [("sts", "cxc")] * 4
+    (simcse,) = [r for r in wanted("promcse", "1", REGISTRY, words=("supervised",), backbones=("bert-base-uncased",))
+                 if r.method == "simcse" and not r.variant and r.setting == "supervised"]  # fmt: skip
+    assert simcse.labels == ("SimCSE-BERT-base", "SimCSE-BERT-base (reproduce)")
+
+
+def test_sweeps_become_recipe_values() -> None:
+    assert [run.changes.get("eh_margin") for run in wanted("promcse", "4", REGISTRY)] == [
+        None, "0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4"]  # fmt: skip
+    assert {run.changes["temperature"] for run in wanted("focal-infonce", "4", REGISTRY)} == {"0.03", "0.05", "0.07", "0.1"}
+
+
+def test_what_stands_on_another_run() -> None:
+    found = wanted("promcse", "1", REGISTRY, words=("sbert",))
+    on = {run.labels[0]: run.on.method for run in found if run.on}
+    assert on == {"SBERT-base-flow": "sbert", "SBERT-base-whitening": "sbert", "CT-SBERT-base": "sbert"}
+    flow = next(run for run in found if run.method == "flow")
+    assert flow.setting == "none" and flow.on is not None and flow.on.setting == "supervised" and flow.on.suites == ("sts",)
+
+
+def test_another_backbone_stands_in_and_is_not_comparable() -> None:
+    found = wanted("promcse", "1", REGISTRY, words=("promcse",), backbones=("builtin",))
+    assert names(found) == ["promcse, unsupervised, builtin", "promcse, supervised, builtin", "promcse+eh, supervised, builtin"]
+    assert found[1].instead_of == "bert-base-uncased, roberta-base, roberta-large" and not found[1].comparable
+    (own,) = wanted("promcse", "1", REGISTRY, words=("glove",), backbones=("builtin",))[:1]
+    assert own.backbone == "glove" and own.comparable  # brings its own vectors
+
+
+def test_a_folder_of_that_name_is_that_backbone() -> None:
+    (run,) = wanted("promcse", "3", REGISTRY, words=("input-layer",), backbones=("/models/bert-base-uncased",))
+    assert run.backbone == "/models/bert-base-uncased" and run.comparable
+
+
+def test_the_users_values_go_where_they_are_known() -> None:
+    found = wanted(
+        "promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("bert-base-uncased",), asked={"max_steps": "5"}
+    )
+    assert [(run.method, dict(run.asked), run.comparable) for run in found[:2]] == [
+        ("embedding-last-avg", {}, True), ("promcse", {"max_steps": "5"}, False)]  # fmt: skip
+    with pytest.raises(UnknownName, match="recipe key 'max_step'"):
+        wanted("promcse", "1", REGISTRY, asked={"max_step": "5"})
+
+
+@pytest.mark.parametrize(
+    ("words", "backbones", "said"),
+    [
+        (("simsce",), (), "--rows simsce: no row of promcse:3 has it: SimCSE, PromCSE"),
+        (("promcse",), ("roberta-large",), None),  # a stand-in: the table has no such backbone
+    ],
+)
+def test_words_that_fit_no_row(words: tuple[str, ...], backbones: tuple[str, ...], said: str | None) -> None:
+    if said is None:
+        assert wanted("promcse", "3", REGISTRY, words=words, backbones=backbones)[0].instead_of == "bert-base-uncased"
+        return
+    with pytest.raises(BenchError, match=said):
+        wanted("promcse", "3", REGISTRY, words=words, backbones=backbones)
+
+
+def test_a_backbone_that_the_chosen_rows_do_not_have() -> None:
+    with pytest.raises(
+        BenchError, match="--backbone roberta-large: the chosen rows of promcse:1 are of glove, bert-base-uncased"
+    ):
+        wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("roberta-large",))
+
+
+def test_a_paper_without_a_table() -> None:
+    with pytest.raises(BenchError, match="dcpcse has the tables 1, 2: name one"):
+        check_table("dcpcse", None)

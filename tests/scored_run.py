@@ -1,0 +1,46 @@
+"""A finished run that was scored for real, on the built-in pairs with random vectors: made without torch in a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from factories import record
+
+from bench import fingerprint
+from bench.hashes import folder_sha256
+from bench.runs import RunRecord, RunsFolder, Score
+from bench.suites.check import CheckTask
+
+DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
+
+
+def vectors(sentences: Sequence[str]) -> np.ndarray:
+    draw = np.random.default_rng(list(sentences[0].encode()))
+    return draw.normal(size=(len(sentences), 8)).astype(np.float32)
+
+
+def finished_run(store: RunsFolder, seed: int = 42, **changes: Any) -> RunRecord:
+    """Written to ``store`` with predictions and a checkpoint; everything about it agrees."""
+    task = CheckTask().load()
+    result = task.score(vectors)
+    score = Score(**{one.name: getattr(result, one.name) for one in fields(Score)})
+    made = record(seed=seed, scores=(score,), recipe={"teacher": None, "epochs": 1})
+    made = replace(made, provenance=replace(made.provenance, data={"CHECK": task.sha256}, determines=DETERMINES))
+    of = fingerprint.of_record(made)
+    assert of is not None
+    made = replace(made, fingerprint=of, run_id=f"simcse-builtin-s{seed}-{of[:8]}")
+    folder = store.folder(made.run_id)
+    (folder / "checkpoint").mkdir(parents=True)
+    (folder / "checkpoint" / "method.json").write_text('{"method": "simcse"}\n')
+    store.write_predictions(made.run_id, "CHECK", None, result.predictions)
+    made = replace(made, checkpoint=folder_sha256(folder / "checkpoint"), **changes)
+    store.write(made)
+    return made
+
+
+def predictions(store: RunsFolder, run: RunRecord) -> Path:
+    return store.predictions_path(run.run_id, "CHECK", None)

@@ -1,0 +1,194 @@
+"""One way from stored arrays to a score, against other people's arithmetic; and arrays that are not what they should be."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import spearmanr
+
+from bench.errors import BenchError, DataDamaged
+from bench.runs.arrays import read_arrays
+from bench.suites.rescore import rescore
+
+N = 60
+DRAW = np.random.default_rng(3)
+COSINES = {
+    "prediction": DRAW.normal(size=N),
+    "gold": DRAW.integers(0, 6, N).astype(float),
+    "subset": np.array(["a", "b", "b"] * (N // 3)),
+}
+CLASSES = {
+    "prediction": DRAW.integers(0, 3, N),
+    "gold": DRAW.integers(0, 3, N),
+    "subset": np.full(N, "MR"),
+    "fold": np.arange(N) % 5,
+}
+
+
+def test_pairs() -> None:
+    found = rescore(("sts", "STS12", "senteval-all/1", "tokenised"), COSINES)
+    assert found is not None and (found.n, found.std) == (N, None)
+    assert found.value == pytest.approx(100 * spearmanr(COSINES["prediction"], COSINES["gold"]).statistic, abs=1e-10)
+    assert rescore(("check", "CHECK", "check/1", None), COSINES) == found
+
+
+def test_captions_under_the_protocol_of_the_score() -> None:
+    from bench.suites.cxc import drawn_scores
+
+    protocol = "cxc-parekh/1"
+    arrays = COSINES | {"image": np.arange(N) // 2, "caption1": np.arange(N) // 3, "caption2": np.arange(N)}
+    found = rescore(("cxc", "CxC-STS", protocol, "tokenised"), arrays)
+    assert found is not None and found.std is not None
+    draws = drawn_scores(arrays, protocol)
+    assert (found.value, found.std) == (pytest.approx(np.mean(draws)), pytest.approx(np.std(draws)))
+
+
+@pytest.mark.parametrize(("suite", "protocol"), [("transfer", "senteval-probe/1"), ("transfer-quick", "logreg-probe/1")])
+def test_classes(suite: str, protocol: str) -> None:
+    found = rescore((suite, "MR", protocol, None), CLASSES)
+    folds = [round(100 * np.mean((CLASSES["prediction"] == CLASSES["gold"])[CLASSES["fold"] == k]), 2) for k in range(5)]
+    assert found is not None and found.value == round(float(np.mean(folds)), 2)
+
+
+def test_draws_of_few_examples_that_leave_their_own_out() -> None:
+    prediction = np.stack([DRAW.integers(0, 2, N) for _ in range(3)], axis=1)
+    for k in range(3):
+        prediction[k * 4 : k * 4 + 4, k] = -1
+    gold = DRAW.integers(0, 2, N)
+    found = rescore(
+        ("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")}
+    )
+    each = [100 * np.mean([p == g for p, g in zip(column, gold, strict=True) if p >= 0]) for column in prediction.T]
+    assert found is not None and found.n == N - 4
+    assert (found.value, found.std) == (pytest.approx(np.mean(each)), pytest.approx(np.std(each, ddof=1)))
+    prediction[0, 1] = -1
+    with pytest.raises(DataDamaged, match="different numbers of items"):
+        rescore(
+            ("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")}
+        )
+
+
+def test_clusters() -> None:
+    prediction = DRAW.integers(0, 3, (N, 10))
+    arrays = {"prediction": prediction, "gold": CLASSES["gold"], "subset": np.full(N, "x"), "inertia": np.ones(10)}
+    found = rescore(("clustering", "AgNews", "sccl-kmeans/1", None), arrays)
+    each = []
+    for column in prediction.T:
+        table = np.array([[np.sum((column == i) & (CLASSES["gold"] == j)) for j in range(3)] for i in range(3)])
+        each.append(100 * table[linear_sum_assignment(-table)].sum() / N)
+    assert found is not None and (found.value, found.std) == (pytest.approx(np.mean(each)), pytest.approx(np.std(each)))
+
+
+def test_geometry() -> None:
+    distances = DRAW.uniform(0, 2, N)
+    arrays = {"prediction": distances, "gold": COSINES["gold"], "cosine": np.tanh(COSINES["prediction"])}
+    arrays |= {f"without_{k}_cosine": np.tanh(COSINES["prediction"]) for k in (4, 8, 16, 32, 64)}
+    found = rescore(("geometry", "alignment", "geometry-stsb/1", "tokenised"), arrays)
+    close = distances[COSINES["gold"] > 4]
+    assert found is not None and (found.value, found.n) == (pytest.approx(close.mean()), len(close))
+
+
+def test_tasks_of_mteb() -> None:
+    key = ("mteb", "STS12", "mteb/2", None)
+    found = rescore(key, COSINES, "cosine_spearman")
+    parts = [spearmanr(COSINES["prediction"][rows], COSINES["gold"][rows]).statistic for rows in (COSINES["subset"] == "a", COSINES["subset"] == "b")]  # fmt: skip
+    assert found is not None and found.value == pytest.approx(100 * np.mean(parts))
+    classes = {"prediction": DRAW.integers(0, 2, (N, 4)), "gold": DRAW.integers(0, 2, N), "subset": np.full(N, "default/test")}
+    found = rescore(key, classes, "accuracy")
+    assert found is not None
+    assert found.value == pytest.approx(np.mean([100 * np.mean(column == classes["gold"]) for column in classes["prediction"].T]))
+    assert rescore(key, COSINES, "ndcg_at_10") is None and rescore(key, {}, "cosine_spearman") is None
+
+
+def test_a_suite_that_nobody_knows_has_no_score() -> None:
+    assert rescore(("other", "x", "p/1", None), COSINES) is None
+    assert rescore(("sts", "STS12", "senteval-all/2", "tokenised"), COSINES) is None, "nor under a protocol of a later bench"
+
+
+ODD = {
+    "missing": lambda a: {key: value for key, value in a.items() if key != "gold"},
+    "nothing": lambda a: {},
+    "short": lambda a: a | {"gold": a["gold"][:-1]},
+    "text": lambda a: a | {"prediction": np.array(["x"] * N)},
+    "not a number": lambda a: a | {"prediction": np.full(N, np.nan)},
+    "infinite": lambda a: a | {"prediction": np.where(np.arange(N) == 0, np.inf, a["prediction"])},
+    "empty": lambda a: {key: value[:0] for key, value in a.items()},
+    "deep": lambda a: a | {"prediction": np.zeros((2, 2, 2))},
+    "scalar": lambda a: a | {"prediction": np.array(1.0)},
+}
+KEYS = [
+    ("sts", "STS12", "senteval-all/1"), ("cxc", "CxC-STS", "cxc-parekh/1"), ("transfer", "MRPC", "senteval-probe/1"),
+    ("transfer-quick", "MR-quick", "logreg-probe/1"), ("fewshot", "MR-16", "senteval-fewshot/1"), ("clustering", "AgNews", "sccl-kmeans/1"),
+    ("geometry", "alignment", "geometry-stsb/1"), ("geometry", "uniformity", "geometry-stsb/1"), ("mteb", "x", "mteb/2"),
+    ("check", "CHECK", "check/1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize(("suite", "task", "protocol"), KEYS, ids=[f"{a} {b}" for a, b, _ in KEYS])
+def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(
+    suite: str, task: str, protocol: str, odd: str
+) -> None:
+    arrays = ODD[odd](
+        COSINES | {"fold": np.zeros(N, dtype=int), "image": np.arange(N), "caption1": np.arange(N), "inertia": np.ones(10)}
+    )
+    try:
+        found = rescore((suite, task, protocol, None), arrays, "cosine_spearman")
+    except DataDamaged as error:
+        assert task in error.message or "prediction" in error.message
+        assert error.message.isprintable()
+    else:
+        assert found is None or np.isfinite(found.value)
+
+
+def npz(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return path
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+class Mine:
+    def __reduce__(self) -> tuple[object, ...]:
+        return (pytest.fail, ("unpickled",))
+
+
+def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
+    good = npy(np.arange(3))
+    huge = good.replace(b"(3,)", b"(9999999999999,)").replace(b" " * 12, b"", 1)
+    assert list(read_arrays(npz(tmp_path / "good.npz", a=good))["a"]) == [0, 1, 2]
+    for name, data in {
+        "pickle": npy(np.array([Mine()], dtype=object)),
+        "huge": huge,
+        "none": b"",
+        "text": b"hello",
+        "cut": good[:-1],
+    }.items():
+        with pytest.raises(DataDamaged, match=f"{name}.npz is no predictions file"):
+            read_arrays(npz(tmp_path / f"{name}.npz", a=data))
+    whole = (tmp_path / "good.npz").read_bytes()
+    for i in range(0, len(whole), 3):  # a byte that flipped anywhere is an error or changes nothing that is read
+        (tmp_path / "flipped.npz").write_bytes(whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1 :])
+        try:
+            read_arrays(tmp_path / "flipped.npz")
+        except BenchError as error:
+            assert error.message.startswith(str(tmp_path))
+
+
+def test_a_file_that_unpacks_to_more_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.runs.arrays.LARGEST", 10_000)
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.npy", npy(np.zeros(10_000)))
+    with pytest.raises(DataDamaged, match="too much"):
+        read_arrays(tmp_path / "bomb.npz")

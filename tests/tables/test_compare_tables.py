@@ -1,0 +1,366 @@
+"""Tables with statistics: computed apart from the code under test, drawn in every form, and refused where they must be."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from factories import STS, record
+from predicted_runs import N, cosines, family, gold_of, sts_run
+from rich.console import Console
+
+from bench.compare import mixed
+from bench.compare.tables import Wanted, compared
+from bench.errors import BenchError
+from bench.metrics.correlation import spearman
+from bench.runs import RunRecord, RunsFolder
+from bench.runs.predictions import Run
+from bench.statistics import table as table_module
+from bench.statistics.table import Row, Table
+from bench.tables import print_tables, render
+
+NOISES = {"sure": 0.1, "good": 0.32, "alike": 0.33, "weak": 1.5}
+DRAWS, SEEDS = 400, (1, 2, 3, 4, 5)
+
+
+def of(runs: Path, records: list[RunRecord]) -> list[Run]:
+    return [(one, runs / one.run_id) for one in records]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    folder = tmp_path_factory.mktemp("compared")
+    return of(folder, family(folder, NOISES, seeds=SEEDS))
+
+
+@pytest.fixture(scope="module")
+def table(runs: list[Run]) -> Table:
+    (made,) = compared(runs, Wanted(baseline="good", draws=DRAWS, cost=True))
+    return made
+
+
+def row(table: Table, name: str) -> Row:
+    return next(one for one in table.rows if one.name == name)
+
+
+def printed(tables: tuple[Table, ...], width: int, encoding: str = "utf-8") -> str:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    print_tables(tables, console=Console(file=out, width=width))
+    out.flush()
+    return out.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+
+
+# --- the numbers ---
+
+
+def test_clear_differences_are_found_and_chance_is_not(table: Table) -> None:
+    verdicts = {one.name: {cell.against.verdict for cell in one.cells if cell and cell.against} for one in table.rows}
+    assert verdicts == {"sure": {"better"}, "good": set(), "alike": {"unknown"}, "weak": {"worse"}}
+    assert {one.name: one.rank for one in table.rows} == {"sure": 1, "good": 2, "alike": 2, "weak": 4}
+    for one in table.rows:
+        assert [cell.tied for cell in one.cells if cell] == ([None] if one.name == "sure" else [False]) * 8
+    assert table.tested is not None
+    assert [(family.what, family.size) for family in table.tested.families][0] == ("differences from good", 3 * 8)
+
+
+def test_a_difference_agrees_with_a_plain_bootstrap(table: Table) -> None:
+    """One cell by loops: items and the three shared seeds drawn anew each time."""
+    task = "STS13"
+    rng, gold = np.random.default_rng(5), gold_of(task)
+    said = {name: [cosines(name, seed, task, NOISES[name]) for seed in SEEDS] for name in ("sure", "good")}
+    drawn = []
+    for _ in range(400):
+        items, seeds = rng.integers(0, N, N), rng.integers(0, 5, 5)
+        drawn.append(
+            np.mean(
+                [spearman(said["sure"][s][items], gold[items]) - spearman(said["good"][s][items], gold[items]) for s in seeds]
+            )
+        )
+    cell = row(table, "sure").cells[table.columns.index(task)]
+    assert cell is not None and cell.against is not None and cell.against.low is not None and cell.against.high is not None
+    assert cell.against.difference == pytest.approx(
+        np.mean([spearman(a, gold) - spearman(b, gold) for a, b in zip(said["sure"], said["good"], strict=True)]), abs=0.011)  # fmt: skip
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    assert abs(cell.against.low - low) < 0.35 * (high - low) and abs(cell.against.high - high) < 0.35 * (high - low)
+    assert cell.against.seeds == SEEDS and cell.against.n == N
+
+
+def test_intervals_hold_the_mean_and_say_what_they_cover(table: Table, runs: list[Run]) -> None:
+    for one in table.rows:
+        for cell in one.cells:
+            assert cell is not None and cell.spread is not None
+            assert cell.spread.low < cell.mean < cell.spread.high and cell.spread.covers == "items and seeds"
+    (single,) = compared([run for run in runs if run[0].seed == 1], Wanted(draws=100))
+    assert {cell.spread.covers for one in single.rows for cell in one.cells if cell and cell.spread} == {"items"}
+
+
+def test_the_number_of_cells_is_paid_for(runs: list[Run]) -> None:
+    by = {how: compared(runs, Wanted(baseline="good", draws=DRAWS, correction=how))[0] for how in ("holm", "bh", "none")}
+    p = {how: [cell.against.p_adjusted for one in made.rows for cell in one.cells if cell and cell.against and cell.against.p_adjusted is not None]
+         for how, made in by.items()}  # fmt: skip
+    assert len(p["holm"]) == 24
+    assert all(a >= b >= c for a, b, c in zip(p["holm"], p["bh"], p["none"], strict=True)) and p["holm"] != p["none"]
+    for how, words in (("holm", "Holm over 24"), ("bh", "Benjamini-Hochberg over 24"), ("none", "not adjusted over 24")):
+        assert words in " ".join(printed((by[how],), 120).split())
+
+
+def test_the_same_runs_give_the_same_table(runs: list[Run], table: Table) -> None:
+    assert compared(runs, Wanted(baseline="good", draws=DRAWS, cost=True)) == (table,)
+
+
+# --- where there is nothing to go by ---
+
+
+def test_without_predictions_nothing_is_claimed() -> None:
+    made = [record(name, seed, base=base) for name, base in (("a", 70), ("b", 75)) for seed in (1, 2)]
+    nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
+    (plain,) = compared(nowhere, Wanted(baseline="a"))
+    assert plain.tested is None and all(one.rank is None for one in plain.rows)
+    assert all(cell.against is None or cell.against.verdict is None for one in plain.rows for cell in one.cells if cell)
+    assert "less a: not tested, no predictions" in printed((plain,), 80)
+    with pytest.raises(BenchError, match="none of these runs has predictions"):
+        compared(nowhere, Wanted(statistics="yes"))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: path.unlink(), "no predictions"),
+        (lambda path: path.write_bytes(b"PK\x03\x04 cut"), "is no predictions file"),
+        (lambda path: np.savez(path, prediction=np.zeros(N), gold=gold_of("STS14")[::-1]), "differ in the items' gold"),
+        (lambda path: np.savez(path, prediction=np.full(N, np.nan), gold=gold_of("STS14")), "NaN"),
+        (lambda path: np.savez(path, prediction=cosines("x", 9, "STS14", 5.0), gold=gold_of("STS14")), "give another score"),
+        (lambda path: np.savez(path, prediction=np.array(["a"] * N), gold=gold_of("STS14")), "holds no numbers"),
+        (lambda path: np.savez(path, gold=gold_of("STS14")), "no prediction"),
+    ],
+    ids=["missing", "cut", "other gold", "NaN", "other score", "text", "half"],
+)
+def test_unusable_predictions_cost_their_cell_its_statistics(tmp_path: Path, spoil, said: str) -> None:  # type: ignore[no-untyped-def]
+    made = family(tmp_path, {"one": 0.2, "two": 1.0}, seeds=(1, 2), tasks=("STS13", "STS14"))
+    spoil(RunsFolder(tmp_path).predictions_path(made[0].run_id, "STS14", "tokenised"))
+    (table,) = compared(of(tmp_path, made), Wanted(baseline="two", draws=100))
+    columns = [table.columns.index(task) for task in ("STS13", "STS14")]
+    whole, spoilt = (row(table, "one").cells[column] for column in columns)
+    assert whole is not None and whole.spread is not None and whole.against is not None and whole.against.verdict == "better"
+    assert spoilt is not None and spoilt.spread is None and spoilt.against is not None and spoilt.against.verdict is None
+    (note,) = [note for note in table.notes if note.startswith("without statistics: one on STS14")]
+    assert said in note
+
+
+def test_a_method_without_gold_in_common_is_not_tested_against(tmp_path: Path) -> None:
+    made = [sts_run(tmp_path, "one", 1, 0.3, tasks=("STS12",)), sts_run(tmp_path, "two", 1, 0.3, tasks=("STS12",), n=100)]
+    (table,) = compared(of(tmp_path, made), Wanted(baseline="two", draws=100))
+    cell = row(table, "one").cells[0]
+    assert cell is not None and cell.spread is not None and cell.against is not None and cell.against.verdict is None
+
+
+def test_too_many_predictions_are_left_alone_unless_asked_for(runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.compare.tables.MOST_ITEMS", 1000)
+    (table,) = compared(runs, Wanted())
+    assert table.tested is None and any("--statistics yes" in note for note in table.notes)
+    assert compared(runs, Wanted(statistics="yes", draws=100))[0].tested is not None
+    assert compared(runs, Wanted(statistics="no"))[0].notes == ()
+
+
+# --- drawn ---
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 160])
+def test_every_mean_and_difference_is_in_the_terminal(table: Table, width: int) -> None:
+    text = printed((table,), width)
+    assert max(map(len, text.splitlines())) <= width
+    words = re.sub("[≈▲▼±]", " ", text).split()
+    for one in table.rows:
+        for cell in one.cells:
+            assert cell is not None and f"{cell.mean:.2f}" in words
+            assert cell.against is None or f"{cell.against.difference:+.2f}" in words
+    assert "▲ better, ▼ worse than good; no sign: cannot tell (paired, Holm over 24)" in " ".join(text.split())
+
+
+def test_eighty_columns_hold_the_scores_in_one_block(table: Table) -> None:
+    headings = [line.split() for line in printed((table,), 80).splitlines() if "STS12" in line]
+    assert headings == [["#", "method", *STS, "Avg."]]
+    plain = replace(table, baseline=None, rows=tuple(replace(one, cost=None, cells=tuple(
+        cell and replace(cell, against=None) for cell in one.cells)) for one in table.rows))  # fmt: skip
+    headings = [line.split() for line in printed((plain,), 80).splitlines() if "STS12" in line]
+    assert headings == [["rank", "method", *STS, "Avg.", "95", "%"]]
+
+
+def test_an_ascii_terminal_gets_ascii(table: Table) -> None:
+    text = printed((table,), 100, "ascii")
+    assert "^ better, v worse than good" in " ".join(text.split()) and text.isascii()
+
+
+def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
+    file = Path(table_module.__file__).parents[1] / "tables" / "schema" / "compare-1.schema.json"
+    schema = json.loads(file.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    check = jsonschema.Draft202012Validator(schema)
+    contents = [json.loads(render(tables, "json")) for tables in ((table,), compared(runs, Wanted(statistics="no")))]
+    for content in contents:
+        assert [error.message for error in check.iter_errors(content)] == []
+    broken = json.loads(render((table,), "json"))
+    del broken["tables"][0]["rows"][0]["cells"]["STS12"]["spread"]
+    assert not check.is_valid(broken)
+    (cell,) = [one["cells"]["Avg."] for one in contents[0]["tables"][0]["rows"] if one["method"] == "sure"]
+    assert cell["against"]["verdict"] == "better" and cell["against"]["p"] < 0.05 and cell["spread"]["low"] < cell["mean"]
+
+
+def test_csv_has_a_line_for_every_cell(table: Table) -> None:
+    lines = list(csv.DictReader(io.StringIO(render((table,), "csv"))))
+    assert len(lines) == 4 * 8
+    (line,) = [one for one in lines if (one["method"], one["task"]) == ("weak", "STS12")]
+    cell = row(table, "weak").cells[0]
+    assert cell is not None and cell.spread is not None and cell.against is not None
+    assert float(line["low"]) == cell.spread.low and float(line["p_adjusted"]) == cell.against.p_adjusted
+    assert (
+        line["verdict"] == "worse"
+        and line["rank"] == "4"
+        and line["tied"] == "no"
+        and line["trainable_parameters"] == "5300000.0"
+    )
+
+
+def test_markdown_rows_have_as_many_cells_as_the_heading(table: Table) -> None:
+    lines = [line for line in render((table,), "md").splitlines() if line.startswith("|")]
+    assert {line.count(" |") for line in lines} == {lines[0].count(" |")} and len(lines) == 2 + 4 + 3
+    assert "| rank | method | STS12 " in lines[0] and lines[0].endswith("| Avg. | params | train | memory |")
+
+
+def latex_structure(text: str) -> None:
+    """What a compiler would refuse, checked without one: braces and environments in pairs, dollars even, cells as declared."""
+    bare = re.sub(r"(?<!\\)%.*|\\[\\{}$&#%_]", lambda found: found[0][:0] if found[0][0] == "\\" else "", text)
+    assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0
+    assert re.findall(r"\\begin\{(\w+)\}", text) != [] and sorted(re.findall(r"\\begin\{(\w+)\}", text)) == sorted(
+        re.findall(r"\\end\{(\w+)\}", text)
+    )
+    for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", text, re.S):
+        cells = {len(re.split(r"(?<!\\)&", line)) for line in body.splitlines() if line.endswith(r" \\")}
+        assert cells == {len(columns)}
+    assert text.isascii()
+
+
+def test_latex(table: Table, tmp_path: Path) -> None:
+    text = render((table,), "latex")
+    latex_structure(text)
+    caption = text[text.index(r"\caption") :]
+    for part in ("5 seeds", "senteval-all/1", "Holm over 24", "items and seeds"):
+        assert part in caption
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex here; the structure was checked")
+    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+    done = subprocess.run(["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path,
+                          capture_output=True, text=True, errors="replace", timeout=100)  # fmt: skip
+    assert done.returncode == 0, done.stdout[-1500:]
+    assert "Overfull" not in done.stdout
+
+
+# --- what must not be compared ---
+
+
+def versions(one: RunRecord, **packages: str) -> RunRecord:
+    return replace(one, provenance=replace(one.provenance, packages={**one.provenance.packages, **packages}))
+
+
+def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
+    made = [record("a", 1), record("b", 1), record("b", 2), record("c", 1)]
+    made[2] = versions(made[2], torch="2.6.0")
+    made[3] = replace(made[3], provenance=replace(made[3].provenance, data={**made[3].provenance.data, "STS14": "9" * 64}))
+    nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
+    (table,) = compared(nowhere, Wanted())
+    assert table.footnotes == (
+        "torch: 2.6.0 in b (seed 2); 2.13.0 in the others",
+        "data of STS14: 99999999 in c; dddddddd in the others",
+    )
+    assert {one.name: one.footnotes for one in table.rows} == {"a": (), "b": (0,), "c": (1,)}
+    for form, mark in (("md", "<sup>1</sup>"), ("latex", r"\textsuperscript{1}"), ("json", '"footnotes": [\n      1\n     ]')):
+        assert render((table,), form).count(mark) >= 1 + (form != "json")
+    assert "b¹" in printed((table,), 80) and "¹ torch: 2.6.0 in b (seed 2); 2.13.0 in the others" in printed((table,), 80)
+    with pytest.raises(BenchError, match=r"torch: 2\.6\.0 in b .* \(and 1 more difference\)"):
+        compared(nowhere, Wanted(strict=True))
+    assert compared(nowhere[:2], Wanted(strict=True))[0].footnotes == ()
+
+
+def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
+    from factories import sts_scores
+
+    raw = record("raw-only", 1, scores=sts_scores(text="raw"))
+    both = record("both", 1, scores=(*sts_scores(), *sts_scores(60, text="raw")))
+    nowhere = [(one, Path("nowhere") / one.run_id) for one in (raw, both)]
+    tables = {table.text: table for table in compared(nowhere, Wanted())}
+    assert tables["tokenised"].footnotes == ("scored as senteval-all/1 (raw) only, in a table of its own: raw-only",)
+    assert tables["raw"].footnotes == ()
+    with pytest.raises(BenchError, match="--strict.*raw-only"):
+        compared(nowhere, Wanted(strict=True))
+    assert all(table.footnotes == () for table in mixed.with_footnotes(compared(nowhere[1:], Wanted()), {both.run_id: both}))
+
+
+def test_unequal_budgets_are_refused_and_named() -> None:
+    def run(name: str, seed: int | None = 1, sentences: int = 64_000, **changes: object) -> Run:
+        made = record(name, seed, **changes)  # type: ignore[arg-type]
+        if made.training:
+            made = replace(made, training=replace(made.training, sentences=sentences))
+        return made, Path("nowhere")
+
+    wanted = Wanted(equal_budget=True)
+    untrained = run("cls", None, setting="none", training=None)
+    assert compared([run("a"), run("b", sentences=64_320), untrained], wanted), "a last batch, and nothing trained"
+    with pytest.raises(BenchError, match=r"c had 128,000 rows of wiki.txt@cccccc, 1 seed; a 64,000 rows"):
+        compared([run("a"), run("b"), run("c", sentences=128_000)], wanted)
+    with pytest.raises(BenchError, match=r"b had .*, 2 seeds"):
+        compared([run("a"), run("d"), run("b"), run("b", 2)], wanted)
+    news = run("c")
+    news = replace(news[0], provenance=replace(news[0].provenance, corpus={"name": "news", "sha256": "e" * 64})), news[1]
+    with pytest.raises(BenchError, match="c had 64,000 rows of news@eeeeee"):
+        compared([run("a"), run("b"), news], wanted)
+
+
+# --- beside the papers ---
+
+
+def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
+    made = family(tmp_path, {"simcse": 0.3, "mine": 0.3}, seeds=(1,), backbone="bert-base-uncased")
+    (table,) = compared(of(tmp_path, made), Wanted(with_paper=True, draws=200))
+    cells = dict(zip(table.columns, row(table, "simcse").cells, strict=True))
+    printed_values = {
+        "STS12": 68.40,
+        "STS13": 82.41,
+        "STS14": 74.38,
+        "STS15": 80.91,
+        "STS16": 78.56,
+        "STS-B": 76.85,
+        "SICK-R": 72.23,
+        "Avg.": 76.25,
+    }
+    for task, value in printed_values.items():  # Gao et al. 2021, table 5
+        cell = cells[task]
+        assert cell is not None and cell.printed is not None and cell.spread is not None and cell.printed.value == value
+        assert cell.printed.difference == pytest.approx(round(cell.mean, 2) - value, abs=1e-9)
+        assert cell.printed.inside == (cell.spread.low <= value <= cell.spread.high)
+    assert all(cell is None or cell.printed is None for cell in row(table, "mine").cells)
+    assert "no paper printed: mine" in table.notes
+    words = printed((table,), 100).split()
+    assert all(f"{value:.2f}" in words for value in printed_values.values())
+    for form in ("md", "latex", "csv", "json"):
+        assert "82.41" in render((table,), form)
+    latex_structure(render((table,), "latex"))
+
+
+def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
+    from factories import sts_scores
+
+    other = record("simcse", 1, backbone="bert-base-uncased", scores=tuple(replace(s, protocol="other/9") for s in sts_scores()))
+    raw = record("simcse", 2, backbone="bert-base-uncased", scores=sts_scores(text="raw"))
+    for one in (other, raw):
+        (table,) = compared([(one, Path("nowhere"))], Wanted(with_paper=True))
+        assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
+        assert table.notes[-1] == "no paper printed any of these rows"

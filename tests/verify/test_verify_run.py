@@ -1,0 +1,319 @@
+"""Whatever is changed in a run's folder after the fact is found out, and named; what was not changed agrees."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scored_run import finished_run, predictions
+
+from bench import fingerprint
+from bench.hashes import values_sha256
+from bench.runs import RunRecord, RunsFolder, Score
+from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
+from bench.verify.known import Known, known
+from bench.verify.scores import close
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunsFolder:
+    return RunsFolder(tmp_path / "runs")
+
+
+def differing(store: RunsFolder, run: RunRecord) -> set[str]:
+    return {one.kind for one in verify_run(store.folder(run.run_id)).differences}
+
+
+def test_an_untouched_run_agrees_in_everything(store: RunsFolder) -> None:
+    run = finished_run(store)
+    report = verify_run(store.folder(run.run_id))
+    assert [one for one in report.findings if one.outcome != AGREES] == []
+    assert {one.kind for one in report.findings} == {"score", "predictions", "gold", "data", "checkpoint", "fingerprint"}
+
+
+def change_score(**changes: Any) -> Callable[[RunRecord], RunRecord]:
+    return lambda run: replace(run, scores=(replace(run.scores[0], **changes),))
+
+
+def change_detail(run: RunRecord) -> RunRecord:
+    detail = json.loads(json.dumps(run.scores[0].detail))
+    detail["subsets"]["close"]["pearson"] += 0.01
+    return replace(run, scores=(replace(run.scores[0], detail=detail),))
+
+
+@pytest.mark.parametrize(
+    ("change", "kinds"),
+    [
+        (lambda run: change_score(value=run.scores[0].value + 0.01)(run), {"score"}),
+        (change_score(n=999), {"score"}),
+        (change_detail, {"score"}),
+        (change_score(predictions_sha256="0" * 64), {"predictions"}),
+        (lambda run: replace(run, seed=43), {"fingerprint"}),
+        (lambda run: replace(run, method="promcse"), {"fingerprint"}),
+        (lambda run: replace(run, backbone="bert-base-uncased"), set()),  # its revision counts, not what it is called
+        (lambda run: replace(run, recipe={**run.recipe, "epochs": replace(run.recipe["epochs"], value=2)}), {"fingerprint"}),
+        (lambda run: replace(run, recipe={**run.recipe, "batch_size": replace(run.recipe["batch_size"], value=65)}), {"fingerprint"}),
+        (lambda run: replace(run, fingerprint="0" * 64), {"fingerprint"}),
+        (lambda run: replace(run, provenance=replace(run.provenance, data={"CHECK": "0" * 64})), {"data"}),
+        (lambda run: replace(run, provenance=replace(run.provenance, data={})), {"data"}),
+        (lambda run: replace(run, checkpoint={}), {"checkpoint"}),
+    ],
+)  # fmt: skip
+def test_a_record_that_was_changed_is_found_out(
+    store: RunsFolder, change: Callable[[RunRecord], RunRecord], kinds: set[str]
+) -> None:
+    run = finished_run(store)
+    store.write(change(run))
+    assert differing(store, run) == kinds
+
+
+def rewrite(path: Path, **arrays: np.ndarray) -> None:
+    with np.load(path) as stored:
+        np.savez_compressed(path, **{**stored, **arrays})
+
+
+def test_predictions_that_were_changed_are_found_out(store: RunsFolder) -> None:
+    run = finished_run(store)
+    with np.load(predictions(store, run)) as stored:
+        better = stored["gold"] / 5
+    rewrite(predictions(store, run), prediction=better)
+    assert differing(store, run) == {"score", "predictions"}
+
+
+def test_gold_values_made_to_fit_are_found_out_even_if_every_hash_was_made_anew(store: RunsFolder) -> None:
+    run = finished_run(store)
+    path = predictions(store, run)
+    with np.load(path) as stored:
+        arrays = {**stored}
+    arrays["gold"] = np.sort(arrays["gold"])[np.argsort(np.argsort(arrays["prediction"]))]
+    np.savez_compressed(path, **arrays)
+    from bench.suites.rescore import rescore
+
+    again = rescore(run.scores[0].key, arrays)
+    assert again is not None and again.value > 90
+    forged = replace(run.scores[0], value=again.value, detail=again.detail, predictions_sha256=values_sha256(arrays))
+    store.write(replace(run, scores=(forged,)))
+    assert differing(store, run) == {"gold"}
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04 nonsense", b"[1, 2]"])
+def test_predictions_that_are_missing_or_damaged(store: RunsFolder, content: bytes | None) -> None:
+    run = finished_run(store)
+    path = predictions(store, run)
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    assert differing(store, run) == {"score"}
+
+
+def test_another_compression_and_narrower_numbers_are_the_same_predictions(store: RunsFolder) -> None:
+    run = finished_run(store)
+    path = predictions(store, run)
+    with np.load(path) as stored:
+        arrays = {**stored}
+    np.savez(path, **{**arrays, "gold": arrays["gold"].astype(np.float32)})  # 0 to 5 in float32 are exact
+    assert differing(store, run) == set()
+
+
+@pytest.mark.parametrize("change", ["other", "more", "less"])
+def test_a_checkpoint_that_was_changed_is_found_out(store: RunsFolder, change: str) -> None:
+    run = finished_run(store)
+    file = store.folder(run.run_id) / "checkpoint" / "method.json"
+    if change == "less":
+        file.unlink()
+    else:
+        (file if change == "other" else file.with_name("more.json")).write_text('{"method": "SimCSE"}\n')
+    (found,) = verify_run(store.folder(run.run_id)).differences
+    assert found.kind == "checkpoint" and ("more.json" if change == "more" else "method.json") in found.why
+
+
+def test_a_run_without_its_checkpoint_says_so_and_is_no_difference(store: RunsFolder) -> None:
+    run = finished_run(store)
+    folder = store.folder(run.run_id)
+    (folder / "checkpoint" / "method.json").unlink()
+    (folder / "checkpoint").rmdir()
+    report = verify_run(folder)
+    assert report.differences == [] and [(one.kind, one.outcome) for one in report.unchecked] == [("checkpoint", UNCHECKED)]
+
+
+def test_a_record_of_the_first_schema_is_verified_as_far_as_it_goes(store: RunsFolder) -> None:
+    run = finished_run(store)
+    file = store.folder(run.run_id) / "run.json"
+    old = json.loads(file.read_text()) | {"schema": "bench.run/1"}
+    del old["checkpoint"], old["provenance"]["determines"], old["scores"][0]["predictions_sha256"]
+    old["cost"]["checkpoint_bytes"] = 21
+    file.write_text(json.dumps(old))
+    report = verify_run(file.parent)
+    assert report.differences == []
+    assert {one.kind for one in report.unchecked} == {"predictions", "checkpoint"}
+    assert report.count("fingerprint") == 1, "found by trying what the record does not say"
+    file.write_text(json.dumps(old | {"seed": 7}))
+    assert verify_run(file.parent).count("fingerprint", UNCHECKED) == 1
+    old["cost"]["checkpoint_bytes"] = 22
+    file.write_text(json.dumps(old))
+    assert {one.kind for one in verify_run(file.parent).differences} == {"checkpoint"}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b'{"schema": "bench.run/99"}', b'{"a": "\x1b[2J"}', b"\xff", b"[" * 100_000, b'{"a": 1e999}']
+)
+def test_a_damaged_record_is_one_difference(store: RunsFolder, content: bytes) -> None:
+    run = finished_run(store)
+    (store.folder(run.run_id) / "run.json").write_bytes(content)
+    report = verify_run(store.folder(run.run_id))
+    assert [one.kind for one in report.findings] == ["record"] and len(report.differences) == 1
+    assert report.findings[0].why.isprintable()
+
+
+def test_a_copied_folder_is_not_the_run(store: RunsFolder) -> None:
+    run = finished_run(store)
+    store.folder(run.run_id).rename(store.path / "another-name")
+    (found,) = verify_run(store.path / "another-name").differences
+    assert "not the folder's name" in found.why
+
+
+HOLDER = """
+import sys
+from bench.runs import RunsFolder
+with RunsFolder({runs!r}).lock({run_id!r}):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_run_that_another_process_works_on_is_left_alone(store: RunsFolder) -> None:
+    run = finished_run(store)
+    code = HOLDER.format(runs=str(store.path), run_id=run.run_id)
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None and child.stdout.readline() == b"held\n"
+        report = verify_run(store.folder(run.run_id))
+        child.kill()
+    assert report.differences == [] and f"process {child.pid}" in report.unchecked[0].why and report.status == "in work"
+    assert (store.folder(run.run_id) / ".lock").read_text(), "the name of the process that was killed is still there"
+    assert verify_run(store.folder(run.run_id)).status == "finished"
+    with store.lock(run.run_id):
+        pass  # asking did not take the lock
+
+
+def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
+    """Seven sets with the same random arrays, and their average."""
+    from bench.suites import average, suite
+
+    with np.load(predictions(store, run)) as stored:
+        arrays = {**stored}
+    one = replace(run.scores[0], suite="sts", text="tokenised", protocol="senteval-all/1")
+    scores = []
+    for task in suite("sts").tasks:
+        store.write_predictions(run.run_id, task.name, "tokenised", arrays)
+        scores.append(replace(one, task=task.name))
+    mean = average(scores)
+    assert mean is not None
+    return replace(run, scores=(*scores, mean))
+
+
+def test_an_average_that_does_not_follow_from_its_tasks(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = Known({}, {}, {})
+    monkeypatch.setattr("bench.verify.scores.known", lambda: empty)
+    monkeypatch.setattr("bench.verify.identity.known", lambda: empty)
+    run = scores_with_average(store, finished_run(store))
+    run = replace(run, provenance=replace(run.provenance, data={score.task: "0" * 64 for score in run.scores}))
+    store.write(run)
+    assert differing(store, run) == set()
+    *scores, mean = run.scores
+    assert mean.task == "Avg." and mean.predictions_sha256 is None
+    store.write(replace(run, scores=(*scores, replace(mean, value=mean.value + 0.01))))
+    assert differing(store, run) == {"average"}
+    store.write(replace(run, scores=(*scores[1:], mean)))
+    assert differing(store, run) == {"average"}
+
+
+def test_what_counts_as_one_number() -> None:
+    assert close(70.0, 70.0 + 1e-9) and close(-1.8, -1.8 - 1e-7) and not close(70.0, 70.00001)
+    assert not close(None, 1.0) and not close(float("nan"), float("nan")) and not close("70", 70)
+
+
+def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
+    """For sets that are quick to read: what the package knows is what the data folder gives."""
+    from bench.datasets import DataFolder, read_sts, read_transfer
+    from bench.datasets.clustering import read_clustering
+
+    data = DataFolder(shared / "data", offline=True)
+    for name in ("STS13", "STS-B"):
+        pairs = read_sts(data, name)
+        assert known().given[f"sts/{name}"] == {
+            "gold": values_sha256({"gold": pairs.gold}), "subset": values_sha256({"subset": np.array(pairs.subset)}),
+        }  # fmt: skip
+        assert known().data[f"sts/{name}"]["tokenised"] == pairs.sha256 != known().data[f"sts/{name}"]["raw"]
+    trec = read_transfer(data, "TREC")
+    assert known().given["transfer/TREC"]["gold"] == values_sha256({"gold": trec.labels[trec.split == "test"]})
+    texts = read_clustering(data, "SearchSnippets")
+    assert known().given["clustering/SearchSnippets"]["gold"] == values_sha256({"gold": texts.labels})
+
+
+def test_every_task_of_every_suite_is_known() -> None:
+    from bench.suites import suite, suite_names
+
+    keys = {f"{task.suite}/{task.name}" for name in suite_names() if name != "mteb" for task in suite(name).tasks}
+    assert keys == set(known().given) == set(known().data)
+
+
+def test_a_score_type_has_the_fields_that_are_verified() -> None:
+    """A new field of a score needs a thought about how it is verified."""
+    assert set(Score.__dataclass_fields__) == {"suite", "task", "protocol", "metric", "value", "n", "std", "text", "detail", "predictions_sha256"}  # fmt: skip
+
+
+def test_the_hash_is_what_the_documentation_says() -> None:
+    arrays = {"b": np.array([[1, -2]], dtype=np.int16), "a": np.array([0.5], dtype=np.float32), "c": np.array(["é", "x"])}
+    by_hand = b'["a", "floats", [1]]\n' + struct.pack("<d", 0.5) + b'["b", "integers", [1, 2]]\n' + struct.pack("<qq", 1, -2)
+    by_hand += b'["c", "text", [2]]\n' + b'["\\u00e9", "x"]'
+    assert values_sha256(arrays) == hashlib.sha256(by_hand).hexdigest()
+    with pytest.raises(ValueError, match="neither numbers nor text"):
+        values_sha256({"a": np.array([None])})
+
+
+def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolder) -> None:
+    """Of a recipe key that names a place the content counts: the file may lie elsewhere."""
+    run = finished_run(store)
+    values = {key: one.value for key, one in run.recipe.items()}
+    determines = {
+        "method": run.method, "plugin": "a" * 64, "variant": "", "setting": run.setting, "seed": run.seed, "backbone": "e" * 40,
+        "recipe": {key: value for key, value in values.items() if key not in ("teacher", "words")}, "places": {"words": "1" * 64},
+        "precision": "bf16", "corpus": "c" * 64, "dev": None, "something new": [1, 2],
+    }  # fmt: skip
+    beyond = fingerprint.beyond_record(determines, ["teacher", "words"])
+    assert beyond == {"precision": "bf16", "dev": None, "something new": [1, 2], "places": {"teacher": None, "words": "1" * 64}}
+    for path in ("/here/words.txt", "/there/words.txt"):
+        recipe = {**run.recipe, "words": replace(run.recipe["epochs"], value=path)}
+        made = replace(run, recipe=recipe, provenance=replace(run.provenance, determines=json.loads(json.dumps(beyond))))
+        assert fingerprint.of_record(made) == fingerprint.of(determines)
+    assert fingerprint.of_record(replace(made, seed=1)) != fingerprint.of(determines)
+    assert fingerprint.of_record(replace(made, provenance=replace(made.provenance, determines=None))) is None
+
+
+def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
+    store: RunsFolder, tmp_path: Path, shared: Path
+) -> None:
+    """STS13 of the shared folder; a folder without it; and a hash of another set."""
+    from bench.datasets import DataFolder
+
+    run = finished_run(store)
+    score = replace(run.scores[0], suite="sts", task="STS13", protocol="senteval-all/1", text="tokenised")
+    (tmp_path / "empty").mkdir()
+    for sha256, expected in ((known().data["sts/STS13"]["tokenised"], AGREES), ("0" * 64, DIFFERS)):
+        store.write(replace(run, scores=(score,), provenance=replace(run.provenance, data={"STS13": sha256})))
+        for folder in (shared / "data", tmp_path / "empty", None):
+            report = verify_run(store.folder(run.run_id), None if folder is None else DataFolder(folder, offline=True))
+            assert [one.outcome for one in report.findings if one.kind == "data"] == [expected]
+    other = replace(score, text="other-12345678")
+    store.write(replace(run, scores=(other,), provenance=replace(run.provenance, data={"STS13@other-12345678": "0" * 64})))
+    for data in (DataFolder(shared / "data", offline=True), None):
+        assert verify_run(store.folder(run.run_id), data).count("data", UNCHECKED) == 1

@@ -1,0 +1,162 @@
+"""``bench verify`` as it is called: what it prints, its exit code, and which runs it means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import bench
+from scored_run import finished_run, predictions
+
+from bench.runs import RunsFolder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunsFolder:
+    return RunsFolder(tmp_path / "runs")
+
+
+def spoil(store: RunsFolder, run: object) -> None:
+    path = predictions(store, run)  # type: ignore[arg-type]
+    with np.load(path) as stored:
+        arrays = {**stored}
+    np.savez(path, **{**arrays, "prediction": arrays["prediction"][::-1]})
+
+
+def test_runs_that_agree(store: RunsFolder) -> None:
+    finished_run(store, 1)
+    finished_run(store, 2)
+    done = bench("verify", "--runs", store.path)
+    assert done.exit_code == 0, done.output
+    assert "2 runs, 2 scores computed again: nothing differs" in done.output and "not checked" not in done.output
+
+
+def test_one_run_that_differs_among_others(store: RunsFolder) -> None:
+    good, bad = finished_run(store, 1), finished_run(store, 2)
+    spoil(store, bad)
+    done = bench("verify", "--runs", store.path)
+    assert done.exit_code == 1
+    assert f"{good.run_id} agrees" in done.output and f"{bad.run_id} differs" in done.output
+    assert "its predictions give" in " ".join(done.output.split()) and "1 of them differs" in done.output
+    assert bench("verify", good.run_id, "--runs", store.path).exit_code == 0
+    assert bench("verify", store.folder(bad.run_id)).exit_code == 1
+    assert bench("verify", "simcse", "--runs", store.path).exit_code == 1, "the beginning of ids means all of them"
+
+
+def test_json_is_one_object_per_run_and_nothing_else(store: RunsFolder) -> None:
+    good, bad = finished_run(store, 1), finished_run(store, 2)
+    spoil(store, bad)
+    done = bench("verify", "--runs", store.path, "--json")
+    found = {one["run_id"]: one for one in map(json.loads, done.stdout.splitlines())}
+    assert found[good.run_id]["differ"] == 0 and found[good.run_id]["findings"] == []
+    assert {one["kind"] for one in found[bad.run_id]["findings"]} == {"score", "predictions"}
+    assert done.exit_code == 1
+
+
+def test_a_damaged_record_takes_nothing_else_down(store: RunsFolder) -> None:
+    good = finished_run(store, 1)
+    (store.path / "torn-x-s1-00000000").mkdir()
+    (store.path / "torn-x-s1-00000000" / "run.json").write_text('{"schema": "bench.run/2", "\\u001b[2J')
+    done = bench("verify", "--runs", store.path)
+    assert done.exit_code == 1 and f"{good.run_id} agrees" in done.output and "not JSON" in done.output
+    assert "\x1b" not in done.output
+
+
+def test_nothing_to_verify_is_one_clear_line(store: RunsFolder) -> None:
+    store.path.mkdir()
+    done = bench("verify", "--runs", store.path)
+    assert done.exit_code == 2 and "no run in" in done.stderr
+    finished_run(store, 1)
+    done = bench("verify", "simsce", "--runs", store.path)
+    assert done.exit_code == 2 and "unknown run 'simsce'" in done.stderr
+
+
+def published(store: RunsFolder) -> Path:
+    """A version as it is published: runs somewhere below, no checkpoints, a manifest."""
+    for seed in (1, 2):
+        run = finished_run(RunsFolder(store.path / "v1" / "records"), seed)
+        for left in ("checkpoint/method.json",):
+            (store.path / "v1" / "records" / run.run_id / left).unlink()
+        (store.path / "v1" / "records" / run.run_id / "checkpoint").rmdir()
+    version = store.path / "v1"
+    (version / "index.html").write_text("<!doctype html>")
+    files = {path.relative_to(version).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+             for path in version.rglob("*") if path.is_file()}  # fmt: skip
+    (version / "MANIFEST.json").write_text(json.dumps({"files": files}))
+    return version
+
+
+def test_a_published_version_needs_no_checkpoints(store: RunsFolder) -> None:
+    version = published(store)
+    done = bench("verify", version)
+    assert done.exit_code == 0, done.output
+    assert "MANIFEST.json agrees: 5 files" in done.output and "checkpoint (2): there is no checkpoint here" in done.output
+
+
+def test_a_published_version_by_its_name(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = published(store)
+    version.parent.rename(version.parent.with_name("leaderboards"))
+    monkeypatch.chdir(version.parent.parent)
+    assert bench("verify", "v1").exit_code == 0
+    assert bench("verify", "v2").exit_code == 2
+
+
+@pytest.mark.parametrize("change", ["altered", "added", "removed", "linked", "outside"])
+def test_a_published_version_that_was_altered(store: RunsFolder, change: str) -> None:
+    version = published(store)
+    page = version / "index.html"
+    if change == "altered":
+        page.write_text("<!doctype html> ")
+    elif change == "added":
+        (version / "more.html").write_text("")
+    elif change == "removed":
+        page.unlink()
+    elif change == "linked":
+        page.rename(store.path / "index.html")
+        page.symlink_to(store.path / "index.html")
+    else:
+        manifest = json.loads((version / "MANIFEST.json").read_text())
+        manifest["files"]["../index.html"] = "0" * 64
+        (version / "MANIFEST.json").write_text(json.dumps(manifest))
+    done = bench("verify", version)
+    assert done.exit_code == 1
+    said = {
+        "altered": "changed since it was published",
+        "added": "not in the manifest",
+        "removed": "missing",
+        "linked": "a link",
+        "outside": "leads out",
+    }
+    assert said[change] in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"files": []}', '{"files": {"a": 1}}', "[" * 100_000])
+def test_a_manifest_that_is_none(store: RunsFolder, content: str) -> None:
+    version = published(store)
+    (version / "MANIFEST.json").write_text(content)
+    done = bench("verify", version)
+    assert done.exit_code == 1 and "it cannot be read" in done.output and "2 runs, 2 scores" in done.output
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_lines_fit_the_terminal(store: RunsFolder, columns: int) -> None:
+    spoil(store, finished_run(store, 1))
+    done = bench("verify", "--runs", store.path, COLUMNS=str(columns))
+    assert max(map(len, done.output.splitlines())) <= columns
+
+
+def test_neither_torch_nor_the_methods_are_imported(store: RunsFolder) -> None:
+    finished_run(store)
+    code = (
+        "import sys\nfrom bench.cli import main\n"
+        f"try:\n    main(['verify', '--runs', {str(store.path)!r}])\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
+        "print(sorted({m.partition('.')[0] for m in sys.modules} & {'torch', 'transformers', 'mteb', 'methods', 'sklearn'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "COLUMNS": "200"})
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
