@@ -13,12 +13,16 @@ SCHEMA = "bench.given/1"
 
 @dataclass(frozen=True)
 class Known:
-    """``given``: suite/task -> array -> hash of its values. ``data``: suite/task -> text form -> sha256, as records name data."""
+    """``given``: suite/task -> array -> hash of its values; suite/task@form where a text form has others. ``data``: suite/task -> text form -> sha256, as records name data."""
 
     given: Mapping[str, Mapping[str, str]]
     data: Mapping[str, Mapping[str, str]]
     dev: Mapping[str, str]
     """Sets on which checkpoints are selected, and their sha256."""
+
+    def given_of(self, suite: str, task: str, form: str | None) -> Mapping[str, str] | None:
+        """Hashes of what no model changes; None for a task that is not known."""
+        return self.given.get(f"{suite}/{task}@{form}", self.given.get(f"{suite}/{task}"))
 
 
 @functools.cache

@@ -57,9 +57,10 @@ def measure(data: DataFolder) -> dict[str, object]:
                 print(f"{key}: no {form} text", file=sys.stderr)
                 continue
             shas.setdefault(key, {})[loaded.form or "any"] = loaded.sha256
-            if key not in given:
-                given[key] = given_hashes(loaded)
-                print(f"{key}: {', '.join(given[key])}", file=sys.stderr)
+            found = given_hashes(loaded)
+            if found != given.setdefault(key, found):  # another text form can be in another order
+                given[f"{key}@{loaded.form}"] = found
+            print(f"{key}, {loaded.form}: {', '.join(found)}", file=sys.stderr)
     dev = {"CHECK dev": check_dev_task().sha256} | {f"STS-B dev, {form}": dev_task(data, form).sha256 for form in FORMS}
     return {"schema": SCHEMA, "given": given, "data": shas, "dev": dev}
 

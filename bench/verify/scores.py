@@ -108,7 +108,7 @@ def _first_difference(recorded: Any, again: Any, path: str) -> str | None:
 
 def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
     """Gold values, sub-datasets, draws: what has to be the same for every model."""
-    what, expected = cell(score), known().given.get(f"{score.suite}/{score.task}")
+    what, expected = cell(score), known().given_of(score.suite, score.task, score.text)
     if expected is None:
         return Finding(
             "gold",

@@ -110,7 +110,7 @@ def outside(what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS) 
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf-home"), "PYTHONPATH": "", "OMP_NUM_THREADS": "1",
            "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
     done = subprocess.run([sys.executable, "-P", str(script), what, str(folder), str(place / "sentences.json"), str(place / "out.npz")],
-                          capture_output=True, text=True, cwd=place, env=env, timeout=600)  # fmt: skip
+                          capture_output=True, text=True, cwd=place, env=env, timeout=1800)  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     with np.load(place / "out.npz") as stored:
         return {name: stored[name] for name in stored.files}
