@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bench.datasets import DataSet, Source, State
 
 WIDTH = 80
+WITH_LICENCE = 110  # columns of a terminal from which on the list has room for licences
 MARKS = {"found": "green", "unread": "yellow", "missing": "dim", "damaged": "red"}
 
 
@@ -164,9 +165,10 @@ def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool)
         return
     from rich.console import Console
 
-    console = Console(width=WIDTH, highlight=False)
+    console = Console(highlight=False) if not detailed else Console(width=WIDTH, highlight=False)
     if not detailed:
-        console.print(_table(states))
+        wide = console.width >= WITH_LICENCE
+        console.print(_table(states, wide=wide))
         for one, state in states:
             if state.status == "damaged":
                 for problem in state.problems:
@@ -176,18 +178,18 @@ def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool)
         console.print(_details(one, state))
 
 
-def _table(states: list[tuple[DataSet, State]]) -> Table:
+def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for heading in ("set", "for", "items", "MB", "licence", "here"):
-        table.add_column(
-            heading, justify="right" if heading in ("items", "MB") else "left", no_wrap=heading not in ("licence", "here")
-        )
+    for heading in ("set", "for", "items", "MB", "here", "licence"):
+        if heading != "licence" or wide:
+            wraps = heading in ("for", "here", "licence")
+            table.add_column(heading, justify="right" if heading in ("items", "MB") else "left", no_wrap=not wraps)
     for one, state in states:
         items = one.items.get("test", sum(one.items.values()))
-        here = _mark(state, short=True)
-        table.add_row(one.name, _needed_by(one), f"{items:,}", f"{one.bytes / 1e6:.1f}", _plain(one.licence), here)
+        row = [one.name, _needed_by(one), f"{items:,}", f"{one.bytes / 1e6:.1f}", _mark(state, short=True)]
+        table.add_row(*row, *([_plain(one.licence)] if wide else []))
     return table
 
 

@@ -18,6 +18,9 @@ from bench.errors import FetchFailed
 
 T = TypeVar("T")
 
+_unreached: dict[str, int] = {}
+"""Host -> requests in a row that found nobody there."""
+
 TRIES = 4
 """Requests in a row that bring nothing before we give up."""
 
@@ -166,14 +169,20 @@ def get(where: Site, headers: Mapping[str, str] | None = None) -> Answer:
         request = urllib.request.Request(where.url, headers=every)
         if where.token:
             request.add_unredirected_header("Authorization", f"Bearer {where.token}")
-        return Answer(urllib.request.build_opener(redirects).open(request, timeout=TIMEOUT), redirects.told)
+        answer = Answer(urllib.request.build_opener(redirects).open(request, timeout=TIMEOUT), redirects.told)
+        _unreached.pop(host(where.url), None)
+        return answer
     except urllib.error.HTTPError as error:
         if error.code == 416:
             return Answer(error, {})
         raise refusal(where, error.code, {key.lower(): value for key, value in error.headers.items()}) from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or error
-        raise Passing(f"{host(where.url)} cannot be reached ({' '.join(str(reason).split())[:100]})") from None
+        what = f"{host(where.url)} cannot be reached ({' '.join(str(reason).split())[:100]})"
+        _unreached[host(where.url)] = _unreached.get(host(where.url), 0) + 1
+        if _unreached[host(where.url)] > TRIES:  # the next of many files need not wait for what the first has found out
+            raise FetchFailed(what, "check the network; with --offline only what is here is used") from None
+        raise Passing(what) from None
     except ValueError as error:
         raise FetchFailed(f"{where.url} is no address: {error}", "check HF_ENDPOINT and BENCH_MIRROR") from None
 
