@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.datasets.folder import Copy, DataFolder, Found, recognise
+from bench.datasets.folder import Copy, DataFolder
 from bench.datasets.manifest import ANY, DataSet, cells, data_set
+from bench.datasets.recognise import Found, recognise
 from bench.errors import DataDamaged, DataMissing
 
 CXC = "CxC-STS"

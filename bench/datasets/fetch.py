@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from bench.datasets.conversions import CONVERSIONS
-from bench.datasets.folder import DataFolder, recognise
+from bench.datasets.folder import DataFolder
 from bench.datasets.manifest import ANY, DataFile, DataSet, data_set
 from bench.datasets.receipts import Receipt, read_receipt, receipt_path, write_receipt
+from bench.datasets.recognise import recognise
 from bench.datasets.sources import Part, Source, sources_of
 from bench.errors import DataDamaged, DataMissing, FetchFailed
 from bench.fetching import Limits, Quiet, Report, Site, download, hub_revision, persistently, site, unpack

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import lzma
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from bench.datasets.first_use import recognise_first_use
-from bench.datasets.manifest import ANY, DataFile, DataSet, cells, content_hash, data_sets, lf, once_encoded_hashes, unpacked
+from bench.datasets.manifest import ANY, DataFile, DataSet, data_sets
+from bench.datasets.recognise import OTHER, Found, recognise
 from bench.datasets.sources import sources_of
 from bench.datasets.store import Gets, fetched_folder
 from bench.errors import DataDamaged, DataMissing, FetchFailed
 
-OTHER = "other"
-
 Problem = tuple[Path, DataDamaged | DataMissing]
-
-
-@dataclass(frozen=True)
-class Found:
-    """A file that was read and recognised. ``form`` is "any", a form of the manifest, or "other"."""
-
-    file: DataFile
-    path: Path
-    form: str
-    sha256: str
-    """The manifest's hash of that form; of the bytes found, where the form is "other"."""
-    text: str | None
-    """Decoded text, for files that are not packed."""
 
 
 @dataclass(frozen=True)
@@ -253,61 +237,3 @@ def _form_of(wanted: DataSet, found: tuple[Found, ...]) -> str:
             f"all files of a set must have one form; to get it: {wanted.get}",
         )
     return forms.pop()
-
-
-def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
-    """Reads a file and says which form it is. Raises DataDamaged with the file's name, expected and found counts or hash."""
-
-    def damaged(what: str) -> DataDamaged:
-        return DataDamaged(f"{wanted.name}: {what} in {path}", f"replace the file; to get it: {wanted.get}")
-
-    if file.first_use:
-        return Found(file, path, ANY, recognise_first_use(wanted, file, path), None)
-    if file.packed is not None:
-        return _recognise_packed(wanted, file, path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise damaged(f"cannot read ({error.strerror})") from None
-    digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
-    known = {digest: name for name, form in file.forms.items() for digest in (form.sha256, form.sha256_lf) if digest}
-    try:
-        text = data.decode(file.encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise damaged(f"line {line} is not {file.encoding.upper()}") from None
-    for digest in digests:
-        if digest in known:
-            return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
-    if any(digest in known for digest in once_encoded_hashes(data)):
-        raise damaged("encoded twice: bytes that were read as latin-1 and written again as UTF-8")
-    rows = cells(text, file)
-    if len(rows) != file.rows:
-        raise damaged(f"{len(rows):,} rows found, {file.rows:,} expected")
-    short = next((i for i, row in enumerate(rows) if len(row) < file.columns), None)
-    if short is not None:
-        raise damaged(f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected,")
-    found = content_hash(rows)
-    if file.content is None or found != file.content:
-        expected = file.content or next(iter(file.forms.values())).sha256
-        raise damaged(f"altered text: content hash {found[:12]} found, {expected[:12]} expected,")
-    if not file.varies:  # the cells are right and only white space differs: the manifest's hash speaks for it
-        return Found(file, path, ANY, file.forms[ANY].sha256, text)
-    return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
-
-
-def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
-    digest = hashlib.sha256()
-    try:
-        for block in unpacked(path, file.packed):
-            digest.update(block)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise DataDamaged(f"{wanted.name}: {path} cannot be unpacked ({error})", f"to get it: {wanted.get}") from None
-    known = {form.sha256: name for name, form in file.forms.items()}
-    if digest.hexdigest() not in known:
-        expected = next(iter(known))
-        raise DataDamaged(
-            f"{wanted.name}: altered text: sha256 {digest.hexdigest()[:12]} inside, {expected[:12]} expected, in {path}",
-            f"replace the file; to get it: {wanted.get}",
-        )
-    return Found(file, path, known[digest.hexdigest()], digest.hexdigest(), None)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.datasets.folder import DataFolder, Found
+from bench.datasets.folder import DataFolder
 from bench.datasets.manifest import data_set
+from bench.datasets.recognise import Found
 from bench.errors import DataDamaged, UnknownName
 
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
