@@ -49,7 +49,7 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     evaluators = {
         task.data.name: EmbeddingSimilarityEvaluator(
-            task.data.sentences1, task.pairs.sentences2, task.pairs.gold.tolist(),
+            task.data.sentences1, task.data.sentences2, task.data.gold.tolist(),
             batch_size=batch_size, main_similarity="cosine", write_csv=False,
         )
         for task in tasks
