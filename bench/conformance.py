@@ -240,8 +240,40 @@ ENCODING: Checks = (
     ("save and load are exact", save_and_load_are_exact),
     ("the checkpoint is safetensors and JSON", checkpoint_is_plain),
 )
+
+
+def a_batch_can_be_cut(case: Case) -> str:
+    """In training mode, without dropout: a view that some other cause makes random is not compared."""
+    from bench.training.gradient import can_cache, chunked
+
+    method = case.trained()
+    if not can_cache(method):
+        return "defines forward(batch) as a whole: no --chunk"
+    batch = case.batch(method)
+    method.train()
+    for module in method.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+
+    def views(chunk: int | None, seed: int) -> tuple[torch.Tensor, ...]:
+        torch.manual_seed(seed)
+        with torch.no_grad(), chunked(method, chunk):
+            return method.views_of(batch)
+
+    whole, apart, others = views(None, 0), views(3, 0), [views(None, seed) for seed in (1, 2, 3)]
+    for i, view in enumerate(whole):
+        if len(view) != batch.size:
+            raise Failed(f"view {i + 1} has {len(view)} rows, the batch {batch.size}")
+        fixed = view.is_floating_point() and all(torch.equal(view, other[i]) for other in others)
+        moved = (view - apart[i]).abs().max().item() if fixed else 0.0
+        if moved > TOLERANCE * max(1.0, view.abs().max().item()):
+            raise Failed(f"a row of view {i + 1} depends on other rows: alone with two of them it differs by {moved:.1e}")
+    return f"{len(whole)} views of {batch.size} rows"
+
+
 TRAINING: Checks = (
     ("the loss is finite", loss_is_finite),
+    ("a batch can be cut", a_batch_can_be_cut),
     ("its gradient reaches what trains", gradient_reaches_what_trains),
     ("nothing frozen moves", nothing_frozen_moves),
 )

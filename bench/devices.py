@@ -44,6 +44,8 @@ def choose_precision(asked: str, device: str) -> str:
     if asked != "auto":
         if asked == "fp16" and device == "cpu":
             raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
+        if asked == "tf32" and not device.startswith("cuda"):
+            raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
         return asked
     return "bf16" if computes_bf16(device) else "fp32"
 
@@ -94,11 +96,16 @@ def reset_peak_memory(device: str) -> None:
 
 
 def peak_memory_bytes(device: str) -> int:
-    """The most memory that was in use: on the GPU where there is one, else resident memory of this process."""
+    """The most memory that was in use: on the GPU where there is one, else :func:`host_memory_bytes`."""
     if device.startswith("cuda"):
         import torch
 
         return int(torch.cuda.max_memory_allocated(device))
+    return host_memory_bytes()
+
+
+def host_memory_bytes() -> int:
+    """The most memory of the machine that was resident in this process."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/status").read_text().splitlines()
         return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))

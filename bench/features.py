@@ -19,12 +19,22 @@ Ids = Sequence[int] | np.ndarray  # the token ids of one sentence
 Features = dict[str, Tensor]
 
 
-def pad(rows: Sequence[Ids], pad_id: int) -> Features:
-    """Ids of different lengths as (n, longest) input_ids and attention_mask, padded on the right."""
-    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
-    mask = np.arange(lengths.max(initial=0)) < lengths[:, None]
-    ids = np.full(mask.shape, pad_id, dtype=np.int64)
-    ids[mask] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows]) if len(rows) else 0
+def pad(rows: Sequence[Ids], pad_id: int, *, before: Ids = (), after: Ids = (), longest: int | None = None) -> Features:
+    """Ids of different lengths as (n, T) input_ids and attention_mask, padded on the right.
+
+    Of each row the first ``longest`` ids are taken, and stand between ``before`` and ``after``.
+    """
+    cut = [np.asarray(row[:longest], dtype=np.int64) for row in rows]
+    ends = len(before) + np.fromiter((len(row) for row in cut), dtype=np.int64, count=len(cut))
+    T = int(ends.max(initial=0)) + len(after) if cut else 0
+    positions = np.arange(T)
+    ids = np.full((len(cut), T), pad_id, dtype=np.int64)
+    ids[:, : len(before)] = before
+    if cut:
+        ids[(positions >= len(before)) & (positions < ends[:, None])] = np.concatenate(cut)
+    for i, token in enumerate(after):
+        ids[np.arange(len(cut)), ends + i] = token
+    mask = positions < (ends + len(after))[:, None]
     return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
 
 
@@ -80,3 +90,26 @@ def attention(encoder: Any, name: str) -> Iterator[None]:
         yield
     finally:
         encoder.set_attn_implementation(before)
+
+
+@contextmanager
+def float32_products(*, tf32: bool) -> Iterator[None]:
+    """While open, a GPU multiplies float32 matrices in float32, or rounds them to TF32 (10 bits of 23) first."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@contextmanager
+def exact(encoder: nn.Module) -> Iterator[None]:
+    """While open, an encoder computes as it is, in float32: what is scored depends on nothing that training was sped up with."""
+    compiled = vars(encoder).pop("forward", None)  # see bench.training.compiled
+    try:
+        with float32_products(tf32=False):
+            yield
+    finally:
+        if compiled is not None:
+            encoder.forward = compiled

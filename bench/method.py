@@ -3,8 +3,9 @@
 A method is anything that turns sentences into vectors. Two layers:
 
 * :class:`Method` needs a name and ``encode``; it may use torch or not.
-* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``forward(batch)`` is the loss of one batch and
-  ``embed(features)`` the vectors that are scored; training, precision, checkpoints, resume and progress come with it.
+* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``views(batch)`` is what the loss needs of each row,
+  ``loss(views, batch)`` the loss of one batch, and ``embed(features)`` the vectors that are scored; training, precision, large
+  batches on small devices, checkpoints, resume and progress come with it.
 
 Importing this module does not import torch; naming ``TorchMethod`` does.
 """
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from bench.portable import Affine, ModuleFile, Portable
     from bench.torch_method import Batch, Loss, TorchMethod
     from bench.training.optimizer import adamw
+    from bench.training.ranks import Alone
 
 __all__ = [
     "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
@@ -120,7 +122,7 @@ class Context:
     """What the harness hands to a method besides its recipe."""
 
     device: str = "cpu"
-    precision: str = "fp32"  # "fp32" | "bf16" | "fp16": autocast while training; scoring is always float32
+    precision: str = "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
     seed: int = 42
     folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
     dev_score: Callable[[Method], float] | None = None  # Spearman x 100 of the selection set; None: the last step is kept
@@ -128,6 +130,9 @@ class Context:
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
     offline: bool = False  # open no connection
+    chunk: int | None = None  # rows of a batch whose activations are held at once; None: all of them
+    ranks: Alone | None = None  # the processes that train together; None: this one alone
+    auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
     save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
 
 
@@ -141,10 +146,17 @@ class TrainReport:
     train_seconds: float  # without dev evaluation
     dev_seconds: float
     sentences: int  # corpus rows seen, the same row in two epochs counted twice
+    tokens: int = 0  # of these rows, without padding
+    joules: float | None = None  # of the devices while training; None: not measured
+    execution: Mapping[str, Any] = field(default_factory=dict)  # what was decided on the way and changes no result by intent
 
     @property
     def sentences_per_second(self) -> float:
         return self.sentences / self.train_seconds if self.train_seconds > 0 else 0.0
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.train_seconds if self.train_seconds > 0 else 0.0
 
 
 def seed_for(seed: int, *what: object) -> int:

@@ -45,6 +45,7 @@ class Request:
     overrides: Mapping[str, str] = field(default_factory=dict)
     precision: str = "fp32"
     allow_pickle: bool = False
+    ranks: int = 1  # processes that train together
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,9 @@ def _runs_of(
     seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
     if len(request.seeds) > len(seeds):
         notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
+    by_ranks = trained and request.ranks > 1 and bool(recipe.get("faithful", False))  # their number divides the gradient
+    if by_ranks:
+        notes.append(f"faithful: {request.ranks} processes, which divide the gradient, make another run than one")
     runs = []
     for seed in seeds:
         determines = {
@@ -192,6 +196,7 @@ def _runs_of(
             "places": {key: content_name(str(recipe[key]), ready) for key in cls.places if recipe[key] is not None},
             "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
+            **({"ranks": request.ranks} if by_ranks else {}),
         }  # fmt: skip
         beyond = fingerprint.beyond_record(determines, [key for key in cls.places if key in recipe])
         runs.append(PlannedRun(
@@ -200,6 +205,17 @@ def _runs_of(
             entry.expect if entry and (entry.backbone, entry.variant) == (backbone.model, variant) else None, beyond, scored.missing,
         ))  # fmt: skip
     return runs
+
+
+def changed(run: PlannedRun, key: str, value: Value) -> PlannedRun:
+    """The run with another recipe value, which makes it another run."""
+    recipe, places = Recipe(run.recipe.values_with_source() | {key: value}), run.determines["places"]
+    determines = {
+        **run.determines, "method": run.method, "plugin": run.plugin.sha256, "variant": run.variant, "setting": run.setting,
+        "seed": run.seed, "backbone": run.backbone.revision, "recipe": {k: v for k, v in recipe.items() if k not in places},
+        "places": {k: v for k, v in places.items() if v is not None}, "corpus": run.corpus.sha256 if run.corpus else None,
+    }  # fmt: skip
+    return replace(run, recipe=recipe, fingerprint=fingerprint.of(determines), expect=None)
 
 
 def learns(cls: type[Method], setting: str) -> bool:

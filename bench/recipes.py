@@ -9,14 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from bench.budget import canonical
 from bench.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.recipe_file import Entry, entries
 
-__all__ = ["HELP", "TRAINING", "Entry", "check_overrides", "choose", "entries", "merge", "parse", "settings_with_recipe"]
+__all__ = [
+    "HELP",
+    "ON_REQUEST",
+    "TRAINING",
+    "Entry",
+    "check_overrides",
+    "choose",
+    "entries",
+    "merge",
+    "parse",
+    "settings_with_recipe",
+]
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 
@@ -38,6 +51,9 @@ TRAINING: Mapping[str, Value] = {
     "patience": Value(None, SHARED),
     "corpus_column": Value(None, "harness default: the corpus as it is"),
 }  # the harness's own keys: what bench.training reads
+ON_REQUEST: Mapping[str, Value] = {
+    "budget": Value(None, "harness default: as long as the epochs say"),
+}  # in a recipe only where something gives them, so that a recipe without them has the fingerprint that it always had
 HELP: Mapping[str, str] = {
     "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
     "learning_rate": "AdamW's first rate; falls linearly to 0",
@@ -54,6 +70,7 @@ HELP: Mapping[str, str] = {
     "schedule": "of the rate after the warm-up: 'linear' to 0, or 'constant'",
     "drop_last": "leave the last short batch of an epoch out",
     "patience": "dev scores in a row without improvement until training stops; none: never",
+    "budget": "how long to train, in place of the epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h",
     "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a sentence ('all')",
 }
 
@@ -120,7 +137,8 @@ def merge(
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
-    known = set(values)
+    on_request = ON_REQUEST if "epochs" in values else {}
+    known = {*values, *on_request}
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
         if variant not in method.variants:
@@ -137,13 +155,28 @@ def merge(
             values[key] = value
     for key, text in overrides.items():
         if key in known:
-            values[key] = Value(parse(key, text, values[key].value), "--set")
-    return Recipe(values)
+            values[key] = Value(parse(key, text, values.get(key, on_request.get(key)).value), "--set")  # type: ignore[union-attr]
+    return Recipe(_budgeted(values, overrides))
+
+
+def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
+    """The values, where a budget takes the place of the epochs. Raises BenchError where the command line gives both."""
+    given = values.get("budget")
+    if given is None or given.value is None or ("epochs" in overrides and "budget" not in overrides):
+        return {key: value for key, value in values.items() if key != "budget"}
+    if "epochs" in overrides:
+        raise BenchError(
+            f"--budget {given.value} and --set epochs={overrides['epochs']}: each says how long to train", "give one"
+        )
+    return values | {
+        "budget": replace(given, value=canonical(str(given.value))),
+        "epochs": Value(None, "the budget says how long"),
+    }
 
 
 def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool) -> None:
     """A key of ``--set`` must be known to at least one of the methods that it is meant for."""
-    known: set[str] = set(TRAINING) if trained else {"dropout"}
+    known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
     for method in methods:
         known |= set(method.defaults)
     for key in overrides:
@@ -158,13 +191,15 @@ NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "ma
            "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3, "warmup_ratio": 0,
            "patience": 1}  # fmt: skip
 WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length", "patience"}
-MAY_BE_NONE = {"max_steps", "max_grad_norm", "dropout", "max_length", "patience"}  # of the numbers
+MAY_BE_NONE = {"budget", "max_steps", "max_grad_norm", "dropout", "max_length", "patience"}  # of the numbers
 
 
 def parse(key: str, text: str, like: Any) -> Any:
     """The value that ``text`` means, of the kind of the value that it replaces. Raises BenchError where it is none."""
     if text.lower() in {"none", "null", ""} and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
         return None
+    if key == "budget":
+        return canonical(text)
     try:
         if like is None and key not in NUMBERS:
             return _number_or_text(text)

@@ -17,11 +17,12 @@ from torch import Tensor, nn
 
 from bench.backbone_model import Backbone
 from bench.errors import BenchError, Interrupted
-from bench.features import Features, Ids, attention, by_length, pad, take, widened
+from bench.features import Features, Ids, attention, by_length, exact, float32_products, pad, take, widened
 from bench.method import Context, Method, Recipe, TrainReport, read_json, write_json
 
 if TYPE_CHECKING:
     from bench.corpora import TokenisedCorpus
+    from bench.training.ranks import Alone
 
 
 @dataclass
@@ -33,6 +34,9 @@ class Batch:
 
     columns: tuple[Features, ...]
     step: int = 0  # optimiser steps already done
+    rows: np.ndarray | None = None  # (n,) where they stand in the corpus; None: made by hand
+    tokens: int = 0  # of all columns, without padding
+    whole: int | None = None  # rows of the batch over all processes; None: one process
 
     @property
     def size(self) -> int:
@@ -52,7 +56,7 @@ CPU_TOKENS, GPU_TOKENS = 1024, 16384  # of a batch of `encode`: states that stay
 
 
 class TorchMethod(Method, nn.Module):
-    """A method that is a module. Define ``forward`` (the loss of a batch) and ``embed`` (what is scored).
+    """A method that is a module. Define ``views`` and ``loss`` (of a batch) and ``embed`` (what is scored).
 
     ``trains_on`` says what :meth:`collate` is handed of the corpus: token "ids", or the "text" itself (for a method that
     edits characters). ``training_only`` names modules and buffers that only training needs (a momentum copy, a queue, a
@@ -62,6 +66,7 @@ class TorchMethod(Method, nn.Module):
     trains_on: ClassVar[str] = "ids"
     training_only: ClassVar[tuple[str, ...]] = ()
     encode_tokens: int | None = None  # padded tokens in one batch of `encode`; None: what suits the device
+    chunk: int | None = None  # rows of a batch whose activations are held at once while training; None: all of them
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -81,7 +86,7 @@ class TorchMethod(Method, nn.Module):
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         """Ids of sentences -> features of the model's input, at most ``max_length`` tokens with the special ones."""
         room = (max_length or self.backbone.max_tokens) - len(self.before) - len(self.after)
-        return pad([[*self.before, *row[:room], *self.after] for row in ids], self.pad_id)
+        return pad(ids, self.pad_id, before=self.before, after=self.after, longest=room)
 
     def tokenize(self, sentences: Sequence[str], max_length: int | None = None) -> Features:
         return self.assemble(self.token_ids(sentences), max_length)
@@ -135,7 +140,46 @@ class TorchMethod(Method, nn.Module):
         raise NotImplementedError(f"{self.name} defines no embed(features)")
 
     def forward(self, batch: Batch) -> Loss:
-        raise NotImplementedError(f"{self.name} defines no forward(batch)")
+        """The loss of one batch, as :meth:`views` and :meth:`loss` say it.
+
+        A method may override this instead. Then its batch cannot be cut into chunks of rows (``--chunk``).
+        """
+        self.prepare(batch)
+        return self.loss(self.views_of(batch), batch)
+
+    @property
+    def ranks(self) -> Alone:
+        """The processes that train it together."""
+        from bench.training.ranks import ALONE
+
+        context = getattr(self, "context", None)
+        return (context and context.ranks) or ALONE
+
+    def prepare(self, batch: Batch) -> None:
+        """Called once before the views of a batch: what changes the method itself, as a momentum copy's step does."""
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """All that :meth:`loss` needs to know of the rows: tensors whose first dimension is the batch's n rows.
+
+        Row i of a view depends on row i of the batch, on the parameters and on dropout alone, so that a batch can be cut. A
+        mean over tokens or over other parts of rows comes as two views, (n,) sums and (n,) counts; labels come as a view.
+        """
+        raise NotImplementedError(f"{self.name} defines neither views(batch) and loss(views, batch) nor forward(batch)")
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        """The loss of the views of the whole batch, where rows may meet. Of ``batch`` it reads nothing but ``step``."""
+        raise NotImplementedError(f"{self.name} defines no loss(views, batch)")
+
+    def views_of(self, batch: Batch) -> tuple[Tensor, ...]:
+        """:meth:`views`, in slices of ``chunk`` rows where that is set."""
+        return self.by_rows(lambda *columns: self.views(Batch(columns, batch.step)), *batch.columns)
+
+    def by_rows(self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any) -> tuple[Tensor, ...]:
+        """``function(*inputs)``, in slices of ``chunk`` rows where that is set: for a ``loss`` with a second pass that works row
+        by row. ``inputs`` are tensors, or features, of n rows each; so is what comes back."""
+        from bench.training.gradient import by_rows
+
+        return by_rows(function, *inputs, chunk=self.chunk)
 
     # how it is trained
 
@@ -166,7 +210,10 @@ class TorchMethod(Method, nn.Module):
         assert context is not None
         bf16_on_cpu = context.device == "cpu" and context.precision == "bf16"
         # eager saves 10 to 20 % of a bf16 step; in float32 the two are equally fast
-        with attention(self.encoder, "eager") if bf16_on_cpu else nullcontext():
+        with (
+            attention(self.encoder, "eager") if bf16_on_cpu else nullcontext(),
+            float32_products(tf32=context.precision == "tf32"),
+        ):
             report: TrainReport = fit(self, corpus, context)
         return report
 
@@ -180,7 +227,7 @@ class TorchMethod(Method, nn.Module):
 
         def embed(ids: list[Sequence[int]]) -> np.ndarray:
             features = {key: value.to(device) for key, value in self.assemble(ids).items()}
-            with torch.inference_mode(), torch.autocast(device.type, enabled=False):
+            with torch.inference_mode(), torch.autocast(device.type, enabled=False), exact(self.encoder):
                 return self.embed(features).float().cpu().numpy()
 
         def progress(done: int, total: int) -> None:

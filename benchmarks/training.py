@@ -1,12 +1,19 @@
-"""Steps per second of unsupervised SimCSE on the CPU: sentence-transformers' trainer and this harness, alternating in one process.
+"""Training of unsupervised SimCSE: sentence-transformers' trainer, transformers' Trainer as the authors use it, and this harness.
 
-    python benchmarks/training.py [--corpus FILE] [--steps 25] [--repeat 3] [--threads 2]
+    python benchmarks/training.py [--data DIR] [--corpus FILE] [--steps 25] [--repeat 3] [--threads 2] [--batch 64]
+                                  [--device cpu] [--precision fp32] [--memory] [--share 0.1]
 
-Same backbone, batch (64), sentences (each side sees the same rows once), 32 tokens at most, float32, AdamW, linear decay,
-clipping, CLS pooling. Peer: `SentenceTransformerTrainer` with `MultipleNegativesRankingLoss(scale=20)` on pairs (s, s), the
-recipe of its own SimCSE example. Ours: `train` of the harness without dev scores; method `simcse`, which also has SimCSE's head
-to train. Ours in bf16 stands beside it, marked. Clocked from the start of one step to the start of a later one, so that
-reading, collating, forward, backward and update count on both sides; ours tokenises beforehand, and that time is added.
+Same backbone, sentences (each side sees the same rows once), batch, 32 tokens at most, precision, fused AdamW, linear decay,
+clipping, CLS pooling; in one process, alternating. Three things are printed, each as the median over rounds, and as the
+peer's seconds by ours:
+
+* steps: seconds from the start of one step to the start of a later one, so that reading, collating, forward, backward and
+  update count on every side; where a side tokenises beforehand, that time is added;
+* with evaluation (needs --data): 125 steps and the evaluation after them. The authors' script encodes train, dev and test of
+  STS-B and SICK-R and uses STS-B dev; sentence-transformers its evaluator on STS-B dev; we the distinct sentences of it;
+* --memory: the most memory of a process that does a few steps of one side, and nothing else.
+
+The cached sides cut the batch into --chunk rows (CachedMultipleNegativesRankingLoss; ours: --chunk of `bench run`).
 """
 
 from __future__ import annotations
@@ -14,16 +21,18 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import tempfile
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from machine import describe_machine
+from training_sides import SIDES, WARM_UP, Pair, Setup
 
-BATCH, LENGTH, WARM_UP = 64, 32, 5  # rows; tokens; steps at the start that are not clocked
+EVERY = 125  # steps between two evaluations in the papers
+SIMILARITY = Path("senteval-moses/downstream")
 
 
 def read_sentences(corpus: str, rows: int) -> list[str]:
@@ -38,120 +47,125 @@ def read_sentences(corpus: str, rows: int) -> list[str]:
     return sentences
 
 
-def seconds_per_step(starts: Sequence[float]) -> float:
-    """Mean seconds of the steps after the warm-up, from the times at which steps began."""
-    return (starts[-1] - starts[WARM_UP]) / (len(starts) - 1 - WARM_UP)
+def read_pairs(data: Path, share: float) -> tuple[list[Pair], list[list[Pair]]]:
+    """STS-B dev, and all splits of STS-B and SICK-R, in SentEval's layout; of each file every (1 / share)-th pair."""
+    stsb = [data / SIMILARITY / f"STS/STSBenchmark/sts-{split}.csv" for split in ("dev", "train", "test")]
+    sick = [data / SIMILARITY / f"SICK/SICK_{split}.txt" for split in ("train", "trial", "test_annotated")]
+    files = [_columns(path, 5, 6, 4, 0) for path in stsb] + [_columns(path, 1, 2, 3, 1) for path in sick]
+    some = [pairs[:: max(1, round(1 / share))] for pairs in files]
+    return some[0], some
 
 
-def peer(folder: str, sentences: list[str], steps: int, scratch: str) -> float:
-    """Seconds a step of sentence-transformers' trainer."""
-    from datasets import Dataset
-    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import TrainerCallback
-
-    starts: list[float] = []
-
-    class Clock(TrainerCallback):
-        def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
-            starts.append(time.perf_counter())
-
-    encoder = Transformer(folder, max_seq_length=LENGTH)
-    model = SentenceTransformer(modules=[encoder, Pooling(encoder.get_embedding_dimension(), "cls")], device="cpu")
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=scratch, per_device_train_batch_size=BATCH, max_steps=steps, learning_rate=1e-4, lr_scheduler_type="linear",
-        weight_decay=0.0, max_grad_norm=1.0, use_cpu=True, bf16=False, fp16=False, save_strategy="no", eval_strategy="no",
-        logging_strategy="no", report_to="none", disable_tqdm=True, seed=42, dataloader_pin_memory=False,
-    )  # fmt: skip
-    trainer = SentenceTransformerTrainer(
-        model=model, args=arguments, train_dataset=Dataset.from_dict({"anchor": sentences, "positive": sentences}),
-        loss=MultipleNegativesRankingLoss(model, scale=20.0), callbacks=[Clock()],
-    )  # fmt: skip
-    trainer.train()
-    return seconds_per_step(starts)
+def _columns(path: Path, first: int, second: int, gold: int, header: int) -> list[Pair]:
+    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[header:]]
+    return [(line[first], line[second], float(line[gold])) for line in lines]
 
 
-def ours(folder: str, sentences: list[str], steps: int, scratch: str, precision: str) -> float:
-    """Seconds a step of the harness: the training of `bench run --method simcse`, and the step's share of tokenising."""
-    import torch
-
-    from bench.backbones import load, resolve
-    from bench.corpora import open_corpus, tokenised
-    from bench.method import Context, seed_for
-    from bench.recipes import merge
-    from methods.simcse import SimCSE
-
-    starts: list[float] = []
-
-    def clock() -> bool:  # the loop asks at the start of every step whether to stop
-        starts.append(time.perf_counter())
-        return False
-
-    method = SimCSE()
-    method.context = Context(precision=precision, seed=42, folder=Path(scratch) / "run", should_stop=clock)
-    changes = {"batch_size": str(BATCH), "max_steps": str(steps), "max_seq_length": str(LENGTH), "learning_rate": "1e-4"}
-    torch.manual_seed(seed_for(42, "init"))
-    method.build(load(resolve(folder)), merge(SimCSE, None, "", changes, trained=True))
-    text = Path(scratch) / "corpus.txt"
-    text.write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
-    began = time.perf_counter()
-    corpus = tokenised(
-        open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch)
+def peak_memory(args: argparse.Namespace, side: str) -> dict[str, int]:
+    """Bytes that a process of its own needs for a few steps of one side."""
+    options = [
+        f"--{key}={getattr(args, key)}"
+        for key in ("corpus", "backbone", "threads", "batch", "chunk", "length", "device", "precision")
+    ]
+    done = subprocess.run(
+        [sys.executable, __file__, "--one", side, "--steps=4", *options], capture_output=True, text=True, check=True
     )
-    tokenising = (time.perf_counter() - began) / steps
-    method.train(corpus, method.context)
-    return seconds_per_step(starts) + tokenising
+    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", default="builtin", help="sentences: a file, or builtin")
-    parser.add_argument("--backbone", default="builtin")
-    parser.add_argument(
-        "--steps", type=int, default=25, help=f"steps of each side in each round, the first {WARM_UP} not clocked"
-    )
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--no-bf16", action="store_true", help="leave out ours in bf16")
-    parser.add_argument("--json", help="also write what was measured to this file")
-    args = parser.parse_args()
-
+    args = arguments()
     import torch
 
     from bench.backbones import builtin_folder, quiet
-    from bench.devices import keep_freed_memory
+    from bench.devices import host_memory_bytes, keep_freed_memory, peak_memory_bytes, reset_peak_memory
 
     quiet()
     torch.set_num_threads(args.threads)
-    keep_freed_memory()  # process-wide: the peer gains from it too
     folder = str(builtin_folder()) if args.backbone == "builtin" else args.backbone
-    sentences = read_sentences(args.corpus, args.steps * BATCH)
+    dev, everything = read_pairs(Path(args.data), args.share) if args.data else ([], [])
+    setup = Setup(folder, read_sentences(args.corpus, args.steps * args.batch), args.steps, args.batch, args.length,
+                  args.chunk, args.device, args.precision, dev, everything, now=time.process_time if args.processor else time.perf_counter)  # fmt: skip
+    if args.one:
+        reset_peak_memory(args.device)
+        SIDES[args.one](setup)
+        print(json.dumps({"device": peak_memory_bytes(args.device), "host": host_memory_bytes()}))
+        return
+    keep_freed_memory()  # process-wide: the peers gain from it too
     print(describe_machine())
-    print(f"backbone {args.backbone}, {args.steps} steps of {BATCH} sentences, {args.threads} threads")
-
-    seconds: dict[str, list[float]] = {}
+    print(
+        f"backbone {args.backbone}, {args.steps} steps of {args.batch} sentences, {args.precision} on {args.device}, {args.threads} threads"
+    )
+    names = [name for name in SIDES if args.cached or "cached" not in name]
+    steps: dict[str, list[float]] = {name: [] for name in names}
+    evaluations: dict[str, list[float]] = {name: [] for name in names}
     for i in range(args.repeat):
-        for name, precision in {"sentence-transformers, float32": None, "bench, float32": "fp32", "bench, bf16": "bf16"}.items():
-            if precision == "bf16" and args.no_bf16:
-                continue
-            with tempfile.TemporaryDirectory() as scratch:
-                if precision is None:
-                    took = peer(folder, sentences, args.steps, scratch)
-                else:
-                    took = ours(folder, sentences, args.steps, scratch, precision)
-            seconds.setdefault(name, []).append(took)
-            print(f"  round {i + 1}: {1 / took:7.3f} steps/s  {name}", flush=True)
-
-    base = seconds["sentence-transformers, float32"]
-    for name, taken in seconds.items():
-        by_round = [theirs / our for theirs, our in zip(base, taken, strict=True)]
-        median = 1 / statistics.median(taken)
-        note = " (another precision: not a like-for-like comparison)" if "bf16" in name else ""
-        print(f"{name:32} {median:7.3f} steps/s, {BATCH * median:7.1f} sentences/s   {statistics.median(by_round):.2f} x{note}")
+        for name in names:
+            clock = SIDES[name](setup)
+            steps[name].append(clock.seconds_per_step(args.steps))
+            if clock.evaluation is not None:
+                evaluations[name].append(clock.evaluation / args.share)
+            print(f"  round {i + 1}: {args.batch / steps[name][-1]:7.1f} sentences/s  {name}", flush=True)
+    show("steps alone", steps, args.batch)
+    if args.data:
+        whole = {
+            name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
+            for name in names
+            if evaluations[name]
+        }
+        show(f"{EVERY} steps and their evaluation", whole, EVERY * args.batch)
+    memory = {name: peak_memory(args, name) for name in names} if args.memory else {}
+    for name, peak in memory.items():
+        print(
+            f"  {peak['device'] / 1e9:7.2f} GB  {name}" + (f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else "")
+        )
     if args.json:
-        content = {"machine": describe_machine(), "threads": args.threads, "steps": args.steps, "seconds_per_step": seconds}
+        content = {
+            "machine": describe_machine(),
+            "arguments": vars(args),
+            "seconds_per_step": steps,
+            "evaluations": evaluations,
+            "memory": memory,
+        }
         Path(args.json).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:
+    """A line for each side: its speed, and how many times as fast we are: of two cached sides, the cached one."""
+    print(title)
+    for name, taken in seconds.items():
+        us = "bench, cached" if "cached" in name else "bench"
+        by_round = [theirs / our for theirs, our in zip(taken, seconds[us], strict=True)]
+        ratio = (
+            ""
+            if name == us
+            else f"   bench is {statistics.median(by_round):.2f} x as fast ({min(by_round):.2f} to {max(by_round):.2f})"
+        )
+        median = statistics.median(taken)
+        print(f"  {sentences / median:7.1f} sentences/s {median:8.2f} s  {name:30}{ratio}")
+
+
+def arguments() -> Any:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--data", help="evaluation data with senteval-moses/ in it: for the times with evaluation")
+    add("--share", type=float, default=1.0, help="of the evaluation's pairs: every tenth for 0.1; times are scaled up")
+    add("--corpus", default="builtin", help="sentences: a file, or builtin")
+    add("--backbone", default="builtin")
+    add("--processor", action="store_true", help="clock the process's own processor time: for one thread on a busy machine")
+    add("--steps", type=int, default=25, help=f"of each side in each round, the first {WARM_UP} not clocked")
+    add("--repeat", type=int, default=3)
+    add("--threads", type=int, default=2)
+    add("--batch", type=int, default=64)
+    add("--chunk", type=int, default=16, help="rows at once, on the cached sides")
+    add("--length", type=int, default=32)
+    add("--device", default="cpu")
+    add("--precision", default="fp32", choices=("fp32", "bf16"))
+    add("--cached", action="store_true", help="the cached sides as well")
+    add("--memory", action="store_true", help="peak memory too, each side in a process of its own")
+    add("--one", choices=tuple(SIDES), help=argparse.SUPPRESS)
+    add("--json", help="also write what was measured to this file")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

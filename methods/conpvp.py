@@ -128,12 +128,15 @@ class ConPVP(TorchMethod):
         views = (anchors, *(wrap(ids, drawn, self.backbone, length) for drawn in (positives, negatives)))
         return views if self.recipe.prototypes == "both" else views[:2]
 
-    def forward(self, batch: Batch) -> Loss:
-        views = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
-        h = at_mask(self.hidden(views), views)
-        z = self.head(h - self.bias(views) if chosen(self.recipe.debias) != "none" else h).chunk(len(batch.columns))
-        z, offset = across_ranks(z, self.recipe.faithful)
-        return Loss(info_nce(*z, temperature=self.recipe.temperature, offset=offset))
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """v, c+[, c-], (n, H) each."""
+        texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T)
+        h = at_mask(self.hidden(texts), texts)
+        z: Tensor = self.head(h - self.bias(texts) if chosen(self.recipe.debias) != "none" else h)
+        return z.chunk(len(batch.columns))
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return Loss(info_nce(*across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature))
 
     def bias(self, features: Features) -> Tensor:
         """(n, H): the mask's state where the sentence cannot be seen, under a dropout mask of its own.

@@ -97,14 +97,17 @@ class ConSERT(TorchMethod):
                 positions_nT[i] = shuffled(positions_nT[i], tokens, rng)
         return {**features, "kept": torch.from_numpy(keep_nTH), "position_ids": torch.from_numpy(positions_nT)}
 
-    def forward(self, batch: Batch) -> Loss:
-        views = join(batch.columns, self.pad_id)  # (2n, T) in one encoder pass
-        embeddings = self.encoder.embeddings.register_forward_hook(lambda _module, _inputs, output: output * views["kept"])
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """The vectors of view1 and view2, (n, H) each."""
+        texts = join(batch.columns, self.pad_id)  # (2n, T) in one encoder pass
+        embeddings = self.encoder.embeddings.register_forward_hook(lambda _module, _inputs, output: output * texts["kept"])
         try:
-            z1, z2 = self.pooled(views, self.recipe.train_pooler).chunk(2)  # each (n, H)
+            return self.pooled(texts, self.recipe.train_pooler).chunk(2)
         finally:
             embeddings.remove()
-        contrast = 2 * nt_xent(z1, z2, temperature=self.recipe.temperature)  # the two directions added
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        contrast = 2 * nt_xent(*views, temperature=self.recipe.temperature)  # the two directions added
         return Loss(self.recipe.loss_weight * contrast, {"contrast": contrast})
 
     def embed(self, features: Features) -> Tensor:

@@ -79,9 +79,13 @@ class CT(TorchMethod):
         length = self.recipe.max_seq_length
         return self.assemble(ids, length), self.assemble(others, length), {"labels": torch.tensor(labels)}
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """What either copy makes of its sentence, (n, H) each, and the labels (n,)."""
         one, other, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
-        return Loss(tension(self.mean_of(self.encoder, one), self.mean_of(self.second, other), labels_n))
+        return self.mean_of(self.encoder, one), self.mean_of(self.second, other), labels_n
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return Loss(tension(*views))
 
     def embed(self, features: Features) -> Tensor:
         return self.mean_of(self.encoder if self.better == "encoder" else self.second, features)

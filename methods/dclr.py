@@ -89,26 +89,30 @@ class DCLR(TorchMethod):
             )
         self.teacher = FrozenCopy(teacher.encoder, dropout=True)  # in training mode, as the authors have it: two views of it too
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """z and z+ of the method, and both of the teacher, (n, H) each."""
+        texts = join(batch.columns * 2, self.pad_id)  # (2n, T)
+        if self.recipe.faithful:
+            del texts["attention_mask"]
+        cls = self.states(texts)[:, 0] if self.recipe.faithful else self.embed(texts)
+        return *self.head(cls).chunk(2), *self.teacher(**texts).last_hidden_state[:, 0].chunk(2)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         recipe = self.recipe
-        views = join(batch.columns * 2, self.pad_id)  # (2n, T)
-        if recipe.faithful:
-            del views["attention_mask"]
-        cls = self.states(views)[:, 0] if recipe.faithful else self.embed(views)
-        (z1, z2), offset = across_ranks(self.head(cls).chunk(2), recipe.faithful)  # (n, H) and (N, H)
-        judged, _ = across_ranks(self.teacher(**views).last_hidden_state[:, 0].chunk(2), recipe.faithful)
-        weights_nN = instance_weights(cosine_matrix(*judged), recipe.phi, offset)
-        cosines_nN = cosine_matrix(z1, z2)
-        loss = partial(debiased, temperature=recipe.temperature, m=recipe.hardness_m, offset=offset)
+        z1, z2, *judged = across_ranks(views, recipe.faithful)
+        weights_nn = instance_weights(cosine_matrix(*judged), recipe.phi)
+        cosines_nn = cosine_matrix(z1, z2)
+        loss = partial(debiased, temperature=recipe.temperature, m=recipe.hardness_m)
 
         def climbed(cosines_nC: Tensor) -> Tensor:  # the authors' climbs without weights; what focal does is our reading
             if recipe.loss == "focal":
-                return loss(cosines_nC, weights_nN, form="focal")
-            return loss(cosines_nC, torch.ones_like(weights_nN), form="infonce")
+                return loss(cosines_nC, weights_nn, form="focal")
+            return loss(cosines_nC, torch.ones_like(weights_nn), form="infonce")
 
-        noise_KH = torch.randn(int(len(z2) * recipe.noise_times), z2.shape[1], device=z2.device)
-        noise_KH = uphill(noise_KH, z1, cosines_nN, climbed, recipe.noise_steps, recipe.noise_step_size)
-        return Loss(loss(torch.cat([cosines_nN, cosine_matrix(z1, noise_KH)], dim=1), weights_nN, form=recipe.loss))
+        kind = torch.promote_types(z2.dtype, torch.float32)
+        noise_KH = torch.randn(int(len(z2) * recipe.noise_times), z2.shape[1], device=z2.device, dtype=kind)
+        noise_KH = uphill(noise_KH, z1, cosines_nn, climbed, recipe.noise_steps, recipe.noise_step_size)
+        return Loss(loss(torch.cat([cosines_nn, cosine_matrix(z1, noise_KH)], dim=1), weights_nn, form=recipe.loss))
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

@@ -38,7 +38,7 @@ from bench.method import (
 )
 from methods.gather import across_ranks
 from methods.losses import info_nce
-from methods.masking import mask_tokens, mlm_loss, special_positions
+from methods.masking import NOT_CHOSEN, mask_tokens, mean_surprise, special_positions, surprise_of_rows
 from methods.pooling import Head, portable_of
 from methods.prefix import check_prompt, prompt_for, states_behind_prefix
 from methods.templates import Template, at_mask, portable_template, wrap
@@ -147,14 +147,23 @@ class DCPCSE(TorchMethod):
     def pooled(self, states_nTH: Tensor, features: Features) -> Tensor:
         return at_mask(states_nTH, features) if self.recipe.shallow else states_nTH[:, 0]  # (n, H)
 
-    def forward(self, batch: Batch) -> Loss:
-        views = batch.columns if len(batch.columns) > 1 else batch.columns * 2
-        features = join(views, self.pad_id)  # (views * n, T)
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
+        texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
+        features = join(texts, self.pad_id)  # (texts * n, T)
         if not self.recipe.mlm:
-            return Loss(self.contrast(self.hidden(features), features, len(views)))
+            return self.vectors(self.hidden(features), features).chunk(len(texts))
         drawn = self.prompt(len(features["input_ids"]))  # one draw of the prompt's dropout for both passes
-        contrast = self.contrast(states_behind_prefix(self.encoder, features, drawn), features, len(views))
-        mlm = self.guess(features, drawn)
+        z = self.vectors(states_behind_prefix(self.encoder, features, drawn), features)
+        return *z.chunk(len(texts)), *self.guess(features, drawn, len(texts))
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
+        z, weight = across_ranks(vectors, self.recipe.faithful), self.recipe.hard_negative_weight
+        contrast = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight)
+        if not self.recipe.mlm:
+            return Loss(contrast)
+        mlm = mean_surprise(*guesses)
         return Loss(contrast + self.mlm_weight(batch.step) * mlm, {"info_nce": contrast, "mlm": mlm})
 
     def mlm_weight(self, step: int) -> float:
@@ -162,19 +171,19 @@ class DCPCSE(TorchMethod):
         weight: float = self.recipe.mlm_weight * self.recipe.mlm_decay_rate ** (step / self.recipe.mlm_decay_steps)
         return weight
 
-    def contrast(self, states_nTH: Tensor, features: Features, views: int) -> Tensor:
-        z, offset = across_ranks(self.head(self.pooled(states_nTH, features)).chunk(views), self.recipe.faithful)
-        weight = self.recipe.hard_negative_weight
-        return info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight, offset=offset)
+    def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
+        """(n, H), through the head."""
+        z: Tensor = self.head(self.pooled(states_nTH, features))
+        return z
 
-    def guess(self, features: Features, drawn: Any) -> Tensor:
-        """The MLM loss of a masked copy; every view is masked on its own."""
+    def guess(self, features: Features, drawn: Any, texts: int) -> tuple[Tensor, Tensor]:
+        """The MLM surprise of a masked copy and how many tokens were guessed, both (n,); every text is masked on its own."""
         ids, tokenizer = features["input_ids"], self.backbone.tokenizer
         spared = special_positions(ids, tokenizer.all_special_ids)
         masked, labels = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability)
         states = states_behind_prefix(self.encoder, {**features, "input_ids": masked}, drawn)
-        chosen = labels != -100  # the vocabulary is computed for these alone
-        return mlm_loss(self.lm_head(states[chosen]), labels[chosen])
+        # the vocabulary is computed for the chosen positions alone
+        return surprise_of_rows(self.lm_head(states[labels != NOT_CHOSEN]), labels, texts)
 
     def embed(self, features: Features) -> Tensor:
         vectors = self.pooled(self.hidden(features), features)

@@ -100,28 +100,35 @@ class DiffCSE(TorchMethod):
             recipe.generator, offline=self.context.offline
         )  # frozen; its dropout is on, as theirs
 
-    def forward(self, batch: Batch) -> Loss:
-        views = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
-        h = self.head(self.embed(views))  # (2n, H): batch statistics over both views
-        detection = self.detect(views, h)
-        recipe = self.recipe
-        (h1, h2), offset = across_ranks(h.chunk(2), recipe.faithful)
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """CLS of both views, (n, H) each; both texts as the generator edits them, where they differ, and the mask, (n, T)."""
+        texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
+        cls = self.embed(texts)
+        edited, replaced = self.edit(texts)
+        return *cls.chunk(2), *edited.chunk(2), *replaced.chunk(2), batch.columns[0]["attention_mask"]
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        cls1, cls2, edited1, edited2, replaced1, replaced2, mask = views
+        h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
+        texts = {"input_ids": torch.cat([edited1, edited2]), "attention_mask": torch.cat([mask, mask])}
+        (each,) = self.by_rows(self.detect, texts, torch.cat([replaced1, replaced2]), h)
+        detection, recipe = each.mean(), self.recipe
+        h1, h2 = across_ranks(h.chunk(2), recipe.faithful)
         if recipe.focal:
-            contrastive = focal_info_nce(h1, h2, temperature=recipe.temperature, m=recipe.hardness_m, offset=offset)
+            contrastive = focal_info_nce(h1, h2, temperature=recipe.temperature, m=recipe.hardness_m)
         else:
-            contrastive = info_nce(h1, h2, temperature=recipe.temperature, offset=offset)
+            contrastive = info_nce(h1, h2, temperature=recipe.temperature)
         return Loss(contrastive + recipe.detection_weight * detection, {"contrastive": contrastive, "detection": detection})
 
-    def detect(self, views: Features, h_nH: Tensor) -> Tensor:
-        """Mean cross-entropy over ALL positions, as the authors have it: padding and CLS count, with label 0."""
-        edited_nT, replaced_nT = self.edit(views)
-        states = read_with(self.discriminator, {**views, "input_ids": edited_nT}, h_nH)
-        return detection_loss(self.classifier(states), replaced_nT)
+    def detect(self, edited: Features, replaced_nT: Tensor, h_nH: Tensor) -> tuple[Tensor]:
+        """(n,) mean cross-entropy over ALL positions, as the authors have it: padding and CLS count, with label 0."""
+        states = read_with(self.discriminator, edited, h_nH)
+        return (detection_loss(self.classifier(states), replaced_nT),)
 
     @torch.no_grad()
-    def edit(self, views: Features) -> tuple[Tensor, Tensor]:
+    def edit(self, texts: Features) -> tuple[Tensor, Tensor]:
         """(ids that the generator wrote, 1 where they differ), both (n, T). The first token and padding stay as they are."""
-        ids, mask, tokenizer = views["input_ids"], views["attention_mask"], self.backbone.tokenizer
+        ids, mask, tokenizer = texts["input_ids"], texts["attention_mask"], self.backbone.tokenizer
         spared = special_positions(ids, tokenizer.all_special_ids)
         masked, _ = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking)
         written = self.generator(masked, mask).argmax(-1)
@@ -155,9 +162,9 @@ def read_with(encoder: Any, features: Features, vectors_nH: Tensor) -> Tensor:
 
 
 def detection_loss(logits_nT2: Tensor, replaced_nT: Tensor) -> Tensor:
-    """Mean cross-entropy, in nats, over every position."""
+    """(n,) mean cross-entropy, in nats, over every position of a row."""
     logits = logits_nT2 if logits_nT2.dtype == torch.float64 else logits_nT2.float()
-    return cross_entropy(logits.flatten(0, 1), replaced_nT.flatten())
+    return cross_entropy(logits.transpose(1, 2), replaced_nT, reduction="none").mean(1)
 
 
 def batch_norm_head(hidden: int) -> nn.Sequential:

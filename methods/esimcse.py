@@ -67,20 +67,31 @@ class ESimCSE(TorchMethod):
         ]
         return self.assemble(cut), self.assemble(repeated)
 
-    def forward(self, batch: Batch) -> Loss:
-        first, second = batch.columns
-        z1, z2 = self.head(self.cls(join([first, second], self.pad_id))).chunk(2)  # each (n, H), one encoder pass
+    def prepare(self, batch: Batch) -> None:
+        """The copy makes its step before it encodes sentences for the queue: the order of the authors' code."""
+        if self.remembers():
+            self.momentum.follow(self.encoder, self.recipe.momentum)
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Both views of a sentence, (n, H) each; while training also what is to stand in the queue."""
+        z: Tensor = self.head(self.cls(join(batch.columns, self.pad_id)))  # one encoder pass
+        return *z.chunk(2), *([self.remembered(batch.columns[0])] if self.remembers() else [])
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        z1, z2, *new = views
         loss = info_nce(z1, torch.cat([z2, self.queue.vectors()]), temperature=self.recipe.temperature)
-        if self.training and self.recipe.queue_size:
-            self.remember(first)
+        for vectors in new:
+            self.queue.push(vectors)
         return Loss(loss)
 
+    def remembers(self) -> bool:
+        return self.training and self.recipe.queue_size > 0
+
     @torch.no_grad()
-    def remember(self, sentences: Features) -> None:
-        """The copy makes its step, then encodes the sentences for the queue: the order of the authors' code."""
-        self.momentum.follow(self.encoder, self.recipe.momentum)
-        cls = self.momentum(**sentences).last_hidden_state[:, 0]
-        self.queue.push(self.head(cls))
+    def remembered(self, sentences: Features) -> Tensor:
+        """(n, H) by the copy and the online head."""
+        vectors: Tensor = self.head(self.momentum(**sentences).last_hidden_state[:, 0])
+        return vectors
 
     def embed(self, features: Features) -> Tensor:
         return self.cls(features)

@@ -108,11 +108,17 @@ class Flow(TorchMethod):
                 self.glow(self.pooled({key: value.to(context.device) for key, value in features.items()}), start=True)
         return super().train(corpus, context)
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """z (n, H)."""
         with torch.no_grad():
             u_nH = self.pooled(batch.columns[0])
         with torch.autocast(u_nH.device.type, enabled=False):
-            return Loss(bits_per_channel(self.glow(u_nH.float()), self.glow.log_determinant()))
+            return (self.glow(u_nH if u_nH.dtype == torch.float64 else u_nH.float()),)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        (z_nH,) = views
+        with torch.autocast(z_nH.device.type, enabled=False):
+            return Loss(bits_per_channel(z_nH, self.glow.log_determinant()))
 
     def embed(self, features: Features) -> Tensor:
         z_nH: Tensor = self.glow(self.pooled(features))

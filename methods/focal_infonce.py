@@ -57,12 +57,15 @@ class FocalInfoNCE(TorchMethod):
         super().build(backbone, recipe)
         self.head = Head(backbone.hidden_size)
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """h and h+, (n, H) each."""
         # the same features twice in one encoder pass, each row under dropout masks of its own
-        cls = self.cls(join(batch.columns * 2, self.pad_id))  # (2n, H)
-        (h, h_plus), offset = across_ranks(self.head(cls).chunk(2), self.recipe.faithful)
-        m = self.recipe.hardness_m
-        return Loss(focal_info_nce(h, h_plus, temperature=self.recipe.temperature, m=m, offset=offset))
+        h: Tensor = self.head(self.cls(join(batch.columns * 2, self.pad_id)))  # (2n, H)
+        return h.chunk(2)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        h, h_plus = across_ranks(views, self.recipe.faithful)
+        return Loss(focal_info_nce(h, h_plus, temperature=self.recipe.temperature, m=self.recipe.hardness_m))
 
     def embed(self, features: Features) -> Tensor:
         cls = self.cls(features)

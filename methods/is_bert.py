@@ -80,10 +80,13 @@ class ISBert(TorchMethod):
         states_nHT = self.hidden(features).masked_fill(mask_nT1 == 0, 0).transpose(1, 2)
         return torch.cat([convolution(states_nHT) for convolution in self.convolutions], dim=1).transpose(1, 2)
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Local features (n, T, D) and the tokens' mask (n, T)."""
         (sentences,) = batch.columns
-        mask_nT = sentences["attention_mask"]
-        local_nTD = self.local_features(sentences)
+        return self.local_features(sentences), sentences["attention_mask"]
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        local_nTD, mask_nT = views
         return Loss(jensen_shannon(local_nTD, mask_nT, masked_mean(local_nTD, mask_nT)))
 
     def embed(self, features: Features) -> Tensor:

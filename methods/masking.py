@@ -37,13 +37,23 @@ def mask_tokens(
     return masked, ids_nT.masked_fill(~chosen, NOT_CHOSEN)
 
 
-def mlm_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross-entropy, in nats, over the chosen positions of all sentences: logits (..., V), labels (...).
+def surprise_of_rows(logits_KV: Tensor, labels_nT: Tensor, texts: int = 1) -> tuple[Tensor, Tensor]:
+    """Cross-entropy, in nats, summed over the chosen positions of a row, and how many these are; in float32 at least.
+
+    ``logits`` are those of the K chosen positions, in their order. Rows of several ``texts`` behind one another, n / texts
+    each, are counted together: both results are (n / texts,).
+    """
+    rows, positions = (labels_nT != NOT_CHOSEN).nonzero(as_tuple=True)
+    logits = logits_KV if logits_KV.dtype == torch.float64 else logits_KV.float()
+    each_K = cross_entropy(logits, labels_nT[rows, positions], reduction="none")
+    sums_n = each_K.new_zeros(len(labels_nT)).index_add(0, rows, each_K)
+    counts_n = torch.zeros_like(sums_n).index_add(0, rows, torch.ones_like(each_K))
+    return sums_n.view(texts, -1).sum(0), counts_n.view(texts, -1).sum(0)
+
+
+def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:
+    """The mean over the chosen positions of all sentences.
 
     Zero, with a gradient of zero, where no position was chosen: a mean over nothing would end the training.
     """
-    logits_V, labels_1 = logits.flatten(0, -2), labels.flatten()
-    if logits_V.dtype != torch.float64:
-        logits_V = logits_V.float()
-    total = cross_entropy(logits_V, labels_1, ignore_index=NOT_CHOSEN, reduction="sum")
-    return total / (labels_1 != NOT_CHOSEN).sum().clamp_min(1)
+    return sums_n.sum() / counts_n.sum().clamp_min(1)

@@ -107,9 +107,12 @@ class MirrorBert(TorchMethod):
         fill = {"input_ids": self.pad_id}
         return {key: widened(tensor, self.length, fill.get(key, 0)) for key, tensor in features.items()}
 
-    def forward(self, batch: Batch) -> Loss:
-        z1, z2 = self.embed(join(batch.columns, self.pad_id)).chunk(2)  # each (n, H), one encoder pass
-        return Loss(nt_xent(z1, z2, temperature=self.recipe.temperature))
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """The text and its masked copy, (n, H) each."""
+        return self.embed(join(batch.columns, self.pad_id)).chunk(2)  # one encoder pass
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return Loss(nt_xent(*views, temperature=self.recipe.temperature))
 
     def embed(self, features: Features) -> Tensor:
         states_nTH = self.states(features)  # not `hidden`, whose states at padding mean nothing

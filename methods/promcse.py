@@ -96,16 +96,20 @@ class PromCSE(TorchMethod):
     def states(self, features: Features) -> Tensor:
         return self.prompt.states(self.encoder, features)  # (n, T, H), the prompt not among them
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Anchor, positive[, hard negative], (n, H) each."""
         # one column: the same features twice, each row under dropout masks of its own
-        views = batch.columns if len(batch.columns) > 1 else batch.columns * 2
-        cls = self.hidden(join(views, self.pad_id))[:, 0]  # (views * n, H) in one encoder pass
-        z, offset = across_ranks(self.head(cls).chunk(len(views)), self.recipe.faithful)  # anchor, positive[, hard negative]
-        weight = self.recipe.hard_negative_weight
-        loss = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight, offset=offset)
+        texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
+        cls = self.hidden(join(texts, self.pad_id))[:, 0]  # (texts * n, H) in one encoder pass
+        z: Tensor = self.head(cls)
+        return z.chunk(len(texts))
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        z = across_ranks(views, self.recipe.faithful)
+        loss = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight)
         if not self.recipe.eh:
             return Loss(loss)
-        hinge = energy_hinge(*z, margin=self.recipe.eh_margin, offset=offset)
+        hinge = energy_hinge(*z, margin=self.recipe.eh_margin)
         return Loss(loss + self.recipe.eh_weight * hinge, {"info_nce": loss, "hinge": hinge})
 
     def embed(self, features: Features) -> Tensor:

@@ -124,13 +124,16 @@ class PromptBERT(TorchMethod):
         """The first text stands in T1, the others in T2 if there is one."""
         return min(text, len(self.templates) - 1)
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """z of each text, (n, H)."""
         texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T), one pass
         z = []
         for i, h in enumerate(at_mask(self.hidden(texts), texts).chunk(len(batch.columns))):  # (n, H)
             z.append(self.represent(h, self.bias(batch.columns[i], self.template_of(i)) if self.recipe.debias_train else None))
-        all_z, offset = across_ranks(z, self.recipe.faithful)
-        return Loss(info_nce(*all_z, temperature=self.recipe.temperature, offset=offset))
+        return tuple(z)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return Loss(info_nce(*across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature))
 
     def bias(self, features: Features, template: int) -> Tensor:
         """(n, H): delta_T(l) of each row. Sentences of one length share one row of the table, and its dropout mask."""

@@ -47,9 +47,14 @@ class SBERT(TorchMethod):
         super().build(backbone, recipe)
         self.classifier = nn.Linear(3 * backbone.hidden_size, LABELS)
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """u and v, (n, H) each, and the labels (n,)."""
         premise, hypothesis, labels_n = *batch.columns[:2], batch.columns[2]["labels"]
-        u, v = self.embed(join([premise, hypothesis], self.pad_id)).chunk(2)  # (n, H) each, in one encoder pass
+        u, v = self.embed(join([premise, hypothesis], self.pad_id)).chunk(2)  # in one encoder pass
+        return u, v, labels_n
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        u, v, labels_n = views
         return Loss(cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n))
 
     def embed(self, features: Features) -> Tensor:

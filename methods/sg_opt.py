@@ -80,11 +80,15 @@ class SGOpt(TorchMethod):
             nn.init.zeros_(layer.bias)
         self.head = nn.Sequential(layers[0], nn.GELU(), layers[1], nn.GELU())
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """f of the trained copy's CLS (n, D) and of the frozen copy's layers (n, K, D)."""
         (sentences,) = batch.columns
         layers = self.start(**sentences, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
         positives_nKH = torch.stack([masked_mean(layer, sentences["attention_mask"]) for layer in layers], dim=1)
-        contrast = self_guided(self.head(self.embed(sentences)), self.head(positives_nKH), temperature=self.recipe.temperature)
+        return self.head(self.embed(sentences)), self.head(positives_nKH)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        contrast = self_guided(*views, temperature=self.recipe.temperature)
         distance = squared_distance(self.encoder, self.start.module)
         return Loss(contrast + self.recipe.distance_weight * distance, {"contrast": contrast, "distance": distance})
 

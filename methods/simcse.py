@@ -24,7 +24,7 @@ from torch import Tensor
 from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_mlm_head, join
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, energy_hinge, info_nce
-from methods.masking import NOT_CHOSEN, mask_tokens, mlm_loss, special_positions
+from methods.masking import NOT_CHOSEN, mask_tokens, mean_surprise, special_positions, surprise_of_rows
 from methods.pooling import POOLERS, Head, pooled, portable_of
 
 
@@ -91,36 +91,44 @@ class SimCSE(TorchMethod):
         if recipe.mlm:
             self.lm_head = backbone.mlm_head()
 
-    def forward(self, batch: Batch) -> Loss:
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
         # one column: the same features twice, each row under dropout masks of its own
-        views = batch.columns if len(batch.columns) > 1 else batch.columns * 2
-        z, offset = across_ranks(self.encode_views(views), self.recipe.faithful)  # anchor, positive[, hard negative]
+        texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
+        z = self.encode_views(texts)
+        return z + self.guess(texts) if self.recipe.mlm else z
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
+        z = across_ranks(vectors, self.recipe.faithful)
         parts = {"info_nce": info_nce(
-            *z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight, offset=offset,
+            *z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight,
             similarity=SIMILARITIES[self.recipe.similarity],
         )}  # fmt: skip
         total = parts["info_nce"]
         if self.recipe.eh:
-            parts["hinge"] = energy_hinge(*z, margin=self.recipe.eh_margin, offset=offset)
+            parts["hinge"] = energy_hinge(*z, margin=self.recipe.eh_margin)
             total = total + self.recipe.eh_weight * parts["hinge"]
         if self.recipe.mlm:
-            parts["mlm"] = self.guess(join(views, self.pad_id))
+            parts["mlm"] = mean_surprise(*guesses)
             total = total + self.recipe.mlm_weight * parts["mlm"]
         return Loss(total, parts if len(parts) > 1 else {})
 
-    def encode_views(self, views: tuple[Features, ...]) -> list[Tensor]:
-        """The vectors that the loss compares, (n, H) for each view."""
+    def encode_views(self, texts: tuple[Features, ...]) -> tuple[Tensor, ...]:
+        """The vectors that the loss compares, (n, H) for each text."""
         if self.recipe.fixed_dropout:  # the same sentence under the same masks is the same vector
-            return [self.vectors(views[0], with_head=True)] * 2
-        return list(self.vectors(join(views, self.pad_id), with_head=True).chunk(len(views)))  # in one encoder pass
+            return (self.vectors(texts[0], with_head=True),) * 2
+        return self.vectors(join(texts, self.pad_id), with_head=True).chunk(len(texts))  # in one encoder pass
 
-    def guess(self, features: Features) -> Tensor:
-        """The MLM loss of a masked copy; each view is masked on its own."""
-        ids, tokenizer = features["input_ids"], self.backbone.tokenizer  # (views * n, T)
+    def guess(self, texts: tuple[Features, ...]) -> tuple[Tensor, Tensor]:
+        """The MLM surprise of masked copies and how many tokens were guessed, both (n,); each text is masked on its own."""
+        features, tokenizer = join(texts, self.pad_id), self.backbone.tokenizer
+        ids = features["input_ids"]  # (texts * n, T)
         spared = special_positions(ids, tokenizer.all_special_ids)
         masked, labels = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability)
-        states, chosen = self.hidden({**features, "input_ids": masked}), labels != NOT_CHOSEN
-        return mlm_loss(self.lm_head(states[chosen]), labels[chosen])  # the vocabulary is computed for these alone
+        states = self.hidden({**features, "input_ids": masked})
+        # the vocabulary is computed for the chosen positions alone
+        return surprise_of_rows(self.lm_head(states[labels != NOT_CHOSEN]), labels, len(texts))
 
     def embed(self, features: Features) -> Tensor:
         return self.vectors(features, with_head=self.recipe.head_at_test)

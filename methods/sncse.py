@@ -100,11 +100,15 @@ class SNCSE(TorchMethod):
 
         return view(same, first), view(same, second), view(opposite, second)
 
-    def forward(self, batch: Batch) -> Loss:
-        views = join(batch.columns, self.pad_id)
-        z1, z2, z3 = self.head(at_mask(self.hidden(views), views)).chunk(3)  # each (n, H)
-        pair, offset = across_ranks([z1, z2], self.recipe.faithful)
-        contrast = info_nce(*pair, temperature=self.recipe.temperature, offset=offset)
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """z1, z2 and z3, (n, H) each."""
+        texts = join(batch.columns, self.pad_id)
+        z: Tensor = self.head(at_mask(self.hidden(texts), texts))
+        return z.chunk(3)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        z1, z2, z3 = views
+        contrast = info_nce(*across_ranks([z1, z2], self.recipe.faithful), temperature=self.recipe.temperature)
         margin = margin_loss(z1, z2, z3, alpha=self.recipe.alpha, beta=self.recipe.beta)
         return Loss(contrast + self.recipe.margin_weight * margin, {"contrast": contrast, "margin": margin})
 

@@ -20,7 +20,7 @@ from methods.simcse import SimCSE
 
 ENCODING = ["encode gives (n, dim) float32", "encode is repeatable", "encode ignores order", "encode ignores batch size and padding",
             "save and load are exact", "the checkpoint is safetensors and JSON"]  # fmt: skip
-TRAINING = ["the loss is finite", "its gradient reaches what trains", "nothing frozen moves"]
+TRAINING = ["the loss is finite", "a batch can be cut", "its gradient reaches what trains", "nothing frozen moves"]
 
 
 def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
@@ -192,6 +192,34 @@ class NoGradient(Trained):
         return Loss(loss.total * 0)
 
 
+class RowsMeet(Trained):
+    """Its views are centred over the batch, which belongs in the loss."""
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        return tuple(view - view.mean(0) for view in super().views(batch))
+
+
+class Normalised(Trained):
+    """Batch statistics, which are those of the batch while training only."""
+
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.norm = nn.BatchNorm1d(32)
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        return tuple(self.norm(view) for view in super().views(batch))
+
+
+class Stacked(Trained):
+    """Both views behind one another: their rows are not the batch's."""
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        return (torch.cat(super().views(batch)),)
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return super().loss(views[0].chunk(2), batch)
+
+
 class TrainedByItself(Method):
     name, settings = "alone", ("unsupervised",)
 
@@ -211,6 +239,9 @@ class TrainedByItself(Method):
         (InfiniteLoss, {"the loss is finite"}, "expected one finite number, found inf"),
         (LossOfEachRow, {"the loss is finite"}, "expected one finite number"), (Unreached, {"its gradient reaches what trains"}, "unused.weight"),
         (NoGradient, {"its gradient reaches what trains"}, "every gradient is zero"),
+        (RowsMeet, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
+        (Normalised, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
+        (Stacked, {"a batch can be cut"}, "view 1 has 16 rows, the batch 8"),
         (TrainedByItself, set(TRAINING), "a trained method that is no TorchMethod"),
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ from bench.runs import RunsFolder
 
 # How much of a large matrix product's speed a training step reaches: measured on the built-in backbone, two CPU cores (an
 # estimate of 140 s and 493 s at 0.35 took 227 s and 437 s). A GPU's share was never measured.
-EFFICIENCY = {"fp32": 0.40, "bf16": 0.22, "fp16": 0.22}
+EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
 ADAM_BYTES = 16  # a trained parameter: value, gradient and two moments in float32
 
 
@@ -97,9 +97,12 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
 
     if run.plugin.cls.fitted == "pass":
         return Estimate(None, None, None, f"one pass over the corpus, {len(run.corpus):,} sentences are encoded")
-    steps = total_steps(run.recipe, len(run.corpus))
-    rows = min(steps * run.recipe.batch_size, round(run.recipe.epochs * len(run.corpus)))
-    memory = _memory(run)
+    steps, memory = total_steps(run.recipe, len(run.corpus)), _memory(run)
+    if steps is None:
+        return Estimate(None, None, memory, f"trained until {run.recipe['budget']} are spent")
+    rows = steps * run.recipe.batch_size
+    if run.recipe.epochs is not None:
+        rows = min(rows, round(run.recipe.epochs * len(run.corpus)))
     earlier = _speed_of_earlier_runs(run, store, device)
     if earlier:
         return Estimate(steps, rows / earlier, memory, "time from the speed of an earlier run here")
@@ -166,5 +169,7 @@ def _memory(run: PlannedRun) -> int | None:
         return None
     config = run.backbone.config()
     tokens = run.recipe.batch_size * _columns(run) * run.recipe.max_seq_length
-    activations = tokens * config["hidden_size"] * config["num_hidden_layers"] * 34 * (0.5 if run.precision != "fp32" else 1.0)
+    activations = (
+        tokens * config["hidden_size"] * config["num_hidden_layers"] * 34 * (0.5 if run.precision in ("bf16", "fp16") else 1.0)
+    )
     return int(ADAM_BYTES * (layers + embeddings) + activations + 4e8)

@@ -86,10 +86,11 @@ def _values(rows: Sequence[tuple[str, str, str]]) -> None:
 
 def show_shared_keys() -> None:
     """What the harness's own recipe keys mean."""
-    from bench.recipes import HELP, TRAINING
+    from bench.recipes import HELP, ON_REQUEST, TRAINING
 
+    shared = {**TRAINING, **ON_REQUEST}
     _title("recipe keys of every trained method (--set KEY=VALUE)", blank=False)
-    _columns([(key, _value(v.value), _told(HELP[key], v.source, v.note)) for key, v in TRAINING.items()], indent=2)
+    _columns([(key, _value(v.value), _told(HELP[key], v.source, v.note)) for key, v in shared.items()], indent=2)
 
 
 # --- recipes: one table a setting, backbones as columns ---

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most: a trial, no reproduction.")
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
-@click.option("--precision", type=click.Choice(["auto", "fp32", "bf16", "fp16"]), default="auto", show_default=True,
+@click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True,
               help="Of training; scores are always float32.")  # fmt: skip
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -9,15 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.cli.as_rank import one_of_several
 from bench.cli.filters import json_text
 from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
-from bench.errors import BenchError, RunFailed, RunLocked
+from bench.errors import BenchError, OutOfMemory, RunFailed, RunLocked
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
     from bench.executors.local import Options
     from bench.plan import PlannedRun
     from bench.runs import RunRecord, RunsFolder
+    from bench.training.ranks import Ranks
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -37,15 +40,16 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(seeds))
 
 
-def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, str]:
-    """``--set KEY=VALUE`` as a mapping; ``--max-steps`` is the recipe key of that name."""
+def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | None = None) -> dict[str, str]:
+    """``--set KEY=VALUE`` as a mapping; ``--max-steps`` and ``--budget`` are the recipe keys of these names."""
     overrides = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise BenchError(f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128")
         overrides[key.strip()] = value.strip()
-    return overrides | ({"max_steps": str(max_steps)} if max_steps is not None else {})
+    options = {"max_steps": max_steps, "budget": budget}
+    return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
 
 @click.command()
@@ -73,6 +77,15 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
 @click.option(
+    "--budget", help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h."
+)
+@click.option(
+    "--chunk",
+    type=click.IntRange(min=1),
+    help="Hold so many rows of a batch in memory at a time; the gradient is that of the whole batch.",
+)
+@click.option("--auto-batch", is_flag=True, help="Where a batch does not fit into memory, find by trying what does.")
+@click.option(
     "--text",
     default="tokenised",
     show_default=True,
@@ -81,11 +94,19 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option(
     "--precision",
-    type=click.Choice(["auto", "fp32", "bf16", "fp16"]),
+    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
     default="auto",
     show_default=True,
     help="Of training; scores are always float32.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "torchrun"]),
+    default="local",
+    show_default=True,
+    help="torchrun: several processes share every batch, one for each GPU.",
+)
+@click.option("--gpus", type=click.IntRange(min=1), help="How many, with --executor torchrun.  [default: all]")
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
@@ -98,11 +119,12 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None) -> dict[str, st
 @plugin_option
 @json_option
 @plain_option
+@one_of_several
 def run(
     methods: str, backbones: str, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
-    pairs: tuple[str, ...], max_steps: int | None, text: str, device: str, precision: str, fresh: bool, wait: bool,
+    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, text: str, device: str, precision: str, executor: str, gpus: int | None, fresh: bool, wait: bool,
     offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
-    as_json: bool, plain: bool,
+    as_json: bool, plain: bool, ranks: Ranks | None,
 ) -> None:  # fmt: skip
     """Train methods and score them; one record per run in the runs folder.
 
@@ -117,26 +139,35 @@ def run(
     from bench.cli.progress import reporter as make_reporter
     from bench.datasets import DataFolder, Fetcher, fetched_folder
     from bench.executors.local import Options
+    from bench.executors.together import follow
+    from bench.executors.torchrun import launch, ranks_asked
     from bench.fetching import offline_now
     from bench.plugins import discover
     from bench.runs import RunsFolder
     from bench.suites import split_names
 
-    request_seeds, overrides = parse_seeds(seeds), parse_overrides(pairs, max_steps)
+    request_seeds, overrides = parse_seeds(seeds), parse_overrides(pairs, max_steps, budget)
     registry = discover(plugins)
     for warning in registry.warnings:
         click.echo(f"warning: {warning}", err=True)
     device = devices.choose_device(device)
+    count = ranks_asked(executor, gpus, device)
+    check_budget(overrides.get("budget"), device)
     request = plan.Request(
         methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=request_seeds,
         suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, precision=devices.choose_precision(precision, device),
-        allow_pickle=allow_pickle,
+        allow_pickle=allow_pickle, ranks=count,
     )  # fmt: skip
     offline = offline or offline_now()
     shown = downloads(plain or as_json)
     folder = DataFolder(data, offline=offline or dry_run, fetcher=Fetcher(fetched_folder(), shown))
     ready = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=shown.say)
-    planned = plan.make(request, registry, folder, (lambda r: r) if dry_run else ready)
+    make = partial(plan.make, request, registry, folder, (lambda r: r) if dry_run else ready)
+    planned = ranks.in_turn(make) if ranks else make()
+    if chunk is not None:
+        check_chunks(planned, chunk)
+    if count > 1 and not ranks and not dry_run:
+        raise click.exceptions.Exit(launch(sys.argv[1:], count))
     missing = tell_missing(planned)
     store = RunsFolder(runs)
     if dry_run:
@@ -144,12 +175,43 @@ def run(
 
         show_plan(planned, store, device, as_json)
         raise click.exceptions.Exit(missing)
-    options = Options(device=device, offline=offline, fresh=fresh, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
+    options = Options(
+        device=device,
+        offline=offline,
+        fresh=fresh,
+        wait_seconds=1e9 if wait else 0.0,
+        save_seconds=save_seconds(),
+        chunk=chunk,
+        auto_batch=auto_batch,
+        ranks=ranks,
+    )
+    if ranks and not ranks.lead:
+        raise click.exceptions.Exit(follow(planned, store, options, ranks))
     with make_reporter(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:
         show_result(records, store)
     raise click.exceptions.Exit(max(code, missing))
+
+
+def check_budget(budget: str | None, device: str) -> None:
+    """Raises BenchError for a budget that is none, and for GPU time where there is no GPU."""
+    from bench.budget import GPU_SECONDS, parse
+
+    if budget and budget.lower() != "none" and parse(budget).unit == GPU_SECONDS and not device.startswith("cuda"):
+        raise BenchError(
+            f"--budget {budget}: this run is on {device}, which is no GPU",
+            f"--budget {budget.replace('gpu-', '')}, or --device cuda",
+        )
+
+
+def check_chunks(planned: Sequence[PlannedRun], chunk: int) -> None:
+    """Raises BenchError where a method that trains cannot take a batch in parts."""
+    from bench.training.gradient import check_chunk
+
+    for one in planned:
+        if one.corpus is not None and one.plugin.cls.fitted != "pass":
+            check_chunk(one.plugin.cls, chunk)
 
 
 def tell_missing(planned: Sequence[PlannedRun]) -> int:
@@ -169,7 +231,6 @@ def run_all(
 ) -> tuple[list[RunRecord], int]:
     """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
     from bench.cli import show_error
-    from bench.executors.local import execute
 
     records: list[RunRecord] = []
     worst = 0
@@ -181,16 +242,37 @@ def run_all(
                 reporter.note(note)
         told |= set(one.notes)
         try:
-            record, worked = execute(one, store, options, reporter)
+            record, worked = execute_fitting(one, store, options, reporter)
         except (RunFailed, RunLocked) as error:
             worst = max(worst, error.exit_code)
             show_error(error)
+            if options.ranks and options.ranks.broken:
+                click.echo(f"{len(planned) - i} more runs were not started", err=True) if i < len(planned) else None
+                break
             continue
         records.append(record)
         reporter.done(outcome(record, worked))
         if as_json:
             click.echo(json_text(record.to_json()))
     return records, worst
+
+
+def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:
+    """Execute a run; with ``--auto-batch``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
+    from bench.executors.local import execute
+    from bench.method import Value
+    from bench.plan import changed
+
+    try:
+        return execute(run, store, options, reporter)
+    except OutOfMemory as error:
+        if not options.auto_batch or not error.fits:
+            raise
+        asked, fits = run.recipe["batch_size"], error.fits
+    smaller = changed(run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory"))
+    reporter.note(f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)")
+    reporter.start(smaller.run_id)
+    return execute_fitting(smaller, store, options, reporter)
 
 
 def outcome(record: RunRecord, worked: bool) -> str:

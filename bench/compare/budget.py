@@ -22,13 +22,22 @@ class Budget:
     sentences: int | None  # rows of the corpus seen by one run, a row in two epochs counted twice; None: not recorded
     corpus: str | None  # name and the beginning of its sha256
     seeds: int
+    stated: str | None = None  # what `--budget` said: training time, tokens, ...
 
     def equals(self, other: Budget) -> bool:
-        if self.corpus != other.corpus or self.seeds != other.seeds or self.sentences is None or other.sentences is None:
+        if self.corpus != other.corpus or self.seeds != other.seeds:
+            return False
+        if self.stated is not None and self.stated == other.stated:
+            return True  # whatever each method made of it
+        if self.sentences is None or other.sentences is None:
             return False
         return abs(self.sentences - other.sentences) <= TOLERANCE * max(self.sentences, other.sentences)
 
     def __str__(self) -> str:
+        if self.stated is not None:
+            return (
+                f"a budget of {self.stated} on {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
+            )
         seen = "an unknown number of rows" if self.sentences is None else f"{self.sentences:,} rows"
         return f"{seen} of {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
 
@@ -77,7 +86,15 @@ def budget(runs: Sequence[RunRecord]) -> Budget | None:
         sentences=max(known) if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known) else None,
         corpus=corpora.pop() if len(corpora) == 1 else None,
         seeds=len(runs),
+        stated=_stated(runs),
     )
+
+
+def _stated(runs: Sequence[RunRecord]) -> str | None:
+    """The recipe's budget, where all runs have the same."""
+    given = {value.value if (value := run.recipe.get("budget")) is not None else None for run in runs}
+    only = given.pop() if len(given) == 1 else None
+    return only if isinstance(only, str) else None
 
 
 def _sentences(run: RunRecord) -> int | None:

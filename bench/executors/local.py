@@ -22,9 +22,10 @@ from bench.executors.overlap import with_overlap
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
 from bench.hashes import folder_sha256
-from bench.method import Context, Method, Reporter, TrainReport, seed_for
+from bench.method import Context, Method, Reporter, seed_for
 from bench.plan import NOT_TRAINED, PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
+from bench.runs.files import FAILED_BATCH
 from bench.runs.store import data_key
 from bench.suites import RunPlace
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from bench.suites import LoadedTask, Task, TaskResult
     from bench.suites.known import KnownTask
     from bench.torch_method import TorchMethod
+    from bench.training.ranks import Alone
 
 
 VECTORS = "vectors"  # in the run's folder: of every sentence that was encoded; may be deleted
@@ -49,6 +51,9 @@ class Options:
     cache: Path | None = None
     wait_seconds: float = 0.0
     save_seconds: float = 60.0
+    chunk: int | None = None  # rows of a batch whose activations are held at once while training
+    auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
+    ranks: Alone | None = None  # the processes that train together
 
 
 def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
@@ -61,7 +66,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, options.wait_seconds):
         if options.fresh and folder.exists():
-            for name in ("run.json", "curve.jsonl", TRACEBACK):
+            for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
                 (folder / name).unlink(missing_ok=True)
             for name in ("checkpoint", "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
@@ -71,7 +76,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             return record, False
         record = record or _new_record(run, options)
         try:
-            with stop_signals() as should_stop:
+            with stop_signals(insistent=options.ranks is None) as should_stop:
                 record = _train_and_score(run, record, store, options, reporter, unscored, should_stop)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
@@ -93,8 +98,21 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
 
 
 def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, error: BenchError) -> None:
-    """Record how a run ended; what it had already recorded (a training that is done) stays."""
-    store.write(replace(_stored(run, store) or record, status=status, error=error.message))
+    """Record how a run ended; what it had already recorded (a training that is done) stays. A full disk hides no error."""
+    with contextlib.suppress(BenchError):
+        store.write(replace(_stored(run, store) or record, status=status, error=error.message))
+
+
+def check_checkpoint(record: RunRecord, folder: Path) -> None:
+    """Raises RunFailed where a finished checkpoint is not the one that was recorded: its scores would be another model's."""
+    if record.checkpoint is None:
+        return
+    found = folder_sha256(folder)
+    for name in sorted({*found, *record.checkpoint}):
+        if found.get(name) != record.checkpoint.get(name):
+            raise RunFailed(
+                f"{folder / name} is missing, cut short or altered: its hash is not the recorded one", "--fresh trains it again"
+            )
 
 
 def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
@@ -139,13 +157,14 @@ def _train_and_score(
     method.context.should_stop = should_stop
     trained = run.corpus is None or record.training is not None
     if trained and (folder / "checkpoint").exists():
+        check_checkpoint(record, folder / "checkpoint")
         method.load(folder / "checkpoint")
     else:
         for name in (VECTORS, *FOREIGN):  # they belong to the checkpoint that was
             shutil.rmtree(folder / name, ignore_errors=True)
-        record = replace(record, **_train(run, method, store, options, reporter))
+        record = replace(record, **_train(run, record.provenance, method, store, options, reporter))
         store.write(record)
-        shutil.rmtree(folder / "state", ignore_errors=True)
+    shutil.rmtree(folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
     if unscored:
         record = _score(run, method, record, store, options, reporter, unscored)
     record = replace(record, status="finished", error=None)
@@ -178,7 +197,7 @@ def _score(
                 encode_sentences_per_second=(
                     before.encode_sentences_per_second if one.sentences_per_second is None else round(one.sentences_per_second, 1)
                 ),
-                peak_memory_bytes=devices.peak_memory_bytes(options.device),
+                peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
             ),
         )  # fmt: skip
         store.write(record)
@@ -208,6 +227,9 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
         reporter=reporter,
         offline=options.offline,
         save_seconds=options.save_seconds,
+        chunk=options.chunk,
+        auto_batch=options.auto_batch,
+        ranks=options.ranks,
     )
     backbone = (
         None
@@ -226,36 +248,43 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
     return method
 
 
-def _train(run: PlannedRun, method: Method, store: RunsFolder, options: Options, reporter: Reporter) -> dict[str, Any]:
-    """Train (or save what needs no training); returns the record's ``training`` and ``cost``."""
+def _train(
+    run: PlannedRun, known: Provenance, method: Method, store: RunsFolder, options: Options, reporter: Reporter
+) -> dict[str, Any]:  # fmt: skip
+    """Train (or save what needs no training); returns the record's ``training`` and ``cost``, and what is now ``known``."""
     folder = store.folder(run.run_id)
     cost = Cost(**provenance.parameter_counts(method, trained=run.corpus is not None), device=devices.device_name(options.device))
     if run.corpus is None:
-        from bench.training.state import replace_folder
+        from bench.training.checkpoints import replace_folder
 
         replace_folder(folder / "checkpoint", method.save)
         return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint")),
                 "checkpoint": folder_sha256(folder / "checkpoint")}  # fmt: skip
+    from bench.executors import together
     from bench.torch_method import TorchMethod
 
     assert isinstance(method, TorchMethod)
-    corpus = _prepared(run.corpus, method, options, reporter)
+    corpus = prepared(run.corpus, method, options, reporter)
     if run.dev is not None:
         method.context.dev_score = dev_scorer(run.dev)
         method.context.dev_task = str(run.recipe["select_on"])
-    report: TrainReport = method.train(corpus, method.context)
+    report = together.train(run, method, corpus, options.ranks)
     cost = replace(
         cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"), train_seconds=round(report.train_seconds, 2),
         dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
+        train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
+        peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
+        energy_joules=None if report.joules is None else round(report.joules, 1),
     )  # fmt: skip
     training = Training(
         steps=report.steps, best_step=report.best_step, dev_task=method.context.dev_task, dev_score=report.dev_score,
-        sentences=report.sentences,
+        sentences=report.sentences, tokens=report.tokens or None,
     )  # fmt: skip
-    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / "checkpoint")}
+    known = replace(known, execution={**(known.execution or {}), **report.execution} or None)
+    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / "checkpoint"), "provenance": known}
 
 
-def _prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:
+def prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:
     """The corpus as the method trains on it: as token ids, or as text."""
     from bench.corpora import as_text, tokenised
 

@@ -9,14 +9,17 @@ from typing import Any
 
 
 @contextmanager
-def stop_signals() -> Iterator[Callable[[], bool]]:
-    """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual."""
+def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
+    """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual.
+
+    Not ``insistent``: more of them ask for nothing more. One of several ranks gets the terminal's signal and the launcher's.
+    """
     asked: list[int] = []
     before: Mapping[int, Any] = {}
 
     def handler(number: int, frame: Any) -> None:
         asked.append(number)
-        for one, old in before.items():
+        for one, old in before.items() if insistent else ():
             signal.signal(one, old)
 
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import bench.files
 from bench.errors import BenchError
 
+FAILED_BATCH = "failed-batch.tsv"  # in a run's folder: the rows on which the loss became no number
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 

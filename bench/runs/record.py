@@ -1,7 +1,7 @@
 """The run record: what one run was, what it scored, what it cost, and where it came from (``docs/run-record.md``).
 
 What was not recorded is None, never a guess. ``RunRecord.from_json`` checks a record by hand, without a schema library, and
-agrees with ``schema/run-2.schema.json`` (a test holds them together); the first thing that does not fit is named by its
+agrees with ``schema/run-3.schema.json`` (a test holds them together); the first thing that does not fit is named by its
 path, such as ``scores[2].value``. A record of an older schema is brought up one step at a time by ``UPGRADES``; a newer one
 is refused.
 """
@@ -17,7 +17,7 @@ from bench.errors import RecordDamaged
 from bench.runs import checks
 from bench.runs.checks import Check
 
-SCHEMA, VERSION = "bench.run", 2
+SCHEMA, VERSION = "bench.run", 3
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
@@ -30,6 +30,7 @@ UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda content: (
         content
     ),  # 2 has more fields, all optional: hashes of predictions and checkpoint, what the fingerprint is of
+    2: lambda content: content,  # 3 too: tokens, memory of the host, how it was executed
 }
 
 
@@ -66,10 +67,12 @@ class Cost:
     train_seconds: float | None = None  # without dev evaluation
     dev_seconds: float | None = None
     train_sentences_per_second: float | None = None
+    train_tokens_per_second: float | None = None
     encode_sentences_per_second: float | None = None
     eval_seconds: float | None = None
-    peak_memory_bytes: int | None = None
-    energy_joules: float | None = None
+    peak_memory_bytes: int | None = None  # on the GPU where there is one, else as the next
+    host_memory_bytes: int | None = None  # resident
+    energy_joules: float | None = None  # of the GPU while training, dev scores included
     device: str | None = None
 
 
@@ -82,6 +85,7 @@ class Training:
     dev_task: str | None = None
     dev_score: float | None = None
     sentences: int | None = None  # rows of the corpus seen, a row in two epochs counted twice
+    tokens: int | None = None  # of these rows, special ones included, padding not
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +114,7 @@ class Provenance:
     determines: Mapping[str, Any] | None = (
         None  # what the fingerprint is of, beyond the rest of the record (``bench.fingerprint``)
     )
+    execution: Mapping[str, Any] | None = None  # how it was executed: what changes the cost and not what is computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,18 +230,18 @@ _SCORE: dict[str, Check] = {
     "text": checks.maybe(checks.name), "detail": checks.free, "predictions_sha256": checks.maybe(checks.name),
 }  # fmt: skip
 _COST: dict[str, Check] = {
-    **checks.each("trainable_parameters total_parameters checkpoint_bytes peak_memory_bytes", _count),
-    **checks.each("train_seconds dev_seconds train_sentences_per_second encode_sentences_per_second eval_seconds", _amount),
-    "energy_joules": _amount, "device": _note,
+    **checks.each("trainable_parameters total_parameters checkpoint_bytes peak_memory_bytes host_memory_bytes", _count),
+    **checks.each("train_seconds dev_seconds train_sentences_per_second train_tokens_per_second", _amount),
+    **checks.each("encode_sentences_per_second eval_seconds energy_joules", _amount), "device": _note,
 }  # fmt: skip
 _TRAINING: dict[str, Check] = {
-    "steps": checks.natural, **checks.each("best_step sentences", _count), "dev_task": _note,
+    "steps": checks.natural, **checks.each("best_step sentences tokens", _count), "dev_task": _note,
     "dev_score": checks.maybe(checks.number),
 }  # fmt: skip
 _RECIPE_VALUE: dict[str, Check] = {"value": checks.anything, "source": checks.text, "note": _note}
 _PROVENANCE: dict[str, Check] = {
     "created": checks.pattern(_MOMENT, "a moment such as 2026-01-31T12:00:00+00:00"),
-    **checks.each("command bench_version", _note), **checks.each("git plugin corpus backbone determines", _object_or_none),
+    **checks.each("command bench_version", _note), **checks.each("git plugin corpus backbone determines execution", _object_or_none),
     **checks.each("packages platform data", checks.free),
 }  # fmt: skip
 _RUN: dict[str, Check] = {

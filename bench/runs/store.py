@@ -163,7 +163,8 @@ class RunsFolder:
                 time.sleep(0.1)
         try:
             os.ftruncate(handle, 0)
-            os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+            with contextlib.suppress(OSError):  # who holds it is a courtesy; a full disk is told where it matters
+                os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
             yield
         finally:
             with contextlib.suppress(OSError):

@@ -123,7 +123,7 @@ def sparkline(values: Sequence[float], width: int = 32) -> str:
     return "".join(BARS[min(len(BARS) - 1, int((value - low) / (high - low) * len(BARS)))] for value in values)
 
 
-_BYTES = ("peak_memory_bytes", "checkpoint_bytes")
+_BYTES = ("peak_memory_bytes", "host_memory_bytes", "checkpoint_bytes")
 
 
 def cost(record: RunRecord) -> Section:

@@ -1,21 +1,28 @@
-"""What resume needs: trained tensors, optimiser, random generators, and how far the run is. One file, replaced whole.
+"""What resume needs, in one file a state: ``state/step-00000120-<hash>.pt``. The last two are kept.
 
-The state is read with ``weights_only=True``: nothing in it is executed.
+A state is written aside, synced and renamed. Its name holds the hash of its content, so that a file that was cut short or
+altered is found out, and the state before it is used. It is read with ``weights_only=True``: nothing in it is executed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
-import shutil
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
 from bench.errors import RunFailed
-from bench.torch_method import TorchMethod
+from bench.hashes import file_sha256
+from bench.training.checkpoints import NO_SPACE, Damaged
+
+KEPT = 2  # states: the newest, and the one before in case that is damaged
+HASH = 32  # digits of it in a name
 
 
 @dataclass
@@ -24,85 +31,138 @@ class Progress:
 
     step: int = 0
     rows: int = 0
+    tokens: int = 0  # of these rows, without padding
     best_step: int = 0
     best_score: float | None = None
+    best_files: dict[str, str] = field(default_factory=dict)  # of the best checkpoint: file -> sha256
     worse: int = 0  # dev scores in a row that were not better
+    scored: int = 0  # step of the last dev score
+    logged: int = 0  # step of the last line of the curve
+    chunk: int | None = None  # rows whose activations are held at once
+    ranks: list[int] = field(default_factory=list)  # how many processes worked on it, one number after the other
+    kernels: str | None = None  # how a GPU computes the encoder, see bench.training.compiled
     train_seconds: float = 0.0
     dev_seconds: float = 0.0
+    joules: float | None = None  # None: nothing counts them
 
 
-def save_state(
-    folder: Path, method: TorchMethod, optimizer: torch.optim.Optimizer, scaler: Any, progress: Progress,
-    window: list[dict[str, torch.Tensor]], device: torch.device,
-) -> None:  # fmt: skip
-    """Write ``folder/state.pt`` aside and rename it. A full disk leaves the state before untouched (RunFailed)."""
-    state = {
-        "trained": method.training_state(), "optimizer": optimizer.state_dict(), "scaler": scaler.state_dict(),
-        "progress": asdict(progress), "window": window, "cpu_rng": torch.get_rng_state(),
-        "device_rng": torch.cuda.get_rng_state(device) if device.type == "cuda" else None,
-    }  # fmt: skip
+@dataclass(frozen=True)
+class Kept:
+    """A state that lies on the disk."""
+
+    step: int
+    sha256: str  # the beginning of it
+    path: Path
+
+
+def kept_states(folder: Path) -> list[Kept]:
+    """The states in ``folder``, newest first."""
+    found = [
+        (re.fullmatch(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt", path.name), path) for path in folder.glob("step-*.pt")
+    ]
+    states = [Kept(int(name[1]), name[2], path) for name, path in found if name]
+    return sorted(states, key=lambda state: (state.step, _written(state.path)), reverse=True)
+
+
+def _written(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]:
+    """Write the state of ``step``, and remove all but the last two. Returns the steps of which one is kept.
+
+    Raises RunFailed where it cannot be written; then the states before are as they were.
+    """
     new = folder / "state.pt.new"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new.open("wb") as file:
-            torch.save(state, file)
+            hashed = _Hashed(file)
+            torch.save(dict(content), hashed)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
-        new.replace(folder / "state.pt")
-    except (OSError, RuntimeError) as error:
-        new.unlink(missing_ok=True)
-        raise RunFailed(
-            f"the training state cannot be written to {folder}: {error}", "free disk space, or another --runs"
-        ) from None
+        new.replace(folder / f"step-{step:08d}-{hashed.digest.hexdigest()[:HASH]}.pt")
+    except (OSError, RuntimeError) as error:  # torch wraps what a write raises
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise RunFailed(f"the training state cannot be written to {folder}: {why}", NO_SPACE) from None
+    return _remove_old(folder)
 
 
-def load_state(
-    folder: Path, method: TorchMethod, optimizer: torch.optim.Optimizer, scaler: Any, device: torch.device
-) -> tuple[Progress, list[dict[str, torch.Tensor]]] | None:
-    """Restore everything from ``folder/state.pt``; returns the progress and what was counted and not yet logged.
+def _remove_old(folder: Path) -> list[int]:
+    steps: list[int] = []
+    for state in kept_states(folder):
+        if len(steps) < KEPT and state.step not in steps:
+            steps.append(state.step)
+        else:
+            state.path.unlink(missing_ok=True)
+    return steps
 
-    None where there is none, or where it does not fit: training starts anew.
+
+class _Hashed:
+    """A file that is only written to, and the hash of what was."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.digest = file, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.digest.update(data)
+        return self.file.write(data)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+def newest_good(folder: Path, check: Callable[[dict[str, Any]], None], say: Callable[[str], None]) -> Path | None:
+    """The newest state that is whole and passes ``check``; None where there is none, and training starts anew.
+
+    One that is damaged, or with which ``check`` raises Damaged, is removed and told of, and the one before is tried.
     """
-    file = folder / "state.pt"
-    if not file.exists():
-        return None
-    try:
-        state = torch.load(file, weights_only=True, map_location="cpu")
-        if state["trained"].keys() != method.training_state().keys():
-            return None
-        progress = Progress(**state["progress"])
-    except Exception:  # a damaged file raises whatever its bytes lead to; starting anew loses time, never correctness
-        return None
-    method.load_state_dict(state["trained"], strict=False)
-    optimizer.load_state_dict(state["optimizer"])
-    scaler.load_state_dict(state["scaler"])
-    torch.set_rng_state(state["cpu_rng"])
-    if device.type == "cuda" and state["device_rng"] is not None:
-        torch.cuda.set_rng_state(state["device_rng"], device)
-    return progress, state["window"]
+    states = kept_states(folder)
+    for i, state in enumerate(states):
+        try:
+            if not _sha256(state.path).startswith(state.sha256):
+                raise Damaged("it was cut short or altered")
+            check(read_state(state.path))
+            return state.path
+        except Damaged as problem:
+            state.path.unlink(missing_ok=True)
+            instead = f"the one of step {states[i + 1].step} is tried" if i + 1 < len(states) else "training starts anew"
+            say(f"the training state of step {state.step} cannot be used, {problem}: {instead}")
+    return None
 
 
-def replace_folder(folder: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a folder aside, then put it in the place of ``folder``: readers see the old one or the new one."""
-    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
-    shutil.rmtree(new, ignore_errors=True)
+def read_state(path: Path) -> dict[str, Any]:
+    """Raises Damaged where it cannot be read."""
     try:
-        write(new)
+        content: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+    except Exception as error:  # whatever its bytes lead to; an older state loses time, never correctness
+        raise Damaged(f"it cannot be read ({' '.join(str(error).split())[:80]})") from None
+    return content
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return file_sha256(path)
     except OSError as error:
-        shutil.rmtree(new, ignore_errors=True)
-        raise RunFailed(f"the checkpoint cannot be written to {folder}: {error}", "free disk space, or another --runs") from None
-    shutil.rmtree(old, ignore_errors=True)
-    if folder.exists():
-        folder.rename(old)
-    new.mkdir(exist_ok=True)  # a method may have nothing to save
-    new.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+        raise Damaged(f"it cannot be read ({error.strerror})") from None
 
 
-def settle_folder(folder: Path) -> None:
-    """After a crash inside :func:`replace_folder`: the old folder goes back where no new one is, half-written ones go."""
-    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
-    if old.exists() and not folder.exists():
-        old.rename(folder)
-    for left in (new, old):
-        shutil.rmtree(left, ignore_errors=True)
+def rng_state(device: torch.device) -> dict[str, Any]:
+    """Torch's generators, of this process and its device."""
+    kinds: dict[str, Callable[[], torch.Tensor]] = {
+        "cuda": lambda: torch.cuda.get_rng_state(device), "mps": lambda: torch.mps.get_rng_state()
+    }  # fmt: skip
+    return {"cpu": torch.get_rng_state(), "device": kinds[device.type]() if device.type in kinds else None}
+
+
+def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:
+    torch.set_rng_state(state["cpu"])
+    if state["device"] is not None and device.type == "cuda":
+        torch.cuda.set_rng_state(state["device"], device)
+    elif state["device"] is not None and device.type == "mps":
+        torch.mps.set_rng_state(state["device"])

@@ -21,7 +21,7 @@ from bench.verify.scores import AVERAGE
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
 
-PRECISIONS = ("fp32", "bf16", "fp16", "auto")
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "auto")
 
 
 def check_fingerprint(record: RunRecord) -> Finding:

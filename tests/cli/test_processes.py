@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from models import sentences
+from run_parts import run_parts
 
 from bench.cli import main
 from bench.runs import RunsFolder
@@ -32,7 +32,7 @@ def command(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def start(command: list[str], runs: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "BENCH_SAVE_SECONDS": "0.2"}
+    environment = {**os.environ, "BENCH_SAVE_SECONDS": "0"}
     return subprocess.Popen(
         [*BENCH, *command, "--runs", str(runs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
@@ -50,25 +50,12 @@ def step_of(runs: Path) -> int:
 def wait_for_step(process: subprocess.Popen[str], runs: Path, step: int) -> None:
     until = time.monotonic() + 120
     while time.monotonic() < until:
-        if step_of(runs) >= step and list(runs.glob("*/state/state.pt")):
+        if step_of(runs) >= step and list(runs.glob("*/state/step-*.pt")):
             return
         assert process.poll() is None, f"ended with {process.returncode} at step {step_of(runs)}: {process.communicate()}"
         time.sleep(0.02)
     process.kill()
     raise AssertionError(f"step {step} was not reached")
-
-
-def parts(folder: Path) -> dict[str, Any]:
-    """What must be the same whatever happened on the way."""
-    curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
-    record = json.loads((folder / "run.json").read_text())
-    return {
-        "checkpoint": {p.name: p.read_bytes() for p in sorted((folder / "checkpoint").iterdir())},
-        "curve": [{k: v for k, v in entry.items() if k != "sentences_per_second"} for entry in curve],
-        "record": {key: record[key] for key in ("run_id", "fingerprint", "status", "error", "scores", "training", "recipe")},
-        "predictions": (folder / "predictions" / "CHECK.npz").read_bytes(),
-        "files": sorted(p.name for p in folder.iterdir()),
-    }
 
 
 @pytest.mark.slow
@@ -97,7 +84,7 @@ def test_killed_and_stopped_and_gone_on_with_is_the_same_as_undisturbed(command:
     for where in (runs, tmp_path / "whole"):
         done = CliRunner().invoke(main, [*command, "--runs", str(where)], catch_exceptions=False)
         assert done.exit_code == 0, done.stderr
-        both[where.name] = parts(where / folder.name)
+        both[where.name] = run_parts(where / folder.name)
     assert both["disturbed"] == both["whole"]
     assert both["whole"]["record"]["training"]["steps"] == 140
 

@@ -215,25 +215,23 @@ def test_a_checkpoint_gives_the_same_vectors_bit_for_bit(backbone: str, tmp_path
     assert torch.equal(one.prompt, other.prompt) and torch.equal(one.head.dense.weight, other.head.dense.weight)
 
 
-def test_candidates_of_other_ranks_and_faithful_reach_the_loss(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second of two ranks: its two anchors belong to rows 2 and 3 of four positive and four negative candidates."""
+def test_the_batch_is_gathered_as_the_recipe_says(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What gathering gives is what is compared: here the candidates in the opposite order."""
     seen: list[bool] = []
 
-    def rank_1(z: Sequence[Tensor], faithful: bool) -> tuple[list[Tensor], int]:
+    def gather(z: Sequence[Tensor], faithful: bool) -> list[Tensor]:
         seen.append(faithful)
-        return [z[0][2:], *z[1:]], 2
+        return [z[0], *(view.flip(0) for view in z[1:])]
 
     method = conpvp(tiny, tmp_path, dropout=0.0, faithful=True)
     pooled: list[Tensor] = []
     method.head.register_forward_hook(lambda _m, _i, out: pooled.append(out.detach()))
-    monkeypatch.setattr("methods.conpvp.across_ranks", rank_1)
+    monkeypatch.setattr("methods.conpvp.across_ranks", gather)
     loss = method(Batch(views(method, sentences(4)))).total.item()
     z = pooled[0] / pooled[0].norm(dim=1, keepdim=True)  # (12, H): anchors, positive, negative
-    scores = (z[2:4] @ z[4:].T / 0.05).numpy()
+    scores = (z[:4] @ z[4:].T / 0.05).numpy()
     assert seen == [True]
-    assert loss == pytest.approx(np.mean([np.log(np.exp(row - row[2 + i]).sum()) for i, row in enumerate(scores)]), abs=1e-10)
+    assert loss == pytest.approx(np.mean([np.log(np.exp(row - row[3 - i]).sum()) for i, row in enumerate(scores)]), abs=1e-10)
 
 
 @pytest.mark.parametrize("anchor", ["continuous", "manual"])

@@ -35,7 +35,7 @@ def test_detection_loss_and_gradient_equal_the_reference_values(reference_b: dic
     known = reference_b["diffcse_rtd"]
     logits = torch.tensor(known["logits"], dtype=torch.float64, requires_grad=True)
     labels = np.array(known["labels"])
-    loss = detection_loss(logits, torch.tensor(labels))
+    loss = detection_loss(logits, torch.tensor(labels)).mean()
     assert loss.item() == pytest.approx(known["loss_mean_over_all_positions"], abs=1e-11)
     loss.backward()
     p = np.exp(np.array(known["logits"]))
@@ -137,11 +137,13 @@ def test_detection_reaches_the_encoder_through_the_vector_alone(folder: str, tmp
     method.train()
     views = join(batch_of(method).columns * 2, method.pad_id)
     h = method.head(method.embed(views))
-    method.detect(views, h).backward(retain_graph=True)
+    edited, replaced = method.edit(views)
+    given = {**views, "input_ids": edited}, replaced
+    method.detect(*given, h)[0].mean().backward(retain_graph=True)
     reached = method.encoder.encoder.layer[0].output.dense.weight.grad.clone()
     assert reached.abs().sum() > 0
     method.zero_grad()
-    method.detect(views, h.detach()).backward()
+    method.detect(*given, h.detach())[0].mean().backward()
     assert all(p.grad is None or not p.grad.any() for p in method.encoder.parameters())
 
 

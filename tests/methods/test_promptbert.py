@@ -209,25 +209,23 @@ def test_every_text_has_a_dropout_mask_of_its_own(tiny: str, tmp_path: Path) -> 
     assert len(pooled) == 2 and all(not torch.equal(a, b) for a, b in zip(*pooled, strict=True))
 
 
-def test_candidates_of_other_ranks_and_faithful_reach_the_loss(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second of two ranks: its two anchors belong to rows 2 and 3 of four candidates."""
+def test_the_batch_is_gathered_as_the_recipe_says(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What gathering gives is what is compared: here the candidates in the opposite order."""
     seen: list[bool] = []
 
-    def rank_1(z: Sequence[Tensor], faithful: bool) -> tuple[list[Tensor], int]:
+    def gather(z: Sequence[Tensor], faithful: bool) -> list[Tensor]:
         seen.append(faithful)
-        return [z[0][2:], z[1]], 2
+        return [z[0], z[1].flip(0)]
 
     method = promptbert(tiny, tmp_path, setting="unsupervised", dropout=0.0, faithful=True)
     pooled: list[Tensor] = []
     method.head.register_forward_hook(lambda _m, _i, out: pooled.append(out.detach()))
-    monkeypatch.setattr("methods.promptbert.across_ranks", rank_1)
+    monkeypatch.setattr("methods.promptbert.across_ranks", gather)
     loss = method(batch_of(method, sentences(4))).total.item()
     first, second = (z / z.norm(dim=1, keepdim=True) for z in pooled)
-    scores = (first[2:] @ second.T / 0.05).numpy()
+    scores = (first @ second.T / 0.05).numpy()
     assert seen == [True]
-    assert loss == pytest.approx(np.mean([np.log(np.exp(row - row[2 + i]).sum()) for i, row in enumerate(scores)]), abs=1e-10)
+    assert loss == pytest.approx(np.mean([np.log(np.exp(row - row[3 - i]).sum()) for i, row in enumerate(scores)]), abs=1e-10)
 
 
 @pytest.mark.parametrize("head", ["tanh", "mlm-transform"])

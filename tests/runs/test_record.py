@@ -19,7 +19,7 @@ from bench.errors import RecordDamaged
 from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
 from bench.runs import record as record_module
 
-SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-2.schema.json").read_text())
+SCHEMA = json.loads(files("bench.runs").joinpath("schema/run-3.schema.json").read_text())
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
@@ -41,10 +41,13 @@ RECORDS = st.builds(
     seed=MAYBE_COUNT, variant=st.text(max_size=5), error=MAYBE_TEXT,
     recipe=st.dictionaries(st.text(max_size=5), st.builds(RecipeValue, value=ANY_JSON, source=st.text(), note=MAYBE_TEXT), max_size=3),
     scores=st.lists(SCORES, max_size=3, unique_by=lambda score: score.key).map(tuple),
-    cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT),
-    training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | NUMBERS),
+    cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT,
+                   train_tokens_per_second=MAYBE_AMOUNT, host_memory_bytes=MAYBE_COUNT),
+    training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | NUMBERS,
+                                   tokens=MAYBE_COUNT),
     provenance=st.builds(Provenance, created=st.datetimes().map(lambda moment: moment.isoformat()), command=MAYBE_TEXT,
-                         git=st.none() | OBJECTS, packages=OBJECTS, data=OBJECTS, corpus=st.none() | OBJECTS, determines=st.none() | OBJECTS),
+                         git=st.none() | OBJECTS, packages=OBJECTS, data=OBJECTS, corpus=st.none() | OBJECTS, determines=st.none() | OBJECTS,
+                         execution=st.none() | OBJECTS),
     checkpoint=st.none() | OBJECTS,
 )  # fmt: skip
 
@@ -107,7 +110,7 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
         (("recipe", "epochs"), 1, "recipe.epochs: expected an object"),
         (("provenance", "created"), "yesterday", "provenance.created: expected a moment"),
         (("cost", "tokens"), 1, "cost.tokens: no such field"),
-        (("schema",), "other/1", "schema: expected 'bench.run/2'"),
+        (("schema",), "other/1", "schema: expected 'bench.run/3'"),
     ],
 )
 def test_the_field_is_named(path: tuple[Any, ...], value: Any, said: str) -> None:
@@ -140,8 +143,8 @@ def test_a_missing_field_is_named_and_optional_ones_may_be_absent() -> None:
 
 def test_a_newer_schema_is_refused_with_the_way_out() -> None:
     with pytest.raises(RecordDamaged) as caught:
-        RunRecord.from_json(record().to_json() | {"schema": "bench.run/3", "whatever": 1})
-    assert "bench.run/3 by a newer bench" in caught.value.message and "pip install" in str(caught.value.hint)
+        RunRecord.from_json(record().to_json() | {"schema": "bench.run/4", "whatever": 1})
+    assert "bench.run/4 by a newer bench" in caught.value.message and "pip install" in str(caught.value.hint)
 
 
 def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,8 +161,25 @@ def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPa
     assert old["schema"] == "bench.run/0", "the object that was read stays as it was"
 
 
+NEW_IN_3 = {"cost": ("train_tokens_per_second", "host_memory_bytes"), "training": ("tokens",), "provenance": ("execution",)}
+
+
+def of_schema_2() -> dict[str, Any]:
+    old = record().to_json() | {"schema": "bench.run/2"}
+    for part, keys in NEW_IN_3.items():
+        for key in keys:
+            del old[part][key]
+    return old
+
+
+def test_a_record_of_the_second_schema_is_read_and_counts_no_tokens() -> None:
+    second = json.loads(files("bench.runs").joinpath("schema/run-2.schema.json").read_text())
+    jsonschema.Draft202012Validator(second).validate(of_schema_2())
+    assert RunRecord.from_json(of_schema_2()) == record()
+
+
 def test_a_record_of_the_first_schema_is_read_and_has_no_hashes() -> None:
-    old = record().to_json() | {"schema": "bench.run/1"}
+    old = of_schema_2() | {"schema": "bench.run/1"}
     del old["checkpoint"], old["provenance"]["determines"]
     for score in old["scores"]:
         del score["predictions_sha256"]

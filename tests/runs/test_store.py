@@ -256,6 +256,6 @@ def test_damaged_predictions_are_named_and_never_unpickled(store: RunsFolder, tm
 
 def test_the_file_is_plain_json_a_person_can_read(store: RunsFolder) -> None:
     text = store.write(record("simcse", error="modèle")).read_text(encoding="utf-8")
-    assert "modèle" in text and json.loads(text)["schema"] == "bench.run/2"
+    assert "modèle" in text and json.loads(text)["schema"] == "bench.run/3"
     surrogate = record(error="file \udcff")
     assert json.loads(store.write(surrogate).read_bytes())["error"] == "file \udcff"

@@ -22,7 +22,7 @@ from bench.compare import mixed
 from bench.compare.tables import Wanted, compared
 from bench.errors import BenchError
 from bench.metrics.correlation import spearman
-from bench.runs import RunRecord, RunsFolder
+from bench.runs import RecipeValue, RunRecord, RunsFolder
 from bench.runs.predictions import Run
 from bench.statistics import table as table_module
 from bench.statistics.table import Row, Table
@@ -322,6 +322,21 @@ def test_unequal_budgets_are_refused_and_named() -> None:
     news = replace(news[0], provenance=replace(news[0].provenance, corpus={"name": "news", "sha256": "e" * 64})), news[1]
     with pytest.raises(BenchError, match="c had 64,000 rows of news@eeeeee"):
         compared([run("a"), run("b"), news], wanted)
+
+
+def test_rows_of_one_stated_budget_are_equal_whatever_they_made_of_it() -> None:
+    """As many seconds: one method saw twice the rows, and no two seeds of it the same number."""
+
+    def run(name: str, seed: int, sentences: int, budget: str = "600s") -> Run:
+        made = record(name, seed)
+        recipe = {**made.recipe, "budget": RecipeValue(value=budget, source="--set")}
+        assert made.training is not None
+        return replace(made, recipe=recipe, training=replace(made.training, sentences=sentences)), Path("nowhere")
+
+    wanted, fast = Wanted(equal_budget=True), [run("fast", 1, 128_000), run("fast", 2, 120_000)]
+    assert compared([*fast, run("slow", 1, 64_000), run("slow", 2, 60_000)], wanted)
+    with pytest.raises(BenchError, match="had a budget of 1200s on .*, 2 seeds; fast a budget of 600s on"):
+        compared([*fast, run("slow", 1, 64_000, "1200s"), run("slow", 2, 64_000, "1200s")], wanted)
 
 
 # --- beside the papers ---

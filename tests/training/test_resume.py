@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from models import Columns, built, sentences
 
-import bench.training.loop
 from bench.errors import Interrupted
-from bench.method import Context
+from bench.method import Context, SilentReporter
 from bench.runs.curve import read_curve
 from bench.training import fit
+from bench.training.resume import save_is_due
+from bench.training.sitting import Sitting
+from bench.training.state import kept_states, save_state
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
@@ -30,7 +35,10 @@ class Training:
                  save_seconds: float = 1e9) -> None:  # fmt: skip
         probe = sentences(8, seed=99)
         self.folder = folder
-        context = Context(folder=folder, seed=seed, should_stop=lambda: False, save_seconds=save_seconds,
+        self.notes: list[str] = []
+        reporter = SilentReporter()
+        reporter.note = self.notes.append  # type: ignore[method-assign]
+        context = Context(folder=folder, seed=seed, should_stop=lambda: False, save_seconds=save_seconds, reporter=reporter,
                           dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10, dev_task="probe")  # fmt: skip
         self.method = built(SimCSE, tiny, folder, setting="unsupervised", seed=seed, context=context, **VALUES)
         ids = self.method.token_ids(sentences(ROWS, seed=5))
@@ -47,20 +55,20 @@ class Training:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self.method, "optimizer", keep)
             # asked for a stop between steps only: encode asks too, and is not what is tested here
-            asked, fit_step = self.stop, bench.training.loop._Run.step
+            asked, fit_step = self.stop, Sitting.step
 
-            def step(run: Any, batch: Any) -> None:
+            def step(run: Any, feed: Any) -> None:
                 self.method.context.should_stop = lambda: False
-                fit_step(run, batch)
+                fit_step(run, feed)
 
-            patch.setattr(bench.training.loop._Run, "step", step)
-            log = bench.training.loop._Run.log
+            patch.setattr(Sitting, "step", step)
+            log = Sitting.log
 
             def logged(run: Any) -> None:
                 log(run)
                 self.method.context.should_stop = asked
 
-            patch.setattr(bench.training.loop._Run, "log", logged)
+            patch.setattr(Sitting, "log", logged)
             self.method.context.should_stop = asked
             self.report = fit(self.method, self.corpus, self.method.context)
         return self
@@ -149,21 +157,25 @@ def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny: s
     assert not (tmp_path / "checkpoint.new").exists()
 
 
-def test_a_stop_during_a_dev_score_changes_nothing(tiny: str, tmp_path: Path, whole: Training) -> None:
-    """Encoding gives up too; the step before the score is repeated from the last state, so that no score is left out."""
-    first = Training(tiny, tmp_path, save_seconds=0.0)
-    first.stop = lambda: (tmp_path / "curve.jsonl").exists() and first.scoring
-    first.scoring, score = False, first.method.context.dev_score
+@pytest.mark.parametrize("score_number", [1, 2])
+def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
+    tiny: str, tmp_path: Path, whole: Training, score_number: int
+) -> None:
+    """Encoding gives up; the step before the score is kept, the score is not left out, and no line of the curve is lost."""
+    first = Training(tiny, tmp_path)
+    scores, score = [0], first.method.context.dev_score
 
     def scored(method: Any) -> float:
-        first.scoring = bool(read_curve(tmp_path))  # the second dev score
+        scores[0] += 1
         return score(method)
 
     first.method.context.dev_score = scored
-    first.method.context.should_stop = first.stop
-    with pytest.raises(Interrupted, match="encoding"):
+    first.method.context.should_stop = lambda: scores[0] == score_number
+    step = 10 * score_number
+    with pytest.raises(Interrupted, match=f"stopped at step {step} of 37; the same command goes on"):
         fit(first.method, first.corpus, first.method.context)
-    assert [entry["step"] for entry in read_curve(tmp_path)] == [10]
+    assert [state.step for state in kept_states(tmp_path / "state")] == [step]
+    assert [entry["step"] for entry in read_curve(tmp_path)] == [10, 20][: score_number - 1]
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 
@@ -176,27 +188,142 @@ def test_a_crash_between_two_renames_loses_no_checkpoint(tiny: str, tmp_path: Pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint", "curve.jsonl", "state"]
 
 
-@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-@pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "other tensors"])
-def test_a_damaged_state_starts_anew(tiny: str, tmp_path: Path, whole: Training, damage: str) -> None:
+def damage(path: Path, how: str) -> None:
+    if how == "other tensors":
+        state = torch.load(path, weights_only=True)
+        state["trained"].pop("head.dense.bias")
+        path.unlink()
+        save_state(path.parent, state["progress"]["step"], state)
+        return
+    whole = path.read_bytes()
+    middle = len(whole) // 2
+    path.write_bytes({
+        "cut": whole[:middle], "garbage": b"\x80\x04" * 50, "empty": b"",
+        "one bit": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
+    }[how])  # fmt: skip
+
+
+DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
+    for steps in (12, 11):
+        with pytest.raises(Interrupted):
+            Training(tiny, tmp_path, stop=after(steps)).run()
+    newest, before = kept_states(tmp_path / "state")
+    assert (newest.step, before.step) == (23, 12)
+    damage(newest.path, how)
+    last = Training(tiny, tmp_path).run()
+    assert last.outcome() == whole.outcome() and last.same_optimizer(whole)
+    problem, goes_on = last.notes[:2]
+    assert problem.startswith("the training state of step 23 cannot be used") and problem.endswith("the one of step 12 is tried")
+    assert goes_on == "goes on from step 12 of 37"
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_without_any_good_state_training_starts_anew_and_says_so(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(12)).run()
-    file = tmp_path / "state" / "state.pt"
-    if damage == "other tensors":
-        state = torch.load(file, weights_only=True)
-        state["trained"].pop("head.dense.bias")
-        torch.save(state, file)
-    else:
-        file.write_bytes(
-            {"cut": file.read_bytes()[: file.stat().st_size // 2], "garbage": b"\x80\x04" * 50, "empty": b""}[damage]
-        )
-    assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
+    damage(kept_states(tmp_path / "state")[0].path, how)
+    last = Training(tiny, tmp_path).run()
+    assert last.outcome() == whole.outcome()
+    assert len(last.notes) == 1 and last.notes[0].endswith("training starts anew")
 
 
-def test_a_state_is_kept_every_so_often(tiny: str, tmp_path: Path) -> None:
+def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
     """``save_seconds`` 0: after every step, so that a stop without warning loses nothing."""
     training = Training(tiny, tmp_path, save_seconds=0.0)
     training.run()
-    state = torch.load(tmp_path / "state" / "state.pt", weights_only=True)
+    states = kept_states(tmp_path / "state")
+    assert [state.step for state in states] == [STEPS, STEPS - 1]
+    assert all(hashlib.sha256(state.path.read_bytes()).hexdigest().startswith(state.sha256) for state in states)
+    state = torch.load(states[0].path, weights_only=True)
     assert state["progress"]["step"] == STEPS
     assert set(state["trained"]) == {name for name, p in training.method.named_parameters() if p.requires_grad}
+
+
+def test_saving_takes_at_most_a_tenth_of_the_time_on_a_slow_disk(tmp_path: Path) -> None:
+    sitting = SimpleNamespace(context=Context(save_seconds=60.0), saved=time.monotonic() - 100, save_took=3.0)
+    assert save_is_due(sitting)
+    sitting.save_took = 30.0
+    assert not save_is_due(sitting)
+    sitting.saved = time.monotonic() - 301
+    assert save_is_due(sitting)
+
+
+class Best:
+    """A training that was stopped after two dev scores, with a state before and one after the second."""
+
+    def __init__(self, tiny: str, folder: Path) -> None:
+        for steps in (12, 11):
+            with pytest.raises(Interrupted):
+                Training(tiny, folder, stop=after(steps)).run()
+        self.progress = [torch.load(state.path, weights_only=True)["progress"] for state in kept_states(folder / "state")]
+        self.used = folder / "checkpoint" / "trained.safetensors"
+        self.second = folder / "state" / f"best-{self.progress[0]['best_step']:08d}" / "trained.safetensors"
+        assert self.used.read_bytes() == self.second.read_bytes()
+
+
+@pytest.mark.parametrize("which", ["used", "second"])
+@pytest.mark.parametrize("how", ["cut", "one bit"])
+def test_a_damaged_checkpoint_is_made_again_from_its_copy(
+    tiny: str, tmp_path: Path, whole: Training, which: str, how: str
+) -> None:
+    best = Best(tiny, tmp_path)
+    damage(getattr(best, which), how)
+    last = Training(tiny, tmp_path).run()
+    assert last.outcome() == whole.outcome()
+    told = [note for note in last.notes if "was cut short or altered: made again from" in note]
+    assert len(told) == 1 and str(getattr(best, which).parent) in told[0].split(" was cut")[0]
+
+
+def test_a_checkpoint_of_which_both_copies_are_damaged_costs_its_states(tiny: str, tmp_path: Path, whole: Training) -> None:
+    """The best step stays the best: a later one may not take its place only because it was lost."""
+    best = Best(tiny, tmp_path)
+    for path in (best.used, best.second):
+        damage(path, "cut")
+    last = Training(tiny, tmp_path).run()
+    assert last.outcome() == whole.outcome()
+    lost = [note for note in last.notes if "the best checkpoint, of step" in note]
+    assert len(lost) == sum(p["best_step"] == best.progress[0]["best_step"] for p in best.progress)
+
+
+def test_a_checkpoint_damaged_while_training_goes_on_is_made_again_at_the_end(
+    tiny: str, tmp_path: Path, whole: Training, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = Training(tiny, tmp_path)
+    finish = Sitting.finish
+
+    def damaged(sitting: Sitting) -> Any:
+        damage(tmp_path / "checkpoint" / "trained.safetensors", "one bit")
+        return finish(sitting)
+
+    monkeypatch.setattr(Sitting, "finish", damaged)
+    assert training.run().outcome() == whole.outcome()
+    assert any("made again from" in note for note in training.notes)
+
+
+def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tiny: str, tmp_path: Path, whole: Training) -> None:
+    """On a GPU what is done again need not give the very score that it gave: then the newer one would stand there unnamed."""
+    with pytest.raises(Interrupted):
+        Training(tiny, tmp_path, stop=after(12)).run()
+    (second,) = (tmp_path / "state").glob("best-*")
+    newer = tmp_path / "state" / "best-00000020"
+    shutil.copytree(second, newer)
+    for folder in (newer, tmp_path / "checkpoint"):
+        damage(folder / "trained.safetensors", "one bit")
+    with pytest.raises(Interrupted):
+        Training(tiny, tmp_path, stop=after(0)).run()
+    assert not newer.exists()
+    assert (tmp_path / "checkpoint" / "trained.safetensors").read_bytes() == (second / "trained.safetensors").read_bytes()
+    assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
+
+
+def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_path: Path) -> None:
+    training = Training(tiny, tmp_path, save_seconds=0.0)
+    rising = iter(range(100))
+    training.method.context.dev_score = lambda method: float(next(rising))
+    fit(training.method, training.corpus, training.method.context)
+    assert sorted(path.name for path in (tmp_path / "state").glob("best-*")) == ["best-00000030"]
+    assert training.method.context.folder == tmp_path

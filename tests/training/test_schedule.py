@@ -15,7 +15,7 @@ from bench.errors import BenchError
 from bench.features import pad
 from bench.method import Batch, adamw
 from bench.training import fit, learning_rate_at, total_steps
-from bench.training.loop import row_order
+from bench.training.batches import row_order
 from bench.training.optimizer import scheduled_rate
 
 
@@ -186,7 +186,7 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
 
 
 def test_rows_of_a_batch_are_cut_and_padded(tmp_path: Path) -> None:
-    from bench.training.loop import batch_of
+    from bench.training.batches import batch_of
 
     method = toy(tmp_path, max_seq_length=3)
     method.before, method.after = [4], []

@@ -12,16 +12,18 @@ import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 from safetensors.torch import load_file
 
-from bench.errors import BenchError, RunFailed
+from bench.errors import BenchError, OutOfMemory, RunFailed
 from bench.method import Batch, Context
 from bench.runs.curve import read_curve
-from bench.torch_method import Loss
+from bench.torch_method import Loss, TorchMethod
 from bench.training import fit
+from bench.training.state import kept_states
 
 
 def train(
-    folder: Path, scores: Sequence[float] | None = None, method: Toy | None = None, save_seconds: float = 60.0, **values: Any
-) -> Any:
+    folder: Path, scores: Sequence[float] | None = None, method: Toy | None = None, save_seconds: float = 60.0,
+    auto_batch: bool = False, **values: Any,
+) -> Any:  # fmt: skip
     """Train the toy with dev scores from a list; returns the report, the weights after each score, and the method."""
     seen: list[torch.Tensor] = []
 
@@ -30,7 +32,11 @@ def train(
         return scores[len(seen) - 1]
 
     context = Context(
-        folder=folder, save_seconds=save_seconds, dev_score=dev_score if scores is not None else None, dev_task="scripted"
+        folder=folder,
+        save_seconds=save_seconds,
+        auto_batch=auto_batch,
+        dev_score=dev_score if scores is not None else None,
+        dev_task="scripted",
     )
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
@@ -91,35 +97,122 @@ def failing(what: Any) -> Fails:
 
 
 @pytest.mark.parametrize("factor", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_is_told_with_its_step(tmp_path: Path, factor: float) -> None:
-    with pytest.raises(RunFailed, match=r"the loss became (nan|inf) at step 6$") as caught:
-        train(tmp_path, None, failing(lambda loss: loss * factor), epochs=20)
-    assert "learning_rate" in str(caught.value.hint)
-    assert caught.value.exit_code == 1
+def test_a_loss_that_is_no_number_is_told_with_its_step_and_the_rows_of_its_batch(tmp_path: Path, factor: float) -> None:
+    """Step 6 of 3 a epoch: the last batch of the second epoch, two rows."""
+    method = failing(lambda loss: loss * factor)
+    with pytest.raises(RunFailed, match=r"the loss became (nan|inf) at step 6; the 2 rows of its batch are in ") as caught:
+        train(tmp_path, None, method, epochs=20)
+    assert "learning_rate" in str(caught.value.hint) and caught.value.exit_code == 1
+    assert caught.value.message.endswith("failed-batch.tsv; nothing was kept before that step")
+    header, *lines = (tmp_path / "failed-batch.tsv").read_text().splitlines()
+    assert header == "row\tsentence"
+    told = [(int(row) - 1, [int(one) for one in ids.split()]) for row, ids in (line.split("\t") for line in lines)]
+    assert all(TOY_ROWS[row] == ids for row, ids in told)
+    assert [ids[0] for _, ids in told] == method.seen[5]
 
 
-def test_a_loss_that_is_no_number_is_told_before_its_weights_are_scored(tmp_path: Path) -> None:
-    with pytest.raises(RunFailed, match="the loss became nan at step 6$"):
-        train(tmp_path, [1.0] * 9, failing(lambda loss: loss * float("nan")), epochs=20, eval_steps=4)
+def test_after_such_a_loss_the_last_good_checkpoint_and_state_are_kept(tmp_path: Path) -> None:
+    """A score after steps 4 and 8, a state after every step: those of the lost weights are neither scored nor saved."""
+    with pytest.raises(RunFailed, match="the loss became nan at step 6; .*; the best checkpoint, of step 4, is kept$"):
+        train(tmp_path, [1.0] * 9, failing(lambda loss: loss * float("nan")), epochs=20, eval_steps=4, save_seconds=0.0)
     assert torch.isfinite(load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"]).all()
+    assert [state.step for state in kept_states(tmp_path / "state")] == [5, 4]
+    with pytest.raises(RunFailed, match="at step 6; .*; the training state of step 5 is kept$"):
+        train(tmp_path / "no-dev", None, failing(lambda loss: loss * float("nan")), epochs=20, save_seconds=0.0)
 
 
-def out_of_memory(kind: str) -> Any:
-    def raising(loss: torch.Tensor) -> torch.Tensor:
-        raise {
-            "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "python": MemoryError(),
-            "cpu": RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
-            "mps": RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
-        }[kind]  # fmt: skip
+def out_of_memory(kind: str) -> Exception:
+    return {
+        "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "python": MemoryError(),
+        "cpu": RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        "mps": RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
+    }[kind]  # fmt: skip
 
-    return raising
+
+class Holds(Toy):
+    """A toy on a device that holds ``room`` rows at once."""
+
+    room, kind = 8, "cuda"
+
+    def forward(self, batch: Batch) -> Loss:
+        if batch.size > self.room:
+            raise out_of_memory(self.kind)
+        return super().forward(batch)
+
+
+def holding(room: int, kind: str = "cuda", cls: type[Toy] = Holds) -> Any:
+    method = cls()
+    method.room, method.kind = room, kind
+    return method
 
 
 @pytest.mark.parametrize("kind", ["cuda", "python", "cpu", "mps"])
-def test_out_of_memory_names_the_batch_size_and_what_to_set(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(RunFailed, match="out of memory.*step 6 with batch_size 4") as caught:
-        train(tmp_path, None, failing(out_of_memory(kind)), epochs=9, batch_size=4)
-    assert "--set batch_size=2" in str(caught.value.hint)
+def test_out_of_memory_names_the_batch_size_that_fits(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(OutOfMemory, match="out of memory: step 1 with batch_size 8; 2 rows at once would fit$") as caught:
+        train(tmp_path, None, holding(3, kind), batch_size=8)
+    assert caught.value.fits == 2 and caught.value.exit_code == 1
+    assert str(caught.value.hint).startswith("--set batch_size=2") and "--auto-batch" in str(caught.value.hint)
+
+
+def test_where_not_even_one_row_fits_no_batch_size_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OutOfMemory, match="step 1 with batch_size 4; not even one row at once fits$") as caught:
+        train(tmp_path, None, holding(0), batch_size=4)
+    assert caught.value.fits is None and "batch_size=" not in str(caught.value.hint)
+
+
+class InParts(Toy):
+    """The toy with its loss split into views and loss, so that its batch can be cut; a pass holds ``room`` rows."""
+
+    room, kind = 8, "cuda"
+    forward = TorchMethod.forward
+
+    def views(self, batch: Batch) -> tuple[torch.Tensor, ...]:
+        if batch.size > self.room:
+            raise out_of_memory(self.kind)
+        features = batch.columns[0]
+        self.seen.append(features["input_ids"][:, 0].tolist())
+        counts = (
+            torch.nn.functional.one_hot(features["input_ids"], self.VOCABULARY).double() * features["attention_mask"][:, :, None]
+        )
+        wanted = features["input_ids"].sum(1, keepdim=True).double() / 10
+        return ((self.dense(counts.sum(1)) - wanted).square().mean(1),)
+
+    def loss(self, views: tuple[torch.Tensor, ...], batch: Batch) -> Loss:
+        return Loss(views[0].mean(), {"half": views[0].mean() / 2})
+
+
+def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path) -> None:
+    with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
+        train(tmp_path, None, holding(3, cls=InParts), batch_size=8)
+    assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
+
+
+def test_auto_batch_holds_fewer_rows_of_the_same_batch(tmp_path: Path) -> None:
+    """The result is that of a device with room for all: same steps, same rows, same weights."""
+    _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=InParts), batch_size=8, epochs=5)
+    report, _, method = train(tmp_path / "small", None, holding(3, cls=InParts), batch_size=8, epochs=5, auto_batch=True)
+    assert report.execution == {"chunk": 2} and report.steps == 5 and report.sentences == 5 * len(TOY_ROWS)
+    torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
+
+
+def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_path: Path) -> None:
+    class Filling(InParts):
+        def prepare(self, batch: Batch) -> None:
+            self.dense.bias.data += 0.25  # what a momentum copy does: at each try of a step
+            if batch.step == 3 and self.chunk is None:
+                raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=type("Roomy", (Filling,), {"chunk": None, "prepare": lambda self, batch: self.dense.bias.data.add_(0.25)})), batch_size=4, epochs=3)  # fmt: skip
+    report, _, method = train(tmp_path / "small", None, holding(8, cls=Filling), batch_size=4, epochs=3, auto_batch=True)
+    assert report.execution == {"chunk": 2} and report.steps == 6
+    torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)
+    torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
+
+
+def test_auto_batch_cannot_cut_a_loss_that_is_one_piece(tmp_path: Path) -> None:
+    with pytest.raises(OutOfMemory) as caught:
+        train(tmp_path, None, holding(3), batch_size=8, auto_batch=True)
+    assert caught.value.fits == 2
 
 
 def test_an_error_of_the_method_itself_is_not_called_a_lack_of_memory(tmp_path: Path) -> None:
@@ -143,13 +236,13 @@ def full(*_: Any, **__: Any) -> None:
 
 def test_a_full_disk_leaves_the_state_before_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(tmp_path, None, save_seconds=0.0)
-    before = (tmp_path / "state" / "state.pt").read_bytes()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "state").glob("*.pt")}
+    assert len(before) == 2
     monkeypatch.setattr(torch, "save", full)
     with pytest.raises(RunFailed, match="training state cannot be written.*No space left") as caught:
         train(tmp_path, None, save_seconds=0.0, epochs=5)
     assert "free disk space" in str(caught.value.hint)
-    assert [path.name for path in (tmp_path / "state").iterdir()] == ["state.pt"]
-    assert (tmp_path / "state" / "state.pt").read_bytes() == before
+    assert {path.name: path.read_bytes() for path in (tmp_path / "state").iterdir() if path.is_file()} == before
 
 
 def test_a_full_disk_leaves_the_checkpoint_before_untouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

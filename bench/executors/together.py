@@ -1,0 +1,93 @@
+"""One run on several ranks: the first does all that one process does, and calls the others when there is something to train.
+
+Between two trainings, while rank 0 reads, scores and writes, the others wait for its word: the name of the next run to train, or
+that there is none.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from bench.errors import RunFailed
+from bench.executors.signals import stop_signals
+from bench.method import SilentReporter, TrainReport
+from bench.training.ranks import Alone, Ranks
+
+if TYPE_CHECKING:
+    from bench.corpora import TokenisedCorpus
+    from bench.executors.local import Options
+    from bench.plan import PlannedRun
+    from bench.runs import RunsFolder
+    from bench.torch_method import TorchMethod
+
+T = TypeVar("T")
+
+
+def train(run: PlannedRun, method: TorchMethod, corpus: TokenisedCorpus, ranks: Alone | None) -> TrainReport:
+    """``method.train`` on all ranks; called on rank 0, or where there is only one. A method that is not trained by the common loop
+    is trained here alone."""
+    if not isinstance(ranks, Ranks):
+        return method.train(corpus, method.context)
+    if not in_the_loop(method):
+        method.context.ranks = None
+        method.context.reporter.note(f"{run.method} is fitted by one process; the other {ranks.count - 1} wait")
+        return method.train(corpus, method.context)
+    ranks.share(run.run_id)
+    return settled(lambda: method.train(corpus, method.context), ranks)
+
+
+def in_the_loop(method: TorchMethod) -> bool:
+    from bench.torch_method import TorchMethod
+
+    return type(method).train is TorchMethod.train or method.fitted == "steps"
+
+
+def settled(work: Callable[[], T], ranks: Ranks) -> T:
+    """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
+    try:
+        value = work()
+    except Exception as error:
+        ranks.settle(error)
+        raise
+    if not ranks.settle(None):
+        raise RunFailed("another rank ended before the training did", "the same command goes on from the last state")
+    return value
+
+
+def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, ranks: Ranks) -> int:
+    """What every rank but the first does: train what rank 0 names, until it names nothing. Returns the exit code.
+
+    A failure that all ranks have is told by rank 0. One of this rank alone is raised: the process has to end.
+    """
+    runs = {run.run_id: run for run in planned}
+    for number in (signal.SIGINT, signal.SIGTERM):  # while waiting: rank 0 gets them, too, and says when to end
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        run_id: str | None = ranks.share(None)
+        if run_id is None:
+            return 0
+        try:
+            settled(partial(_train_here, runs[run_id], store, options), ranks)
+        except Exception:
+            if ranks.broken:
+                raise
+
+
+def _train_here(run: PlannedRun, store: RunsFolder, options: Options) -> None:
+    from bench.executors.local import build, prepared
+    from bench.torch_method import TorchMethod
+
+    with stop_signals(insistent=False) as should_stop:
+        method = build(run, options, SilentReporter(), store.folder(run.run_id))
+        assert isinstance(method, TorchMethod) and run.corpus is not None
+        method.context.should_stop = should_stop
+        if run.dev is not None:
+            method.context.dev_score = _never
+        method.train(prepared(run.corpus, method, options, SilentReporter()), method.context)
+
+
+def _never(method: object) -> float:
+    raise AssertionError("rank 0 scores")

@@ -1,0 +1,175 @@
+"""The batches of a training: which rows in which order, as which features, ready on the device when they are needed.
+
+The corpus is a memory map of token ids (:mod:`bench.corpora`): a batch slices its rows, and nothing is tokenised here. On a
+CPU a batch is made when the loop asks for it. For a GPU a thread makes the next ones meanwhile, pads them to lengths that
+repeat (kernels are chosen, and graphs compiled, once a shape) and pins them, so that the copy does not hold up the host.
+Neither changes which rows a batch has, nor what stands in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import torch
+
+from bench.features import Features, widened
+from bench.method import Recipe, seed_for
+from bench.torch_method import Batch, TorchMethod
+
+if TYPE_CHECKING:
+    from bench.corpora import TokenisedCorpus
+
+T = TypeVar("T")
+Rows = np.ndarray  # (n,) row numbers of the corpus
+
+MULTIPLE = 8  # a padded length for a GPU; also what its matrix units want
+AHEAD = 4  # batches that wait for a GPU
+
+
+def batches_per_epoch(recipe: Recipe, rows: int) -> int:
+    """The last short batch of an epoch counts, unless the recipe drops it (and there is a whole one)."""
+    whole, left = divmod(rows, recipe.batch_size)
+    return whole + bool(left and not (recipe.drop_last and whole))
+
+
+def row_order(seed: int, rows: int, batch_size: int, drop_last: bool = False, first: int = 0) -> Iterator[tuple[int, Rows]]:
+    """Endless (epoch, row numbers of a batch) from batch ``first`` on, each epoch in an order of its own that is the same
+    for every method."""
+    end = rows - rows % batch_size if drop_last and rows >= batch_size else rows
+    starts = range(0, end, batch_size)
+    begun, within = divmod(first, len(starts))
+    for epoch in itertools.count(begun):
+        order = np.random.default_rng(seed_for(seed, "data order", epoch)).permutation(rows)
+        yield from ((epoch, order[i : i + batch_size]) for i in starts[within if epoch == begun else 0 :])
+
+
+def batches(
+    method: TorchMethod, corpus: TokenisedCorpus, order: Iterator[tuple[int, Rows]], first_step: int, *, device: torch.device,
+    ahead: int | None = None, share: Callable[[Rows], Rows] | None = None,
+) -> Generator[Batch]:  # fmt: skip
+    """The batch of every step from ``first_step`` on, on ``device``. Close it when there is nothing more to train.
+
+    ``share`` picks a rank's part of the positions in a batch, which is made whole: what a method makes of a row may depend on the
+    others, as CT's pairs do. ``ahead`` batches are made on a thread before they are asked for (None:
+    some for a GPU, none on a CPU, where they would take the processor from the step that is being computed). What making
+    one raises, such as a corpus that has vanished, is raised when its turn comes.
+    """
+    for_gpu = device.type == "cuda"
+    longest = longest_input(method) if for_gpu else 0
+
+    def ready() -> Generator[Batch]:
+        if for_gpu:  # of this thread: pinning would wake the first GPU otherwise, from every process
+            torch.cuda.set_device(device)
+        for step, (epoch, rows) in enumerate(order, first_step):
+            batch = batch_of(method, corpus, epoch, rows, step)
+            batch = part_of(batch, share(np.arange(len(rows)))) if share else batch
+            batch.whole = len(rows)
+            yield pinned(padded(batch, method.pad_id, longest)) if for_gpu else batch
+
+    ahead = (AHEAD if for_gpu else 0) if ahead is None else ahead
+    source = prefetched(ready(), ahead) if ahead else ready()
+    try:
+        for batch in source:
+            yield moved(batch, device)
+    finally:
+        source.close()
+
+
+def batch_of(method: TorchMethod, corpus: TokenisedCorpus, epoch: int, rows: Rows, step: int) -> Batch:
+    """The rows as the method's features, in main memory, padded to the longest of them."""
+    columns = {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}
+    views = method.collate(columns, rows, epoch)
+    return Batch(views, step, rows=rows, tokens=tokens_of(views))
+
+
+def part_of(batch: Batch, positions: Rows) -> Batch:
+    """Some rows of a batch, as they stand in the whole one: padded to its longest."""
+    if batch.rows is None or len(positions) == len(batch.rows):
+        return batch
+    at = torch.from_numpy(positions)
+    views = tuple({key: value[at] for key, value in view.items()} for view in batch.columns)
+    return Batch(views, batch.step, rows=batch.rows[positions], tokens=tokens_of(views))
+
+
+def tokens_of(views: Sequence[Features]) -> int:
+    return sum(int(view["attention_mask"].sum()) for view in views if "attention_mask" in view)
+
+
+def longest_input(method: TorchMethod) -> int:
+    """How many tokens an input of the method may have: what it makes of a sentence that is far too long."""
+    return int(method.assemble([[method.pad_id] * (method.backbone.max_tokens + 1)])["input_ids"].shape[1])
+
+
+def padded(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) -> Batch:
+    """The batch with every view as long as the next ``multiple``, where ``longest`` allows that. Masks say 0 there."""
+    return _each(batch, lambda view: _padded(view, pad_id, longest, multiple))
+
+
+def _padded(view: Features, pad_id: int, longest: int, multiple: int) -> Features:
+    if "input_ids" not in view:
+        return view
+    length = view["input_ids"].shape[1]
+    wanted = max(length, min(-(-length // multiple) * multiple, longest))
+    fills = {"input_ids": pad_id}
+    return {key: value if value.ndim < 2 else widened(value, wanted, fills.get(key, 0)) for key, value in view.items()}
+
+
+def pinned(batch: Batch) -> Batch:
+    """The batch in page-locked memory, from which a GPU copies while the host goes on."""
+    return _each(batch, lambda view: {key: value.pin_memory() for key, value in view.items()})
+
+
+def moved(batch: Batch, device: torch.device) -> Batch:
+    return _each(batch, lambda view: {key: value.to(device, non_blocking=True) for key, value in view.items()})
+
+
+def _each(batch: Batch, change: Callable[[Features], Features]) -> Batch:
+    batch.columns = tuple(change(view) for view in batch.columns)
+    return batch
+
+
+def prefetched(source: Generator[T], ahead: int) -> Generator[T]:
+    """The same items in the same order, made on a thread of their own; at most ``ahead`` of them wait.
+
+    What ``source`` raises is raised here, after the items before it. Closing this ends the thread, and closes ``source``.
+    """
+    waiting: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(ahead)
+    closed = threading.Event()
+
+    def put(item: Any, error: BaseException | None = None) -> None:
+        while not closed.is_set():
+            try:
+                return waiting.put((item, error), timeout=0.1)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in source:
+                put(item)
+                if closed.is_set():
+                    break
+            put(None, StopIteration())
+        except BaseException as error:  # whatever it is, it belongs to who asked for the item
+            put(None, error)
+        finally:
+            source.close()
+
+    thread = threading.Thread(target=work, name="batches", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error = waiting.get()
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            yield item
+    finally:
+        closed.set()
+        thread.join()

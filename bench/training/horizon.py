@@ -1,0 +1,71 @@
+"""Where a training ends: after the recipe's epochs or steps, or when its budget is spent."""
+
+from __future__ import annotations
+
+import math
+
+from bench import budget
+from bench.method import Recipe
+from bench.training.batches import batches_per_epoch
+from bench.training.state import Progress
+
+ENDLESS = 10**9  # steps that a schedule is laid over until something of the budget is spent
+
+
+def budget_of(recipe: Recipe) -> budget.Budget | None:
+    text = recipe.get("budget")
+    return None if text is None else budget.parse(str(text))
+
+
+def total_steps(recipe: Recipe, rows: int) -> int | None:
+    """Optimiser steps of the whole run; None where tokens or a clock decide."""
+    given = budget_of(recipe)
+    if given is None:
+        steps: int | None = math.ceil(recipe.epochs * batches_per_epoch(recipe, rows))
+    elif given.unit == budget.STEPS:
+        steps = int(given.amount)
+    elif given.unit == budget.SENTENCES:
+        steps = steps_for_rows(recipe, rows, int(given.amount))
+    else:
+        return None
+    return min(steps, recipe.max_steps) if recipe.max_steps else steps
+
+
+def steps_for_rows(recipe: Recipe, rows: int, wanted: int) -> int:
+    """Steps until ``wanted`` rows were seen: the last step is the one that reaches it."""
+    per_epoch = batches_per_epoch(recipe, rows)
+    seen = min(rows, per_epoch * recipe.batch_size)  # of one epoch
+    epochs, rest = divmod(wanted, seen)
+    return epochs * per_epoch + math.ceil(rest / recipe.batch_size)
+
+
+class Horizon:
+    """The end of one training, asked before and after every step. ``devices``: GPUs that work on it."""
+
+    def __init__(self, recipe: Recipe, rows: int, devices: int = 1) -> None:
+        self.budget, self.steps, self.devices = budget_of(recipe), total_steps(recipe, rows), devices
+        self.most = recipe.max_steps or ENDLESS
+
+    @property
+    def timed(self) -> bool:
+        return self.budget is not None and self.budget.timed
+
+    def reached(self, p: Progress) -> bool:
+        if self.steps is not None:
+            return p.step >= self.steps
+        return p.step >= self.most or self._share(p) >= 1
+
+    def steps_at(self, p: Progress) -> int:
+        """Steps that the schedule is laid over. Where tokens or a clock decide: as many as there will be at the pace so far,
+        so that a rate which falls with the share of steps falls with the share of the budget, and ends where that ends."""
+        if self.steps is not None:
+            return self.steps
+        share = self._share(p)
+        expected = round(p.step / share) if share > 0 and p.step else ENDLESS
+        return max(p.step + 1, min(expected, self.most))
+
+    def _share(self, p: Progress) -> float:
+        assert self.budget is not None
+        return self.budget.share(
+            steps=p.step, sentences=p.rows, tokens=p.tokens, seconds=p.train_seconds, devices=self.devices
+        )  # fmt: skip

@@ -1,0 +1,213 @@
+"""One sitting of a training: a step, what is counted and logged, a dev score. The loop says when."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from bench.energy import Meter
+from bench.errors import RunFailed
+from bench.method import Context, TrainReport, seed_for
+from bench.runs.files import FAILED_BATCH
+from bench.torch_method import Batch, TorchMethod
+from bench.training.batches import row_order
+from bench.training.checkpoints import Checkpoints, Damaged
+from bench.training.compiled import choose, use
+from bench.training.gradient import backward
+from bench.training.horizon import ENDLESS, Horizon
+from bench.training.not_finite import loss_not_finite
+from bench.training.ranks import ALONE
+from bench.training.state import Progress, kept_states
+from bench.training.training_curve import TrainingCurve
+
+if TYPE_CHECKING:
+    from bench.corpora import TokenisedCorpus
+
+LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for
+
+
+class Sitting:
+    """Of ``method`` on ``corpus``, from its beginning or from where :func:`bench.training.resume.resume` puts it."""
+
+    def __init__(self, method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> None:
+        self.method, self.corpus, self.context, self.recipe = method, corpus, context, method.recipe
+        self.ranks = context.ranks or ALONE
+        self.device = torch.device(context.device)
+        self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(context.precision)
+        self.horizon = Horizon(self.recipe, len(corpus), self.ranks.count)
+        self.progress = Progress(chunk=context.chunk)
+        self.window: list[dict[str, torch.Tensor]] = []  # losses since the last line of the curve
+        self.entry: dict[str, Any] = {}  # the next line of the curve
+        self.meter = Meter(context.device)
+        self.settled = False  # how a GPU computes the encoder
+        self.known: dict[str, Any] = {}  # the newest value of everything that was ever logged
+        self.states, self.checkpoints = context.folder / "state", Checkpoints(context.folder)
+        self.curve = TrainingCurve(context.folder)
+        self.saved, self.save_took = time.monotonic(), 0.0  # when the last state was written, and how long that took
+        rank = (self.ranks.rank,) if self.ranks.rank else ()
+        torch.manual_seed(seed_for(context.seed, "dropout", *rank))
+        method.to(self.device)
+        self.ranks.start_alike(method)
+        method.train()
+        method.encoder.train()
+        self.optimizer = method.optimizer()
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=context.precision == "fp16")
+        self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
+
+    # beginning and end
+
+    def finish(self) -> TrainReport:
+        p, method = self.progress, self.method
+        self.ranks.first(self._settle_checkpoint)
+        self.count_energy()
+        method.load(self.context.folder / "checkpoint")
+        ranks = None if p.ranks == [1] else p.ranks[0] if len(p.ranks) == 1 else p.ranks
+        how = {"ranks": ranks, "chunk": p.chunk, "kernels": p.kernels}
+        return TrainReport(
+            steps=p.step, best_step=p.best_step or p.step, dev_score=p.best_score, train_seconds=p.train_seconds,
+            dev_seconds=p.dev_seconds, sentences=p.rows, tokens=p.tokens, joules=p.joules,
+            execution={key: value for key, value in how.items() if value is not None},
+        )  # fmt: skip
+
+    def _settle_checkpoint(self) -> None:
+        """The best checkpoint is where it belongs: the last step where nothing was scored, else checked against its hashes."""
+        p = self.progress
+        if p.best_score is None:
+            p.best_step, p.best_files = p.step, self.checkpoints.keep(p.step, self.method.save)
+        else:
+            try:
+                line = self.checkpoints.restore(p.best_step, p.best_files)
+            except Damaged as problem:
+                raise RunFailed(str(problem), "the same command goes on from the last good state") from None
+            if line:
+                self.context.reporter.note(line)
+        (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
+
+    def is_done(self) -> bool:
+        patience = self.recipe.patience
+        return self.horizon.reached(self.progress) or (patience is not None and self.progress.worse >= patience)
+
+    def where(self) -> str:
+        return f"step {self.progress.step}" + (f" of {self.horizon.steps}" if self.horizon.steps is not None else "")
+
+    # one step
+
+    def step(self, feed: Iterator[Batch]) -> None:
+        """One update with the next batch. Making the batch is part of what it takes."""
+        began = time.perf_counter()
+        batch, p = next(feed), self.progress
+        if self.device.type == "cuda" and not self.settled:
+            self.settle_kernels(batch)
+        rate = self.method.learning_rate(p.step, self.horizon.steps_at(p))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.window.append(self.backward(batch))
+        self.ranks.mean_gradients(self.trained)
+        self.scaler.unscale_(self.optimizer)
+        if self.recipe.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.trained, self.recipe.max_grad_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        p.step += 1
+        p.rows += batch.whole or batch.size
+        p.tokens += self.ranks.total(batch.tokens)
+        if len(self.window) >= LOG_EVERY:
+            self._summarise(rate)
+        p.train_seconds += time.perf_counter() - began
+        if self.horizon.timed:
+            p.train_seconds = self.ranks.share(p.train_seconds)
+        if self.window and self.horizon.reached(p):
+            self._summarise(rate)
+
+    def backward(self, batch: Batch) -> dict[str, torch.Tensor]:
+        return backward(self.method, batch, chunk=self.progress.chunk, autocast=self.autocast(), scaler=self.scaler)
+
+    def autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None)
+
+    def settle_kernels(self, batch: Batch) -> None:
+        """Measured on the first batch of a training; a later sitting goes on in the same way."""
+        p = self.progress
+        if p.kernels is None:
+            left = None if self.horizon.steps is None else self.horizon.steps - p.step
+            choice = choose(self.method, batch, steps=left, autocast=self.autocast)
+            p.kernels = self.ranks.share(choice.name)
+            self.context.reporter.note(choice.line)
+        use(self.method, p.kernels)
+        self.settled = True
+
+    def count_energy(self) -> None:
+        used = [joules for joules in self.ranks.gather(self.meter.take()) if joules is not None]  # each rank has a GPU of its own
+        if used:
+            self.progress.joules = (self.progress.joules or 0.0) + sum(used)
+
+    # the curve
+
+    def _summarise(self, rate: float) -> None:
+        """The means since the last line, as the next one."""
+        self.check_finite()
+        means = {name: torch.stack([w[name] for w in self.window]).mean().item() for name in self.window[0]}
+        self.window.clear()
+        self.entry = {"step": self.progress.step, **means, "learning_rate": rate}
+
+    def check_finite(self) -> None:
+        """Raises RunFailed for the first loss of the window that is no number: before it is averaged, scored or saved."""
+        losses = torch.stack([w["loss"] for w in self.window]).tolist() if self.window else []
+        for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
+            if not math.isfinite(loss):
+                raise loss_not_finite(loss, step, self.rows_of(step)[1], self.method, self.corpus, self._what_is_kept())
+
+    def rows_of(self, step: int) -> tuple[int, Any]:
+        """(epoch, row numbers) of a step, counted from 1: of the whole batch, over all ranks."""
+        r = self.recipe
+        return next(row_order(self.context.seed, len(self.corpus), r.batch_size, r.drop_last, first=step - 1))
+
+    def _what_is_kept(self) -> str:
+        p = self.progress
+        if p.best_score is not None:
+            return f"the best checkpoint, of step {p.best_step}, is kept"
+        states = kept_states(self.states)
+        return f"the training state of step {states[0].step} is kept" if states else "nothing was kept before that step"
+
+    def log(self) -> None:
+        p = self.progress
+        if self.entry:
+            self.entry["sentences_per_second"] = round(p.rows / p.train_seconds, 1) if p.train_seconds else 0.0
+            self.ranks.first(lambda: self.curve.add(self.entry))
+            self.known |= self.entry | {"best": p.best_score, "best_step": p.best_step}
+            p.logged, self.entry = p.step, {}
+        expected = self.horizon.steps_at(p)  # of a budget in tokens or time this changes with the pace
+        known_end = {} if self.horizon.steps is not None or expected >= ENDLESS else {"total": expected}
+        self.context.reporter.advance(p.step, **self.known, **known_end)
+
+    # dev scores
+
+    def score_is_due(self) -> bool:
+        """Every ``eval_steps`` steps; and at the end, where that is before the first score."""
+        p = self.progress
+        if self.context.dev_score is None or not p.step or p.scored == p.step:
+            return False
+        return p.step % self.recipe.eval_steps == 0 or (p.best_step == 0 and self.horizon.reached(p))
+
+    def evaluate(self) -> None:
+        """Score, and keep the checkpoint if it is strictly better."""
+        began = time.perf_counter()
+        p, score_of = self.progress, self.context.dev_score
+        assert score_of is not None
+        self.check_finite()  # else the scored vectors would be blamed
+        self.context.reporter.phase("dev")
+        score = self.ranks.first(lambda: self.method.dev_score(score_of))
+        better = p.best_score is None or score > p.best_score
+        if better:
+            p.best_files = self.ranks.first(lambda: self.checkpoints.keep(p.step, self.method.save))
+            p.best_step, p.best_score = p.step, score
+        p.worse = 0 if better else p.worse + 1
+        p.scored = p.step
+        self.entry = {"step": p.step, **self.entry, "dev_score": score}
+        p.dev_seconds += time.perf_counter() - began
+        self.context.reporter.phase("train", self.horizon.steps)

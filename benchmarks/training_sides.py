@@ -1,0 +1,233 @@
+"""The sides of training.py: one training of unsupervised SimCSE each, clocked step by step. Nothing is measured on import."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WARM_UP = 5  # steps at the start that are not clocked
+SENTEVAL_BATCH = 128  # SentEval's default, which the authors' script leaves
+Pair = tuple[str, str, float]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all sides are given."""
+
+    folder: str  # the backbone
+    sentences: Sequence[str]  # distinct, batch x steps of them
+    steps: int
+    batch: int
+    length: int  # tokens at most
+    chunk: int  # rows at once, on the sides that cut a batch
+    device: str
+    precision: str  # fp32 or bf16
+    dev: Sequence[Pair] = ()  # STS-B dev: what selects the checkpoint
+    everything: Sequence[Sequence[Pair]] = ()  # the splits of STS-B and SICK-R: what the authors' script encodes
+    rate: float = 1e-4
+    now: Callable[[], float] = time.perf_counter
+
+
+@dataclass
+class Clock:
+    """When steps began, and seconds of one evaluation."""
+
+    now: Callable[[], float]
+    starts: list[float] = field(default_factory=list)
+    evaluation: float | None = None
+    before: float = 0.0  # tokenising all that the steps read
+
+    def tick(self) -> None:
+        self.starts.append(self.now())
+
+    def seconds_per_step(self, steps: int) -> float:
+        """Mean over the steps after the warm-up, from start to start, and the share of a step in what came before."""
+        skipped = min(WARM_UP, steps - 2)
+        starts = self.starts[:steps]
+        return (starts[-1] - starts[skipped]) / (len(starts) - 1 - skipped) + self.before / steps
+
+
+def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
+    """`SentenceTransformerTrainer` on pairs (s, s), the recipe of its own SimCSE example; its evaluator on STS-B dev."""
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+    from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss, MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    clock = Clock(setup.now)
+    encoder = Transformer(setup.folder, max_seq_length=setup.length)
+    model = SentenceTransformer(modules=[encoder, Pooling(encoder.get_embedding_dimension(), "cls")], device=setup.device)
+    loss = (
+        CachedMultipleNegativesRankingLoss(model, scale=20.0, mini_batch_size=setup.chunk)
+        if cached
+        else MultipleNegativesRankingLoss(model, scale=20.0)
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = SentenceTransformerTrainingArguments(**_arguments(setup, scratch))
+        trainer = SentenceTransformerTrainer(
+            model=model, args=arguments, loss=loss, callbacks=[_ticking(clock)],
+            train_dataset=Dataset.from_dict({"anchor": list(setup.sentences), "positive": list(setup.sentences)}),
+        )  # fmt: skip
+        trainer.train()
+    if setup.dev and not cached:
+        first, second, gold = zip(*setup.dev, strict=True)
+        evaluator = EmbeddingSimilarityEvaluator(list(first), list(second), list(gold), batch_size=128, write_csv=False)
+        began = setup.now()
+        evaluator(model)
+        clock.evaluation = setup.now() - began
+    return clock
+
+
+def authors_script(setup: Setup) -> Clock:
+    """transformers' `Trainer` used as SimCSE's `train.py` uses it: tokenised beforehand, two copies of each sentence in one
+    pass, a head over CLS, cosines by 0.05; and `evaluate` as the script's trainer overrides it."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer, Trainer, TrainingArguments
+
+    clock = Clock(setup.now)
+    tokenizer = AutoTokenizer.from_pretrained(setup.folder)
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = AutoModel.from_pretrained(setup.folder, dtype=torch.float32)
+            width = self.encoder.config.hidden_size
+            self.head = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh())
+
+        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+            flat = {"input_ids": input_ids.flatten(0, 1), "attention_mask": attention_mask.flatten(0, 1)}  # (2n, T)
+            cls = self.head(self.encoder(**flat).last_hidden_state[:, 0])
+            z1, z2 = cls.view(len(input_ids), 2, -1).unbind(1)
+            logits = torch.cosine_similarity(z1[:, None], z2[None], dim=-1) / 0.05
+            return {"loss": torch.nn.functional.cross_entropy(logits, torch.arange(len(z1), device=logits.device))}
+
+    def collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        flat = [{"input_ids": row["input_ids"]} for row in rows for _ in range(2)]
+        padded = tokenizer.pad(flat, padding=True, return_tensors="pt")
+        return {key: padded[key].view(len(rows), 2, -1) for key in ("input_ids", "attention_mask")}
+
+    began = setup.now()
+    ids = tokenizer(list(setup.sentences), max_length=setup.length, truncation=True)["input_ids"]
+    clock.before = setup.now() - began
+    model = Model()
+    with tempfile.TemporaryDirectory() as scratch:
+        trainer = Trainer(
+            model=model, args=TrainingArguments(**_arguments(setup, scratch), remove_unused_columns=False),
+            train_dataset=[{"input_ids": row} for row in ids], data_collator=collate, callbacks=[_ticking(clock)],
+        )  # fmt: skip
+        trainer.train()
+    if setup.everything:
+
+        def batcher(sentences: Sequence[str]) -> Any:
+            batch = tokenizer(list(sentences), return_tensors="pt", padding=True).to(setup.device)
+            with torch.no_grad():
+                hidden = model.encoder(batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=True)
+                return hidden.last_hidden_state[:, 0].cpu().numpy()
+
+        model.eval()
+        began = setup.now()
+        senteval(setup.everything, batcher)
+        clock.evaluation = setup.now() - began
+    return clock
+
+
+def senteval(splits: Sequence[Sequence[Pair]], batcher: Callable[[Sequence[str]], Any]) -> list[float]:
+    """As SentEval scores STS-B and SICK-R: in the files' order, batches of one side and of the other, one cosine at a time."""
+    from scipy.stats import spearmanr
+
+    correlations = []
+    for pairs in splits:
+        scores: list[float] = []
+        for start in range(0, len(pairs), SENTEVAL_BATCH):
+            first, second, _ = zip(*pairs[start : start + SENTEVAL_BATCH], strict=True)
+            for a, b in zip(batcher(first), batcher(second), strict=True):
+                scores.append(float(np.nan_to_num(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b)))))
+        correlations.append(float(spearmanr(scores, [gold for _, _, gold in pairs])[0]))
+    return correlations
+
+
+def ours(setup: Setup, cut: bool = False) -> Clock:
+    """The training of `bench run --method simcse`, and its selection: distinct sentences of STS-B dev. ``cut``: --chunk."""
+    import torch
+    from scipy.stats import spearmanr
+
+    from bench.backbones import load, resolve
+    from bench.corpora import open_corpus, tokenised
+    from bench.encoding import VectorStore
+    from bench.method import Context, seed_for
+    from bench.recipes import merge
+    from methods.simcse import SimCSE
+
+    clock, scoring = Clock(setup.now), [False]
+
+    def asked() -> bool:  # the loop asks once before every step whether to stop; encoding asks too
+        if not scoring[0]:
+            clock.tick()
+        return False
+
+    def dev_score(method: Any) -> float:
+        scoring[0], began = True, setup.now()
+        vectors = VectorStore()
+        vectors.add([s for a, b, _ in setup.dev for s in (a, b)], method.encode)
+        a, b = (vectors([pair[i] for pair in setup.dev]).astype(np.float64) for i in (0, 1))
+        cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+        score = 100 * float(spearmanr(cosines, [gold for _, _, gold in setup.dev])[0])
+        clock.evaluation, scoring[0] = setup.now() - began, False
+        return score
+
+    method = SimCSE()
+    with tempfile.TemporaryDirectory() as scratch:
+        method.context = Context(
+            device=setup.device, precision=setup.precision, seed=42, folder=Path(scratch) / "run", should_stop=asked,
+            save_seconds=1e9, dev_score=dev_score if setup.dev else None, chunk=setup.chunk if cut else None,
+        )  # fmt: skip
+        values = {"batch_size": setup.batch, "max_steps": setup.steps, "max_seq_length": setup.length,
+                  "learning_rate": setup.rate, "eval_steps": setup.steps}  # fmt: skip
+        torch.manual_seed(seed_for(42, "init"))
+        recipe = merge(SimCSE, None, "", {key: str(value) for key, value in values.items()}, trained=True)
+        method.build(load(resolve(setup.folder)), recipe)
+        text = Path(scratch) / "corpus.txt"
+        text.write_text("".join(f"{sentence}\n" for sentence in setup.sentences), encoding="utf-8")
+        began = setup.now()
+        corpus = tokenised(
+            open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch)
+        )
+        clock.before = setup.now() - began
+        method.train(corpus, method.context)
+    return clock
+
+
+def _ticking(clock: Clock) -> Any:
+    from transformers import TrainerCallback
+
+    class Ticking(TrainerCallback):
+        def on_step_begin(self, *args: Any, **kwargs: Any) -> None:
+            clock.tick()
+
+    return Ticking()
+
+
+def _arguments(setup: Setup, scratch: str) -> dict[str, Any]:
+    """Of either Trainer: the recipe of the harness's loop, and nothing that costs time besides."""
+    return dict(
+        output_dir=scratch, per_device_train_batch_size=setup.batch, max_steps=setup.steps, learning_rate=setup.rate,
+        lr_scheduler_type="linear", weight_decay=0.0, max_grad_norm=1.0, use_cpu=setup.device == "cpu",
+        bf16=setup.precision == "bf16", fp16=False, save_strategy="no", eval_strategy="no", logging_strategy="no",
+        report_to="none", disable_tqdm=True, seed=42, dataloader_pin_memory=setup.device != "cpu",
+    )  # fmt: skip
+
+
+SIDES: dict[str, Callable[[Setup], Clock]] = {
+    "sentence-transformers": sentence_transformers,
+    "Trainer as SimCSE's script": authors_script,
+    "bench": ours,
+    "sentence-transformers, cached": lambda setup: sentence_transformers(setup, cached=True),
+    "bench, cached": lambda setup: ours(setup, cut=True),
+}

@@ -1,0 +1,54 @@
+"""``bench run --chunk N``: how a batch is held in memory, which is no part of what a run is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import bench, error_line, the_run
+
+from bench.runs import RunsFolder
+
+WHOLE = """
+from bench.method import Loss, TorchMethod
+
+class Whole(TorchMethod):
+    name, settings = "whole", ("unsupervised",)
+
+    def forward(self, batch):
+        return Loss(self.embed(batch.columns[0]).square().mean())
+
+    def embed(self, features):
+        return self.hidden(features)[:, 0]
+"""
+
+
+def test_a_run_in_chunks_is_the_same_run_and_its_record_says_how(command: tuple[Any, ...], tmp_path: Path) -> None:
+    """Without dropout the masks, which are drawn chunk by chunk, make no difference."""
+    records = []
+    for name, chunk in (("whole", ()), ("cut", ("--chunk", "3"))):
+        runs = tmp_path / name
+        done = bench(*command, "--set", "dropout=0", "--runs", runs, "--max-steps", "2", "--plain", *chunk)
+        assert done.exit_code == 0, done.stderr
+        records.append(RunsFolder(runs).read(the_run(runs).name))
+    whole, cut = records
+    assert whole.run_id == cut.run_id and whole.fingerprint == cut.fingerprint
+    assert "chunk" not in (whole.provenance.execution or {}) and (cut.provenance.execution or {})["chunk"] == 3
+    assert cut.scores[0].value == pytest.approx(whole.scores[0].value, abs=0.01)
+
+
+def test_a_method_that_cannot_be_cut_is_refused_before_anything_starts(command: tuple[Any, ...], tmp_path: Path) -> None:
+    file, runs = tmp_path / "whole.py", tmp_path / "runs"
+    file.write_text(WHOLE)
+    arguments = [str(one) for one in command]
+    arguments[arguments.index("simcse")] = "whole"
+    done = bench(*arguments, "--plugin", file, "--runs", runs, "--chunk", "4")
+    assert "whole defines its loss as a whole, in forward(batch)" in error_line(done)
+    assert "leave --chunk out" in done.stderr and not runs.exists()
+
+
+@pytest.mark.parametrize("chunk", ["0", "-3", "many"])
+def test_what_is_no_number_of_rows(command: tuple[Any, ...], tmp_path: Path, chunk: str) -> None:
+    done = bench(*command, "--runs", tmp_path / "runs", "--chunk", chunk)
+    assert done.exit_code == 2 and "--chunk" in done.stderr and not (tmp_path / "runs").exists()

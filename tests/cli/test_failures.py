@@ -1,0 +1,252 @@
+"""What a training that cannot go on says, and that nothing of it is lost: the command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from models import sentences
+from run_parts import run_parts
+
+from bench.cli import main
+from bench.runs import RunsFolder
+
+PLUGIN = '''
+"""SimCSE's loss on a device that holds ROOM rows at once, and a loss that is no number at step BAD."""
+import torch
+from bench.method import Batch, Loss, TorchMethod
+
+class Fragile(TorchMethod):
+    name, settings = "fragile", ("unsupervised",)
+    defaults = {"room": 1000, "bad": 1000, "stop": 1000}
+
+    def views(self, batch):
+        if batch.size > self.recipe.room:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+        return self.embed(batch.columns[0]), self.embed(batch.columns[0])
+
+    def loss(self, views, batch):
+        if batch.step + 1 == self.recipe.stop:
+            self.context.should_stop = lambda: True
+        scores = torch.nn.functional.normalize(views[0], dim=-1) @ torch.nn.functional.normalize(views[1], dim=-1).T / 0.05
+        loss = torch.nn.functional.cross_entropy(scores, torch.arange(len(scores)))
+        return Loss(loss * float("nan") if batch.step + 1 == self.recipe.bad else loss)
+
+    def embed(self, features):
+        return self.hidden(features)[:, 0]
+
+class InOnePiece(Fragile):
+    name = "in-one-piece"
+
+    def forward(self, batch):
+        return self.loss(self.views(batch), batch)
+'''
+ROWS = 40
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    """The corpus, beside the plugin."""
+    (tmp_path / "fragile.py").write_text(PLUGIN)
+    (tmp_path / "text.txt").write_text("\n".join(sentences(ROWS, seed=6)) + "\n")
+    return tmp_path / "text.txt"
+
+
+def bench_run(text: Path, tiny: str, *more: str, method: str = "fragile", runs: str = "runs") -> Result:
+    """10 steps of 4 rows, a dev score every 5."""
+    return CliRunner().invoke(main, [
+        "run", "--method", method, "--plugin", str(text.parent / "fragile.py"), "--backbone", tiny, "--suite", "check", "--corpus", str(text),
+        "--device", "cpu", "--precision", "fp32", "--set", "batch_size=4", "--set", "eval_steps=5", "--runs", str(text.parent / runs), *more,
+    ], catch_exceptions=False)  # fmt: skip
+
+
+def errors(done: Result) -> list[str]:
+    assert "Traceback" not in done.stderr
+    return [line for line in done.stderr.splitlines() if line.startswith(("error: ", "try: "))]
+
+
+def the_run(text: Path, runs: str = "runs") -> Path:
+    (folder,) = (text.parent / runs).glob("*/run.json")
+    return folder.parent
+
+
+def test_a_loss_that_is_no_number_names_step_sentences_and_what_is_kept(text: Path, tiny: str) -> None:
+    done = bench_run(text, tiny, "--set", "bad=7")
+    assert done.exit_code == 1
+    error, hint = errors(done)
+    folder = the_run(text)
+    assert error == (
+        f"error: the loss became nan at step 7; the 4 rows of its batch are in {folder / 'failed-batch.tsv'}; "
+        "the best checkpoint, of step 5, is kept"
+    )
+    assert hint.startswith("try: lower learning_rate")
+    header, *rows = (folder / "failed-batch.tsv").read_text().splitlines()
+    corpus = text.read_text().splitlines()
+    assert header == "row\tsentence" and len(rows) == 4
+    assert all(corpus[int(row) - 1] == sentence for row, sentence in (line.split("\t") for line in rows))
+    assert (folder / "checkpoint" / "trained.safetensors").exists()
+    record = RunsFolder(folder.parent).read(folder.name)
+    assert record.status == "failed" and str(record.error).startswith("the loss became nan at step 7")
+    again = bench_run(text, tiny, "--set", "bad=7", "--fresh", "--dry-run")
+    assert again.exit_code == 0
+
+
+@contextmanager
+def files_at_most(size: int) -> Iterator[None]:
+    """A disk that takes no larger file: as a full one, a write fails in the middle."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("room", [0, 20_000])
+def test_a_full_disk_ends_the_run_with_one_line_and_the_same_command_goes_on(text: Path, tiny: str, room: int) -> None:
+    """Stopped at step 6 with a state; then nothing can be written; then there is room again."""
+    assert bench_run(text, tiny, "--set", "stop=6").exit_code == 130
+    folder = the_run(text)
+    kept = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix in (".pt", ".safetensors")}
+    assert len(kept) == 3
+    with files_at_most(room):
+        done = bench_run(text, tiny, "--set", "stop=6")
+    assert done.exit_code in (1, 2)
+    error, hint = errors(done)
+    assert "cannot be written" in error or "cannot write" in error
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert not list(folder.rglob("*.new"))
+    done = bench_run(text, tiny, "--set", "stop=6")
+    assert done.exit_code == 0 and "goes on from step 6 of 10" in done.stderr
+    if not room:
+        return  # once is enough for the rest
+    assert bench_run(text, tiny, "--set", "stop=6", runs="whole").exit_code == 130
+    assert bench_run(text, tiny, "--set", "stop=6", runs="whole").exit_code == 0
+    assert run_parts(folder) == run_parts(the_run(text, "whole"))
+
+
+def test_a_runs_folder_that_cannot_be_written_is_one_line(text: Path, tiny: str) -> None:
+    (text.parent / "runs").write_text("a file")
+    done = bench_run(text, tiny)
+    assert done.exit_code == 2
+    error, hint = errors(done)
+    assert str(text.parent / "runs") in error and "--runs" in hint
+
+
+def test_a_vanished_corpus_is_one_line_and_the_state_waits_for_it(text: Path, tiny: str) -> None:
+    assert bench_run(text, tiny, "--set", "stop=6").exit_code == 130
+    text.rename(text.parent / "elsewhere.txt")
+    done = bench_run(text, tiny, "--set", "stop=6")
+    assert done.exit_code == 2 and errors(done)[0] == f"error: no corpus at {text}"
+    assert list((the_run(text) / "state").glob("step-*.pt"))
+    (text.parent / "elsewhere.txt").rename(text)
+    done = bench_run(text, tiny, "--set", "stop=6")
+    assert done.exit_code == 0 and "goes on from step 6 of 10" in done.stderr
+
+
+def test_a_corpus_that_vanishes_after_the_plan_is_one_line(text: Path, tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.executors import local
+
+    build = local.build
+
+    def vanish(*given: Any) -> Any:
+        text.unlink()
+        return build(*given)
+
+    monkeypatch.setattr(local, "build", vanish)
+    monkeypatch.setenv("BENCH_CACHE", str(text.parent / "cache"))
+    done = bench_run(text, tiny)
+    assert done.exit_code == 1 and errors(done)[0].startswith(f"error: {text}: cannot be read")
+
+
+def test_a_tokenised_corpus_that_is_deleted_while_it_is_read_changes_nothing(
+    text: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is mapped: what is open stays, on Linux and macOS."""
+    from bench.training import sitting
+
+    monkeypatch.setenv("BENCH_CACHE", str(text.parent / "cache"))
+    step, deleted = sitting.Sitting.step, []
+
+    def delete(self: Any, feed: Any) -> None:
+        if (text.parent / "cache").exists():
+            deleted.append(shutil.rmtree(text.parent / "cache"))
+        step(self, feed)
+
+    monkeypatch.setattr(sitting.Sitting, "step", delete)
+    assert bench_run(text, tiny).exit_code == 0 and deleted
+
+
+def test_a_batch_that_does_not_fit_names_the_size_that_does(text: Path, tiny: str) -> None:
+    done = bench_run(text, tiny, "--set", "batch_size=16", "--set", "room=5")
+    assert done.exit_code == 1
+    error, hint = errors(done)
+    assert error == "error: out of memory: step 1 with batch_size 16; 4 rows at once would fit"
+    assert hint.startswith("try: --chunk 4 (the same batch") and "--set batch_size=4" in hint and "--auto-batch" in hint
+
+
+def test_auto_batch_cuts_a_batch_and_the_recipe_stays(text: Path, tiny: str) -> None:
+    done = bench_run(text, tiny, "--set", "batch_size=16", "--set", "room=5", "--auto-batch")
+    assert done.exit_code == 0, done.stderr
+    assert "step 1 does not fit into memory: 4 of its 16 rows are held at a time" in done.stderr
+    record = json.loads((the_run(text) / "run.json").read_text())
+    assert record["recipe"]["batch_size"]["value"] == 16 and record["provenance"]["execution"]["chunk"] == 4
+
+
+def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(text: Path, tiny: str) -> None:
+    options = ("--set", "batch_size=16", "--set", "room=5")
+    done = bench_run(text, tiny, *options, "--auto-batch", method="in-one-piece")
+    assert done.exit_code == 0, done.stderr
+    assert "batch_size 16 does not fit, 4 does: trained with that, which is another recipe (fewer negatives)" in done.stderr
+    records = RunsFolder(text.parent / "runs").records()[0]
+    by_size = {record.recipe["batch_size"].value: record for record in records}
+    assert {size: record.status for size, record in by_size.items()} == {16: "failed", 4: "finished"}
+    assert by_size[4].recipe["batch_size"].source == "--auto-batch"
+    said = bench_run(text, tiny, *options, "--set", "batch_size=4", method="in-one-piece")
+    assert "was done already, nothing repeated" in said.stderr, "the same run as if that size had been asked for"
+
+
+def test_a_finished_checkpoint_that_was_altered_is_not_scored(text: Path, tiny: str) -> None:
+    assert bench_run(text, tiny).exit_code == 0
+    folder = the_run(text)
+    content = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(content | {"scores": []}))
+    file = folder / "checkpoint" / "trained.safetensors"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    done = bench_run(text, tiny)
+    assert done.exit_code == 1
+    error, hint = errors(done)
+    assert error.startswith(f"error: {file} is missing, cut short or altered") and "--fresh" in hint
+    file.write_bytes(whole)
+    assert bench_run(text, tiny).exit_code == 0
+
+
+def test_a_budget_is_in_the_recipe_and_in_the_record(text: Path, tiny: str) -> None:
+    done = bench_run(text, tiny, "--budget", "50sentences")
+    assert done.exit_code == 0, done.stderr
+    record = json.loads((the_run(text) / "run.json").read_text())
+    assert record["recipe"]["budget"] == {"value": "50sentences", "source": "--set", "note": None}
+    assert record["recipe"]["epochs"]["value"] is None
+    assert (record["training"]["steps"], record["training"]["sentences"]) == (13, 52)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"), [("soon", "--budget soon: expected"), ("2gpu-h", "this run is on cpu, which is no GPU")]
+)
+def test_a_budget_that_cannot_be_is_one_line(text: Path, tiny: str, budget: str, said: str) -> None:
+    done = bench_run(text, tiny, "--budget", budget)
+    assert done.exit_code == 2 and said in errors(done)[0]
+    assert not (text.parent / "runs").exists()
+
+
+def test_a_dry_run_shows_a_budget(text: Path, tiny: str) -> None:
+    done = bench_run(text, tiny, "--budget", "10m", "--dry-run")
+    assert done.exit_code == 0 and "trained until 600s are spent" in done.stdout

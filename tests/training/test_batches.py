@@ -1,0 +1,145 @@
+"""The feed of the loop: the same rows as the same features, whoever makes them and when."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from models import TOY_ROWS, Columns, built, sentences, toy
+
+from bench.features import pad
+from bench.torch_method import Batch
+from bench.training.batches import batch_of, batches, longest_input, padded, prefetched, row_order
+from methods.consert import ConSERT
+from methods.promcse import PromCSE
+from methods.promptbert import PromptBERT
+from methods.simcse import SimCSE
+
+CPU = torch.device("cpu")
+
+
+def same(a: Batch, b: Batch) -> bool:
+    views = zip(a.columns, b.columns, strict=True)
+    equal = all(x.keys() == y.keys() and all(torch.equal(x[key], y[key]) for key in x) for x, y in views)
+    return equal and a.step == b.step and a.tokens == b.tokens and np.array_equal(a.rows, b.rows)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("first", [0, 1, 3, 4, 9, 22])
+def test_an_order_can_begin_anywhere(first: int, drop_last: bool) -> None:
+    whole = list(islice(row_order(7, 11, 3, drop_last), first + 8))[first:]
+    later = list(islice(row_order(7, 11, 3, drop_last, first=first), 8))
+    assert [(epoch, rows.tolist()) for epoch, rows in later] == [(epoch, rows.tolist()) for epoch, rows in whole]
+
+
+def test_a_batch_is_the_rows_of_the_corpus_and_their_tokens_are_counted(tmp_path: Path) -> None:
+    batch = batch_of(toy(tmp_path), Columns(TOY_ROWS), 0, np.array([2, 0]), 5)
+    assert batch.columns[0]["input_ids"].tolist() == [[4, 4, 1], [1, 0, 0]]
+    assert (batch.tokens, batch.step, batch.size, batch.rows.tolist()) == (4, 5, 2, [2, 0])
+
+
+@pytest.mark.parametrize("cls", [SimCSE, PromptBERT, ConSERT])
+def test_a_thread_makes_the_same_batches(tiny: str, tmp_path: Path, cls: Any) -> None:
+    method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3)
+    corpus = Columns(method.token_ids(sentences(10)))
+
+    def feed(ahead: int) -> list[Batch]:
+        made = batches(method, corpus, row_order(1, 10, 3, first=2), 2, device=CPU, ahead=ahead)
+        return list(islice(made, 7))
+
+    assert all(same(a, b) for a, b in zip(feed(0), feed(3), strict=True))
+
+
+def test_a_rank_takes_its_share(tmp_path: Path) -> None:
+    order = list(islice(row_order(1, 8, 4), 2))
+    made = batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=lambda rows: rows[1::2])
+    assert [(batch.rows.tolist(), batch.whole) for batch in made] == [(rows[1::2].tolist(), 4) for _, rows in order]
+
+
+def counted(stop: int, error: Exception | None = None) -> Generator[int]:
+    yield from range(stop)
+    if error is not None:
+        raise error
+
+
+def test_what_is_raised_comes_after_what_was_made_before(tmp_path: Path) -> None:
+    taken: list[int] = []
+    with pytest.raises(OSError, match="vanished"):
+        taken.extend(prefetched(counted(5, OSError("vanished")), 2))
+    assert taken == [0, 1, 2, 3, 4]
+    assert list(prefetched(counted(4), 9)) == [0, 1, 2, 3]
+
+
+def test_closing_ends_the_thread_and_no_more_is_made_than_waits() -> None:
+    made: list[int] = []
+    ended = threading.Event()
+
+    def source() -> Generator[int]:
+        try:
+            for i in count():
+                made.append(i)
+                yield i
+        finally:
+            ended.set()
+
+    feed = prefetched(source(), 2)
+    assert next(feed) == 0
+    deadline = time.monotonic() + 5
+    while len(made) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    assert made == [0, 1, 2, 3]  # one taken, two wait, one has no place yet
+    feed.close()
+    assert ended.is_set()
+    assert not any(thread.name == "batches" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("cls", [SimCSE, PromptBERT, ConSERT, PromCSE])
+def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: Any) -> None:
+    method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=5)
+    method.eval()  # no dropout: its masks have the shape of the padding
+    corpus = Columns(method.token_ids(sentences(5)))
+    plain = batch_of(method, corpus, 0, np.arange(5), 0)
+    wide = padded(batch_of(method, corpus, 0, np.arange(5), 0), method.pad_id, longest_input(method), 23)
+    lengths = [view["input_ids"].shape[1] for view in wide.columns]
+    assert all(length % 23 == 0 for length in lengths) and wide.tokens == plain.tokens
+    assert lengths != [view["input_ids"].shape[1] for view in plain.columns]
+    assert method(wide).total.item() == pytest.approx(method(plain).total.item(), abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("length", "longest", "wanted"), [(1, 512, 8), (8, 512, 8), (9, 512, 16), (509, 510, 510), (510, 510, 510)]
+)
+def test_no_input_grows_beyond_what_the_method_takes(length: int, longest: int, wanted: int) -> None:
+    view = pad([[3] * length, [4]], 1) | {"labels": torch.tensor([7, 9])}
+    made = padded(Batch((view,)), 1, longest).columns[0]
+    assert made["input_ids"].shape == made["attention_mask"].shape == (2, wanted)
+    assert made["attention_mask"].sum() == length + 1 and (made["input_ids"][:, length:] == 1).all()
+    assert made["labels"].tolist() == [7, 9]
+
+
+def test_the_longest_input_leaves_room_for_a_prompt(tiny: str, tmp_path: Path) -> None:
+    plain, prompted = (built(cls, tiny, tmp_path, setting="unsupervised") for cls in (SimCSE, PromCSE))
+    assert longest_input(plain) == plain.backbone.max_tokens
+    assert longest_input(prompted) == plain.backbone.max_tokens - prompted.prompt.length
+
+
+@pytest.mark.parametrize("as_arrays", [True, False])
+def test_rows_are_framed_as_by_hand(as_arrays: bool) -> None:
+    rows: list[Any] = [[5, 6, 7, 8], [], [9]]
+    given = [np.array(row, dtype=np.uint16) for row in rows] if as_arrays else rows
+    made = pad(given, 0, before=[1, 2], after=[3], longest=3)
+    assert made["input_ids"].tolist() == [[1, 2, 5, 6, 7, 3], [1, 2, 3, 0, 0, 0], [1, 2, 9, 3, 0, 0]]
+    assert made["attention_mask"].tolist() == [[1] * 6, [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0]]
+    assert made["input_ids"].dtype == made["attention_mask"].dtype == torch.int64
+
+
+def test_no_rows_are_no_features() -> None:
+    assert pad([], 0)["input_ids"].shape == (0, 0)

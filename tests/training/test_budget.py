@@ -1,0 +1,204 @@
+"""How long a training may be, in every unit: what is written, where it ends, and where the schedule ends."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
+
+import bench.training.sitting
+from bench.budget import Budget, canonical, parse
+from bench.errors import BenchError, Interrupted
+from bench.method import Context, Method, Value
+from bench.recipes import TRAINING, Entry, check_overrides, merge
+from bench.runs.curve import read_curve
+from bench.training import fit, total_steps
+from bench.training.batches import row_order
+from bench.training.horizon import Horizon
+from bench.training.state import Progress
+
+TOKENS = [len(row) for row in TOY_ROWS]
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "unit"),
+    [("10m", 600, "s"), ("10 min", 600, "s"), ("600s", 600, "s"), ("1.5h", 5400, "s"), ("1d", 86400, "s"), ("5000steps", 5000, "steps"),
+     ("1step", 1, "steps"), ("1e6sentences", 1e6, "sentences"), ("3e7tokens", 3e7, "tokens"), ("2gpu-h", 7200, "gpu-s"), ("0.5GPU-H", 1800, "gpu-s")],
+)  # fmt: skip
+def test_what_a_budget_says(text: str, amount: float, unit: str) -> None:
+    assert parse(text) == Budget(amount, unit)
+    assert parse(canonical(text)) == parse(text)
+
+
+def test_one_budget_has_one_text_however_it_was_written() -> None:
+    assert {canonical(text) for text in ("10m", "600s", " 10 min ", "600.0s")} == {"600s"}
+    assert canonical("1e6sentences") == "1000000sentences" and canonical("2gpu-h") == "7200gpu-s"
+
+
+@pytest.mark.parametrize("text", ["", "10", "m", "10 parsecs", "-5m", "0steps", "1.5steps", "1e400s", "nans", "5mm", "h2"])
+def test_what_is_no_budget_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(BenchError, match=f"--budget {text}: expected") as caught:
+        parse(text)
+    assert "--budget 10m" in str(caught.value.hint) and caught.value.exit_code == 2
+
+
+# in the recipe
+
+
+class Made(Method):
+    name, settings = "made", ("unsupervised",)
+
+
+def test_a_recipe_without_a_budget_has_no_such_key() -> None:
+    """So that runs of before the key have the fingerprint that they had."""
+    assert set(merge(Made, None, "", {}, trained=True)) == set(TRAINING)
+    assert set(merge(Made, None, "", {"budget": "none"}, trained=True)) == set(TRAINING)
+
+
+def test_a_budget_takes_the_place_of_the_epochs() -> None:
+    values = merge(Made, None, "", {"budget": "10m"}, trained=True).values_with_source()
+    assert (values["budget"].value, values["budget"].source) == ("600s", "--set")
+    assert values["epochs"].value is None
+    written = Entry("unsupervised", "bert-base-uncased", "", {"budget": Value("1h", "table 3")}, None, None)
+    assert merge(Made, written, "", {}, trained=True).budget == "3600s"
+    again = merge(Made, written, "", {"epochs": "2"}, trained=True)
+    assert "budget" not in again and again.epochs == 2
+
+
+def test_epochs_and_a_budget_are_not_taken_together() -> None:
+    with pytest.raises(BenchError, match="each says how long to train"):
+        merge(Made, None, "", {"budget": "10m", "epochs": "2"}, trained=True)
+    check_overrides({"budget": "10m"}, [Made], trained=True)
+    assert "budget" not in merge(Made, None, "", {"budget": "10m"}, trained=False)
+
+
+# where training ends
+
+
+def steps_by_counting(batch_size: int, rows: int, wanted: int, drop_last: bool) -> int:
+    seen = 0
+    for step, (_, batch) in enumerate(row_order(1, rows, batch_size, drop_last), 1):
+        seen += len(batch)
+        if seen >= wanted:
+            return step
+    raise AssertionError
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("wanted", [1, 2, 3, 7, 10, 11, 12, 13, 20, 33, 100])
+def test_sentences_end_with_the_step_that_reaches_them(wanted: int, drop_last: bool) -> None:
+    for rows, batch_size in ((10, 3), (12, 4), (5, 64)):
+        recipe = toy_recipe(batch_size=batch_size, drop_last=drop_last, budget=f"{wanted}sentences", epochs=None)
+        assert total_steps(recipe, rows) == steps_by_counting(batch_size, rows, wanted, drop_last)
+
+
+def test_steps_go_beyond_the_epochs_and_max_steps_still_holds() -> None:
+    assert total_steps(toy_recipe(budget="50steps", epochs=None), 10) == 50
+    assert total_steps(toy_recipe(budget="50steps", epochs=None, max_steps=7), 10) == 7
+    assert total_steps(toy_recipe(budget="10m", epochs=None), 10) is None
+
+
+def train(folder: Path, budget: str, clock: Any = None, **values: Any) -> tuple[Any, Toy]:
+    method = toy(folder, budget=budget, epochs=None, **values)
+    return fit(method, Columns(TOY_ROWS), method.context), method
+
+
+def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path) -> None:
+    wanted, seen, steps = 40, 0, 0
+    for _, rows in row_order(42, len(TOY_ROWS), 3):
+        seen, steps = seen + sum(TOKENS[row] for row in rows), steps + 1
+        if seen >= wanted:
+            break
+    report, _ = train(tmp_path, f"{wanted}tokens")
+    assert (report.steps, report.tokens) == (steps, seen)
+
+
+def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linear to 0 at the budget's end: before each step, 1 - tokens so far / budget."""
+    monkeypatch.setattr(bench.training.sitting, "LOG_EVERY", 1)
+    report, _ = train(tmp_path, "400tokens", learning_rate=2.0)
+    rates = [entry["learning_rate"] for entry in read_curve(tmp_path)]
+    assert len(rates) == report.steps > 30
+    spent = 0
+    for rate, (_, rows) in zip(rates, islice(row_order(42, len(TOY_ROWS), 3), report.steps), strict=True):
+        assert rate == pytest.approx(2.0 * (1 - spent / 400), abs=2.0 / report.steps / 2)  # steps are whole numbers
+        spent += sum(TOKENS[row] for row in rows)
+    assert rates[-1] < 0.1
+
+
+@pytest.mark.parametrize("spent_share", [0.0, 0.1, 0.25, 0.5, 0.99])
+def test_a_warm_up_by_ratio_is_a_share_of_the_budget(spent_share: float) -> None:
+    recipe = toy_recipe(budget="1h", epochs=None, warmup_ratio=0.2, learning_rate=1.0)
+    p = Progress(step=round(1000 * spent_share), train_seconds=3600 * spent_share)
+    from bench.training.optimizer import scheduled_rate
+
+    rate = scheduled_rate(recipe, p.step, Horizon(recipe, 10**6).steps_at(p))
+    expected = spent_share / 0.2 if spent_share < 0.2 else (1 - spent_share) / 0.8
+    assert rate == pytest.approx(expected, abs=2e-3)
+
+
+class Clock:
+    """Every look at it takes a quarter of a second: a step, which looks twice, too."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.25
+        return self.now
+
+
+@pytest.mark.parametrize(("budget", "steps"), [("5s", 20), ("1s", 4), ("0.1m", 24)])
+def test_seconds_end_the_training_and_dev_scores_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, steps: int
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(bench.training.sitting, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
+    method = toy(tmp_path, budget=budget, epochs=None, eval_steps=2, select_on="scripted")
+
+    def dev_score(method: Any) -> float:
+        clock.now += 1000.0
+        return 1.0
+
+    method.context.dev_score = dev_score
+    report = fit(method, Columns(TOY_ROWS), method.context)
+    assert report.steps == steps and report.train_seconds == pytest.approx(parse(budget).amount)
+    assert report.dev_seconds > 1000
+
+
+def test_gpu_seconds_are_seconds_times_gpus() -> None:
+    recipe = toy_recipe(budget="2gpu-h", epochs=None)
+    p = Progress(step=10, train_seconds=3600)
+    assert not Horizon(recipe, 100, devices=1).reached(p)
+    assert Horizon(recipe, 100, devices=2).reached(p)
+    assert Horizon(recipe, 100, devices=1).steps_at(p) == 20
+
+
+@pytest.mark.parametrize("budget", ["17steps", "45sentences", "90tokens"])
+def test_a_budget_is_counted_over_all_sittings(tmp_path: Path, budget: str) -> None:
+    wanted, whole = train(tmp_path / "whole", budget)
+    asked = [0]
+
+    def stop() -> bool:
+        asked[0] += 1
+        return asked[0] % 6 == 0
+
+    sittings = 0
+    while True:
+        method = toy(tmp_path, Context(folder=tmp_path / "parts", should_stop=stop), budget=budget, epochs=None)
+        sittings += 1
+        try:
+            report = fit(method, Columns(TOY_ROWS), method.context)
+            break
+        except Interrupted:
+            continue
+    assert sittings > 2
+    assert (report.steps, report.sentences, report.tokens) == (wanted.steps, wanted.sentences, wanted.tokens)
+    assert torch.equal(method.dense.weight, whole.dense.weight)
+    assert math.isfinite(report.train_seconds)

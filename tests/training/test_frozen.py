@@ -1,0 +1,74 @@
+"""What autograd keeps of a frozen encoder: nothing below the prompt, and above it what its gradient passes through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from models import Columns, built, sentences
+
+from bench.training.batches import batch_of
+from methods.flow import Flow
+from methods.promcse import PromCSE
+from methods.simcse import SimCSE
+
+
+def kept_bytes(method: Any, batch: Any) -> int:
+    """Of activations that one loss keeps for its gradient; parameters, which are there anyway, do not count."""
+    weights = {p.untyped_storage().data_ptr() for p in method.parameters()}
+    seen: dict[int, int] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            seen[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    alive = []  # storages that are freed meanwhile would give their address to others
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: alive.append(tensor) or keep(tensor), lambda tensor: tensor):
+        method(batch)
+    return sum(seen.values())
+
+
+def ready(cls: Any, tiny: str, folder: Path, **values: Any) -> tuple[Any, Any]:
+    method = built(cls, tiny, folder, setting="unsupervised" if cls is not Flow else "none", batch_size=6, **values)
+    method.train()
+    return method, batch_of(method, Columns(method.token_ids(sentences(6, longest=40))), 0, np.arange(6), 0)
+
+
+def tracked(method: Any, batch: Any, part: torch.nn.Module) -> bool:
+    """Does the output of a part of the encoder have a gradient while the loss is computed?"""
+    found: list[bool] = []
+    hook = part.register_forward_hook(lambda module, inputs, output: found.append(output.requires_grad))
+    method(batch)
+    hook.remove()
+    return any(found)
+
+
+@pytest.mark.parametrize(("prompt", "embeddings", "first_query", "second_query"), [
+    ("deep", False, False, True), ("layer-shared", False, False, True), ("input-layer", True, True, True),
+])  # fmt: skip
+def test_below_the_prompt_nothing_is_kept(
+    tiny: str, tmp_path: Path, prompt: str, embeddings: bool, first_query: bool, second_query: bool
+) -> None:
+    """A deep prompt enters at the first layer's attention: embeddings and the queries of that layer are below it. An input
+    prompt is one of the embeddings, and all is above it."""
+    method, batch = ready(PromCSE, tiny, tmp_path, prompt=prompt)
+    layers = method.encoder.encoder.layer
+    assert tracked(method, batch, method.encoder.embeddings) is embeddings
+    assert tracked(method, batch, layers[0].attention.self.query) is first_query
+    assert tracked(method, batch, layers[1].attention.self.query) is second_query
+
+
+def test_a_frozen_encoder_keeps_less_than_one_that_trains(tiny: str, tmp_path: Path) -> None:
+    """Inputs of its linear layers, which only gradients of their weights need."""
+    frozen = kept_bytes(*ready(PromCSE, tiny, tmp_path, prompt_length=1))
+    assert frozen < 0.85 * kept_bytes(*ready(SimCSE, tiny, tmp_path))
+
+
+def test_an_encoder_with_nothing_to_train_in_or_below_it_keeps_nothing(tiny: str, tmp_path: Path) -> None:
+    method, batch = ready(Flow, tiny, tmp_path)
+    assert not tracked(method, batch, method.encoder.encoder.layer[-1].attention.self.query)

@@ -1,0 +1,229 @@
+"""A batch in slices: the gradient of one pass, for every method, variant and loss, with the memory of one slice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from live_memory import LiveBytes
+from models import Toy, built, sentences, toy
+from torch import Tensor
+
+from bench.errors import BenchError
+from bench.method import Batch, Loss, TorchMethod
+from bench.plan import learns
+from bench.plugins import discover
+from bench.recipes import merge
+from bench.torch_method import Features
+from bench.training import gradient
+from bench.training.gradient import backward, by_rows, can_cache
+
+REGISTRY = discover()
+COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
+           "labelled": ("sent0", "sent1", "label")}  # fmt: skip
+VALUES: dict[str, dict[str, Any]] = {"dclr": {"teacher": "builtin"}, "sg-opt": {"head_width": 24}, "esimcse": {"queue_size": 11}}
+
+
+def goes(name: str, setting: str, variant: str) -> bool:
+    cls = REGISTRY[name].cls
+    if not issubclass(cls, TorchMethod) or not learns(cls, setting) or cls.fitted == "pass":
+        return False
+    try:
+        cls.needs(setting, merge(cls, None, variant, {}, trained=True))
+    except BenchError:
+        return False
+    return True
+
+
+CASES = [
+    (name, setting, variant)
+    for name in REGISTRY
+    for setting in REGISTRY[name].cls.settings
+    for variant in ("", *REGISTRY[name].cls.variants)
+    if goes(name, setting, variant)
+]
+
+
+def made(case: tuple[str, str, str], backbone: str, folder: Path, **values: Any) -> TorchMethod:
+    name, setting, variant = case
+    values = VALUES.get(name, {}) | values
+    method: TorchMethod = built(REGISTRY[name].cls, backbone, folder, setting=setting, variant=variant, **values)
+    return method.double().train()
+
+
+def batch_of(method: TorchMethod, setting: str, n: int, seed: int = 0) -> Batch:
+    kind = method.needs(setting, method.recipe)[-1] if setting != "none" else "sentences"
+    columns: dict[str, Any] = {}
+    for i, name in enumerate(COLUMNS[kind]):
+        texts = sentences(n, seed=10 * seed + i)
+        columns[name] = texts if method.trains_on == "text" else method.backbone.ids(texts)
+    if kind == "labelled":
+        columns["label"] = [[i % 3] for i in range(n)]
+    return Batch(method.collate(columns, np.arange(n), 0), step=seed)
+
+
+def gradients(method: TorchMethod) -> dict[str, Tensor]:
+    found = {name: p.grad.clone() for name, p in method.named_parameters() if p.grad is not None}
+    assert found.keys() == {name for name, p in method.named_parameters() if p.requires_grad}
+    assert any(gradient.abs().max() > 1e-6 for gradient in found.values())
+    return found
+
+
+def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
+    """The loss with every activation kept: the views of each slice, one after the other, then the loss."""
+    method.prepare(batch)
+    parts = []
+    for i in range(0, batch.size, chunk):
+        columns = tuple({key: tensor[i : i + chunk] for key, tensor in column.items()} for column in batch.columns)
+        parts.append(method.views(Batch(columns, batch.step)))
+    return method.loss(tuple(torch.cat(view) for view in zip(*parts, strict=True)), batch)
+
+
+def test_every_method_that_has_a_loss_can_be_cut() -> None:
+    assert len(CASES) > 35 and {"simcse", "diffcse", "sg-opt", "flow", "sbert", "esimcse"} <= {name for name, _, _ in CASES}
+    assert [name for name, _, _ in CASES if not can_cache(REGISTRY[name].cls)] == []
+
+
+@pytest.mark.parametrize("case", CASES, ids=" ".join)
+def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
+    case: tuple[str, str, str], tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven rows, three at a time, twice: what a method remembers of the first batch is part of the second loss."""
+    one, other = made(case, tiny, tmp_path), made(case, tiny, tmp_path)
+    batches = [batch_of(one, case[1], 7, seed) for seed in (0, 1)]
+    torch.manual_seed(3)
+    found = [backward(one, batch, chunk=3)["loss"].item() for batch in batches]
+    after = torch.rand(1)
+
+    monkeypatch.setattr(gradient, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
+    other.chunk = 3  # of a loss that itself works in slices
+    torch.manual_seed(3)
+    wanted = []
+    for batch in batches:
+        loss = in_slices(other, batch, 3)
+        loss.total.backward()
+        wanted.append(loss.total.item())
+    assert found == pytest.approx(wanted, abs=1e-10)
+    assert torch.equal(after, torch.rand(1)), "the generator stands elsewhere"
+    theirs = gradients(other)
+    for name, ours in gradients(one).items():
+        assert (ours - theirs[name]).abs().max() < 1e-6, name
+    for name, tensor in one.state_dict().items():  # batch statistics, queues
+        torch.testing.assert_close(tensor, other.state_dict()[name], rtol=0, atol=1e-10)
+
+
+DRAWN = {"diffcse", "dclr"}  # what is masked, or the noise, is drawn anew whatever the dropout
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")], ids=" ".join
+)
+def test_without_dropout_it_is_that_of_the_whole_batch_at_once(case: tuple[str, str, str], tiny: str, tmp_path: Path) -> None:
+    values = {"dropout": 0.0} | ({"prefix_dropout": 0.0} if case[0] in ("promcse", "dcpcse") else {})
+    one, other = made(case, tiny, tmp_path, **values), made(case, tiny, tmp_path, **values)
+    batch = batch_of(one, case[1], 7)
+    found = backward(one, batch, chunk=2)["loss"].item()
+    loss = other(batch)
+    loss.total.backward()
+    assert found == pytest.approx(loss.total.item(), abs=1e-10)
+    theirs = gradients(other)
+    for name, ours in gradients(one).items():
+        assert (ours - theirs[name]).abs().max() < 1e-6, name
+
+
+@pytest.mark.parametrize("chunk", [None, 7, 100])
+def test_a_slice_of_all_rows_is_one_pass_bit_for_bit(tiny: str, tmp_path: Path, chunk: int | None) -> None:
+    one, other = (made(("simcse", "unsupervised", "mlm"), tiny, tmp_path) for _ in range(2))
+    batch = batch_of(one, "unsupervised", 7)
+    torch.manual_seed(3)
+    found = backward(one, batch, chunk=chunk)
+    torch.manual_seed(3)
+    loss = other(batch)
+    loss.total.backward()
+    assert found.keys() == {"loss", "info_nce", "mlm"} and found["loss"].item() == loss.total.item()
+    assert not found["mlm"].requires_grad
+    theirs = gradients(other)
+    assert all(torch.equal(ours, theirs[name]) for name, ours in gradients(one).items())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, None])
+def test_mixed_precision_and_a_scaled_loss(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+    """The second pass of a slice computes in the precision of the first; the scaler's factor reaches every parameter."""
+    one, other = (made(("simcse", "unsupervised", ""), tiny, tmp_path).float() for _ in range(2))
+    batch = batch_of(one, "unsupervised", 7)
+    autocast: Callable[[], Any] = (lambda: torch.autocast("cpu", dtype)) if dtype else nullcontext
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    torch.manual_seed(3)
+    loss = backward(one, batch, chunk=3, autocast=autocast(), scaler=scaler)["loss"]
+    monkeypatch.setattr(gradient, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
+    torch.manual_seed(3)
+    with autocast():
+        wanted = in_slices(other, batch, 3).total
+    (8.0 * wanted).backward()
+    assert loss.item() == wanted.item()
+    theirs = gradients(other)
+    for name, ours in gradients(one).items():
+        torch.testing.assert_close(ours, theirs[name], rtol=1e-2 if dtype else 1e-4, atol=1e-2 if dtype else 1e-5)
+
+
+def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
+    with LiveBytes() as live:
+        backward(method, batch, chunk=chunk)
+    method.zero_grad(set_to_none=True)
+    return live.peak
+
+
+@pytest.mark.parametrize(
+    "case", [("simcse", "unsupervised", "mlm"), ("promcse", "supervised", "eh"), ("diffcse", "unsupervised", "")], ids=" ".join
+)
+def test_memory_is_that_of_one_slice_whatever_the_batch(case: tuple[str, str, str], tiny: str, tmp_path: Path) -> None:
+    method = made(case, tiny, tmp_path)
+    small, large = (batch_of(method, case[1], n) for n in (16, 64))
+    backward(method, small)  # what is made once, as the gradients' own storage, counts in no comparison
+    whole = peak(method, large, None) - peak(method, small, None)
+    cached = peak(method, large, 8) - peak(method, small, 8)
+    assert whole > 5e6, "nothing was counted"
+    assert cached < 0.15 * whole
+
+
+class Whole(TorchMethod):
+    name = "whole"
+
+    def forward(self, batch: Batch) -> Loss:
+        raise NotImplementedError
+
+
+def test_a_loss_that_is_not_split_runs_whole_and_is_refused_in_slices(tmp_path: Path) -> None:
+    method: Toy = toy(tmp_path)
+    features: Features = method.assemble([[1], [2, 3], [4, 4, 1]])
+    found = backward(method, Batch((features,)))
+    assert method.dense.weight.grad is not None and found.keys() == {"loss", "half"}
+    assert not can_cache(Whole)
+    with pytest.raises(BenchError, match="defines its loss as a whole") as error:
+        backward(method, Batch((features,)), chunk=2)
+    assert "--chunk" in str(error.value.hint)
+
+
+@pytest.mark.parametrize("chunk", [0, -1])
+def test_a_chunk_of_no_rows_is_refused(tiny: str, tmp_path: Path, chunk: int) -> None:
+    method = made(("simcse", "unsupervised", ""), tiny, tmp_path)
+    with pytest.raises(BenchError, match=f"a chunk of {chunk} rows"):
+        backward(method, batch_of(method, "unsupervised", 3), chunk=chunk)
+
+
+def test_rows_come_back_in_their_order_and_each_slice_is_small() -> None:
+    sizes = []
+
+    def function(x: Tensor, features: Features) -> tuple[Tensor, Tensor]:
+        sizes.append(len(x))
+        return x + 1, features["labels"] * 2
+
+    x, labels = torch.arange(10.0).view(5, 2), torch.arange(5)
+    first, second = by_rows(function, x, {"labels": labels}, chunk=2)
+    assert sizes == [2, 2, 1]
+    assert torch.equal(first, x + 1) and torch.equal(second, labels * 2)

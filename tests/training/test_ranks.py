@@ -1,0 +1,168 @@
+"""Two real processes with one batch: the gradient is that of one process, for every method, setting and variant."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from models import Toy, toy_recipe
+
+from bench.errors import BenchError
+from bench.executors.torchrun import launched, ranks_asked
+from bench.method import Context, Loss
+from bench.torch_method import Batch
+from bench.training.across import check_spread
+from bench.training.ranks import ALONE, Alone, rank_device
+
+SOME = "promcse simcse sbert ct"
+PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")  # all of their loss is among what the authors gather
+
+
+def answers_of(names: str, tiny: str, folder: Path) -> dict[str, Any]:
+    """What the two ranks found, which is the same on both."""
+    tests = Path(__file__).parents[1]
+    path = os.pathsep.join([str(tests.parent), str(tests), *sys.path])
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+    worker = [sys.executable, str(Path(__file__).parent / "ranks_worker.py")]
+    ranks = [subprocess.Popen([*worker, str(rank), "2", str(folder), tiny, names], env=environment) for rank in range(2)]
+    try:
+        assert [process.wait(timeout=1200) for process in ranks] == [0, 0]
+    finally:
+        for process in ranks:
+            process.kill()
+    first, second = (json.loads((folder / f"answers-{rank}.json").read_text(encoding="utf-8")) for rank in range(2))
+    assert first.keys() == second.keys()
+    for name, cases in first.items():
+        for rows, found in cases.items():
+            assert found["gradient"] == pytest.approx(second[name][rows]["gradient"], abs=1e-12), (name, rows)
+    return first  # type: ignore[no-any-return]
+
+
+def check_exact(answers: dict[str, Any]) -> None:
+    for name, cases in answers.items():
+        if name.startswith("faithful"):
+            continue
+        assert cases["uneven"]["size"] > 1e-5, name
+        for rows, found in cases.items():
+            where = (name, rows, found)
+            assert found["gradient"] <= 1e-9 * max(1.0, found["size"]), where
+            assert found["losses"] <= 1e-9 and found["buffers"] <= 1e-9 and not found["missing"], where
+
+
+def check_faithful(answers: dict[str, Any]) -> None:
+    """The authors' gather: one half of the gradient, in the same direction; less of a half where not all is gathered."""
+    for name, cases in answers.items():
+        if not name.startswith("faithful") or "sg-opt" in name:  # to that one it means its frozen copy's dropout
+            continue
+        found = cases["uneven"]
+        assert found["losses"] <= 1e-9, name
+        if name.removeprefix("faithful ").split(",")[0] in PURE:
+            assert found["halved"] <= 1e-9 * max(1.0, found["size"]), (name, found)
+        else:
+            assert 0.49 < found["ratio"] <= 1.0 + 1e-9, (name, found)
+
+
+def test_two_ranks_have_the_gradient_of_one_process(tiny: str, tmp_path: Path) -> None:
+    answers = answers_of(SOME, tiny, tmp_path)
+    assert {"simcse+eh, supervised", "simcse+mlm, unsupervised", "promcse+eh, supervised", "sbert, supervised"} < answers.keys()
+    check_exact(answers)
+    check_faithful(answers)
+
+
+@pytest.mark.slow
+def test_two_ranks_have_the_gradient_of_one_process_for_every_method(tiny: str, tmp_path: Path) -> None:
+    answers = answers_of("", tiny, tmp_path)
+    assert len(answers) > 50 and {"diffcse+focal, unsupervised", "esimcse, unsupervised", "flow, none"} < answers.keys()
+    check_exact(answers)
+    check_faithful(answers)
+
+
+class Four(Alone):
+    """Rank 2 of 4, for what needs no other rank."""
+
+    rank, count = 2, 4
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 10, 13])
+def test_the_parts_of_a_batch_are_the_batch(rows: int) -> None:
+    order = np.random.default_rng(rows).permutation(rows)
+    parts = []
+    for rank in range(4):
+        ranks = Four()
+        ranks.rank = rank
+        part, size = ranks.part(order), ranks.sizes(rows)[rank]
+        assert len(part) == max(size, 1), "a rank without rows has one that does not count"
+        parts.append(part[:size])
+    assert np.concatenate(parts).tolist() == order.tolist()
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_alone_everything_is_settled_by_saying_it() -> None:
+    assert ALONE.any(True) and not ALONE.any(False)
+    assert ALONE.first(lambda: 3) == ALONE.share(3) == ALONE.total(3) == 3 and ALONE.gather("a") == ["a"]
+    assert ALONE.part(np.arange(5)).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("device", ["mps", "cuda:1"])
+def test_several_processes_do_not_share_one_device(device: str) -> None:
+    with pytest.raises(BenchError, match=f"--device {device} is one device"):
+        rank_device(device, {"LOCAL_RANK": "0"})
+
+
+def test_the_device_of_a_rank_is_that_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert [rank_device("cuda", {"LOCAL_RANK": str(rank)}) for rank in range(2)] == ["cuda:0", "cuda:1"]
+    assert rank_device("cpu", {"LOCAL_RANK": "5"}) == "cpu"
+    with pytest.raises(BenchError, match="2 GPUs are here, and this process is to have GPU 2"):
+        rank_device("cuda", {"LOCAL_RANK": "2"})
+
+
+def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    assert ranks_asked("local", None, "cuda") == 1
+    assert (ranks_asked("torchrun", None, "cuda"), ranks_asked("torchrun", 3, "cuda"), ranks_asked("torchrun", 2, "cpu")) == (
+        4,
+        3,
+        2,
+    )
+    for gpus, device, message in (
+        (5, "cuda", "--gpus 5: 4 are here"),
+        (2, "cuda:1", "--device cuda:1 is one GPU"),
+        (2, "mps", "on mps"),
+    ):
+        with pytest.raises(BenchError, match=message):
+            ranks_asked("torchrun", gpus, device)
+    started = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "1234"}
+    assert launched(started) and not launched(started | {"WORLD_SIZE": "1"}) and not launched({"RANK": "1", "WORLD_SIZE": "2"})
+
+
+class Whole(Toy):
+    """Defines ``forward`` and not its two parts."""
+
+    def forward(self, batch: Batch) -> Loss:
+        return Loss(torch.zeros(()))
+
+
+def whole(folder: Path, **values: Any) -> Whole:
+    method = Whole()
+    method.build(recipe=toy_recipe(**values))
+    method.context = Context(folder=folder)
+    return method
+
+
+def test_a_forward_that_is_not_split_is_refused_where_the_ranks_would_have_different_numbers_of_rows(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match="4 ranks cannot share its batches evenly .batch_size 8, the last one 2.") as raised:
+        check_spread(whole(tmp_path, batch_size=8, drop_last=False), Four(), 10)
+    assert "drop_last=true" in str(raised.value.hint)
+    with pytest.raises(BenchError, match="batch_size 6"):
+        check_spread(whole(tmp_path, batch_size=6, drop_last=True), Four(), 12)
+    note = check_spread(whole(tmp_path, batch_size=8, drop_last=True), Four(), 10)
+    assert note is not None and "the 2 rows of its own rank, not all 8" in note
+    assert check_spread(whole(tmp_path, batch_size=6), ALONE, 10) is None
