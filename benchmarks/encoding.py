@@ -48,8 +48,8 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
 
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     evaluators = {
-        task.pairs.name: EmbeddingSimilarityEvaluator(
-            task.pairs.sentences1, task.pairs.sentences2, task.pairs.gold.tolist(),
+        task.data.name: EmbeddingSimilarityEvaluator(
+            task.data.sentences1, task.data.sentences2, task.data.gold.tolist(),
             batch_size=batch_size, main_similarity="cosine", write_csv=False,
         )
         for task in tasks
@@ -77,7 +77,7 @@ def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
     def run() -> Scores:
         vectors = VectorStore()
         vectors.add([s for task in tasks for s in task.sentences], method.encode)
-        return {task.pairs.name: task.score(vectors).value for task in tasks}
+        return {task.data.name: task.score(vectors).value for task in tasks}
 
     return run
 

@@ -63,7 +63,7 @@ class Stored:
 def sentence_transformers(task: Any, vectors: Lookup) -> float:
     from sentence_transformers.evaluation import EmbeddingSimilarityEvaluator
 
-    pairs = task.pairs
+    pairs = task.data
     evaluator = EmbeddingSimilarityEvaluator(
         pairs.sentences1, pairs.sentences2, pairs.gold.tolist(), main_similarity="cosine", write_csv=False
     )

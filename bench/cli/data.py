@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli.data_overlap import overlap
+from bench.cli.filters import json_text
 from bench.cli.options import data_option, json_option, plain_option
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
             failed.append(one.name)
         state = folder.check(one)
         if as_json:
-            click.echo(json.dumps(_as_dict(one, state), ensure_ascii=False))
+            click.echo(json_text(_as_dict(one, state)))
         else:
             click.echo(f"{one.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
     if failed:
@@ -161,7 +161,7 @@ def _chosen(name: str | None) -> list[DataSet]:
 def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool) -> None:
     if as_json:
         for one, state in states:
-            click.echo(json.dumps(_as_dict(one, state), ensure_ascii=False))
+            click.echo(json_text(_as_dict(one, state)))
         return
     from rich.console import Console
 

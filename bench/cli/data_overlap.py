@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import comma_list, data_option, json_option
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def overlap(
     say = _progress(opened)
     found = overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
     if as_json:
-        click.echo(json.dumps({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened),
-                               "tasks": [asdict(one) for one in found]}, ensure_ascii=False))  # fmt: skip
+        click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened),
+                               "tasks": [asdict(one) for one in found]}))  # fmt: skip
         return
     _show(opened, found)
     if matches is not None:

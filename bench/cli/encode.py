@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import json_option, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def encode(
             shown.label = ""
         shown.done(f"{'done' if worked else 'was done already, nothing repeated'}: {in_words(facts)}")
     if as_json:
-        click.echo(json.dumps({"to": str(out), **facts}, ensure_ascii=False))
+        click.echo(json_text({"to": str(out), **facts}))
     else:
         click.echo(out)
 

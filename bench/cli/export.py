@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import json_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def export(
         click.echo(f"warning: {note}", err=True)
     done = write(run, load_run(run, offline=offline), to, form)
     if as_json:
-        click.echo(json.dumps(facts(done), ensure_ascii=False))
+        click.echo(json_text(facts(done)))
         return
     for line in words(done):
         click.echo(line, err=True)

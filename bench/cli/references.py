@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import comma_list, json_option
 from bench.cli.references_import import WithImport
 
@@ -93,7 +93,7 @@ def _print_json(found: Sequence[ReferenceResult]) -> None:
 
     for r in found:
         told = [{"kind": remark.kind, "text": remark.text} for remark in remarks(r)]
-        click.echo(json.dumps({**asdict(r), "remarks": told}, ensure_ascii=False))
+        click.echo(json_text({**asdict(r), "remarks": told}))
 
 
 def _audit(found: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
@@ -109,6 +109,6 @@ def _audit(found: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool
     every = dict.fromkeys(remark for r in found for remark in remarks(r) if not kinds or remark.kind in kinds)
     if as_json:
         for remark in every:
-            click.echo(json.dumps(asdict(remark), ensure_ascii=False))
+            click.echo(json_text(asdict(remark)))
     else:
         show_audit(list(every), found)

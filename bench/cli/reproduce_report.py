@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.filters import say as warn
 from bench.cli.printed_table import say
 
@@ -32,7 +33,7 @@ def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> 
     order = in_order(listed)
     if as_json:
         for job in (*order, *(job for job in listed if not job.run.method)):
-            click.echo(json.dumps(_plan_json(job, asked), ensure_ascii=False))
+            click.echo(json_text(_plan_json(job, asked)))
         return
     rows = {label for job in listed for label in _lines_of(job)}
     runnable = {label for job in listed if job.run.method for label in _lines_of(job)}
@@ -192,7 +193,7 @@ def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Ask
     if as_json:
         for job, cells in found:
             for cell in cells:
-                click.echo(json.dumps(_cell_json(cell, job), ensure_ascii=False))
+                click.echo(json_text(_cell_json(cell, job)))
         return
     for job, cells in found:
         for label in dict.fromkeys((cell.printed.label, cell.printed.own_result) for cell in cells):

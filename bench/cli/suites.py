@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli.filters import json_text
 from bench.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def suites(name: str | None, as_json: bool) -> None:
     chosen = [suite(one) for one in (suite_names() if name is None else [name])]
     if as_json:
         for one in chosen:
-            click.echo(json.dumps(_as_dict(one), ensure_ascii=False))
+            click.echo(json_text(_as_dict(one)))
         return
     from rich.console import Console
     from rich.markup import escape

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import BenchError
-from bench.export.intervals import spearman_interval
 from bench.runs import RunsFolder
+from bench.runs.predictions import Run, predicted
+from bench.statistics.grouping import AVERAGE
 from bench.statistics.summary import DECIMALS, summarise
 from bench.tables.words import markdown, metric_words, score
+
+DRAWS = 2000
 
 if TYPE_CHECKING:
     from bench.runs import RunRecord, Score
@@ -24,7 +26,7 @@ def tables(run: TrainedRun) -> list[str]:
     made = []
     for key in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
         scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == key]
-        intervals = [_interval(store, record, one) for one in scores]
+        intervals = [_interval((record, run.folder), one) for one in scores]
         spread = [seeds.get((*key, one.task)) for one in scores]
         made.append(_table(scores, intervals, spread))
     return made or ["This run has no scores."]
@@ -57,20 +59,17 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
     return "\n".join([title, "", *lines, *(f"\n{note}" for note in notes)])
 
 
-def _interval(store: RunsFolder, record: RunRecord, one: Score) -> tuple[float, float] | None:
-    """Only where the stored predictions give this very score by one correlation over all items."""
-    if one.metric != "spearman" or one.task == "Avg.":
+def _interval(run: Run, one: Score) -> tuple[float, float] | None:
+    """Only where the stored predictions are of a kind that can be resampled."""
+    from bench.statistics.intervals import interval
+
+    if one.task == AVERAGE:
         return None
     try:
-        from bench.metrics.correlation import spearman
-
-        stored = store.read_predictions(record.run_id, one.task, one.text, one.suite)
-        predicted, gold = stored["prediction"], stored["gold"]
-        if not math.isclose(spearman(predicted, gold), one.value, abs_tol=1e-6):
-            return None
-        return spearman_interval(predicted, gold)
-    except (BenchError, KeyError, ValueError):
+        found = interval(predicted([run], one.key), draws=DRAWS)
+    except (BenchError, ValueError):
         return None
+    return found.low, found.high
 
 
 def of_all_seeds(record: RunRecord, store: RunsFolder) -> dict[tuple[Any, ...], str]:
@@ -100,6 +99,6 @@ def model_index(record: RunRecord) -> list[dict[str, Any]]:
             "metrics": [{"type": one.metric, "value": round(one.value, 4), "name": one.metric}],
         }
         for one in record.scores
-        if one.task != "Avg."
+        if one.task != AVERAGE
     ]
     return [{"name": record.run_id, "results": results}] if results else []

@@ -18,6 +18,7 @@ from bench.errors import RunFailed
 from bench.metrics.clustering import summary
 from bench.metrics.kmeans import kmeans
 from bench.suites import Suite, TaskResult
+from bench.suites.of_data import OfData
 from bench.suites.vectors import Vectors, checked, varied
 
 PROTOCOL = "sccl-kmeans/1"
@@ -26,42 +27,30 @@ STARTS, ITERATIONS, TOLERANCE = 10, 300, 1e-4
 
 
 @dataclass(frozen=True)
-class LoadedTexts:
+class LoadedTexts(OfData):
     """Texts whose vectors are to be clustered."""
 
     suite: str
-    texts: ClassedTexts
+    data: ClassedTexts
 
     @property
     def sentences(self) -> list[str]:
-        return self.texts.texts
-
-    @property
-    def form(self) -> str:
-        return self.texts.form
-
-    @property
-    def sha256(self) -> str:
-        return self.texts.sha256
-
-    @property
-    def n(self) -> int:
-        return len(self.texts)
+        return self.data.texts
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be clustered."""
-        name, texts = self.texts.name, self.texts.texts
+        name, texts = self.data.name, self.data.texts
         given_ND = checked(vectors(texts), texts, name)
         with np.errstate(over="ignore"):  # float64 that does not fit is refused as infinity
             x_ND = varied(checked(np.asarray(given_ND, dtype=np.float32), texts, name), texts, name)
-        classes = len(np.unique(self.texts.labels))
+        classes = len(np.unique(self.data.labels))
         try:
             found = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
         except ValueError as error:
             raise RunFailed(f"{name}: {error}", "did the training collapse? see the training curve of the run") from None
         predictions = {
             "prediction": np.stack([one.labels_N for one in found], axis=1).astype(np.int16),
-            "gold": self.texts.labels,
+            "gold": self.data.labels,
             "subset": np.full(len(texts), name),
             "inertia": np.array([one.inertia for one in found]),
         }

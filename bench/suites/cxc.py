@@ -19,6 +19,7 @@ from bench.errors import RunFailed
 from bench.metrics.correlation import grouped, pearson, spearman
 from bench.metrics.cxc import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
 from bench.suites import Suite, TaskResult
+from bench.suites.of_data import OfData
 from bench.suites.sts import cosines
 from bench.suites.vectors import Vectors, varied
 
@@ -46,31 +47,19 @@ PROTOCOLS = {
 
 
 @dataclass(frozen=True)
-class LoadedCxc:
+class LoadedCxc(OfData):
     """The rated pairs, to be scored under one protocol."""
 
     protocol: str
-    pairs: RatedCaptions
+    data: RatedCaptions
 
     @property
     def sentences(self) -> list[str]:
-        return self.pairs.sentences1 + self.pairs.sentences2
-
-    @property
-    def form(self) -> str:
-        return self.pairs.form
-
-    @property
-    def sha256(self) -> str:
-        return self.pairs.sha256
-
-    @property
-    def n(self) -> int:
-        return len(self.pairs)
+        return self.data.sentences1 + self.data.sentences2
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        pairs = self.pairs
+        pairs = self.data
         parts = [slice(first, first + AT_ONCE) for first in range(0, len(pairs), AT_ONCE)]
         predictions = {
             "prediction": np.concatenate([cosines(pairs.sentences1[p], pairs.sentences2[p], vectors, CXC) for p in parts]),

@@ -18,6 +18,7 @@ from bench.datasets.transfer import CLASSES
 from bench.errors import RunFailed
 from bench.metrics.fewshot import accuracies, draw, fit_predict
 from bench.suites import Suite, TaskResult
+from bench.suites.of_data import OfData
 from bench.suites.transfer import features
 from bench.suites.vectors import Vectors
 
@@ -26,32 +27,32 @@ SHOTS, DRAWS = 16, 10
 
 
 @dataclass(frozen=True)
-class LoadedFewShot:
+class LoadedFewShot(OfData):
     """A labelled set and the examples that are drawn from it."""
 
     suite: str
     task: str
-    texts: LabelledTexts
+    data: LabelledTexts
     shots: int = SHOTS
     draws: int = DRAWS
 
     @property
     def pool(self) -> np.ndarray:
         """Rows that examples are drawn from, in the order of the files: the train split; all of a set without one."""
-        train = np.flatnonzero(self.texts.split == "train")
-        return train if len(train) else np.arange(len(self.texts))
+        train = np.flatnonzero(self.data.split == "train")
+        return train if len(train) else np.arange(len(self.data))
 
     @property
     def tested(self) -> np.ndarray:
         """Rows that are tested, in the order of the files; of a set without a train split, each draw leaves its own ones out."""
-        return np.flatnonzero(self.texts.split == "test")
+        return np.flatnonzero(self.data.split == "test")
 
     @cached_property
     def drawn(self) -> list[np.ndarray]:
         """Rows of the examples of every draw. Raises RunFailed where a class has too few."""
         pool = self.pool
         try:
-            return [pool[draw(self.texts.labels[pool], self.shots, self.texts.name, seed)] for seed in range(self.draws)]
+            return [pool[draw(self.data.labels[pool], self.shots, self.data.name, seed)] for seed in range(self.draws)]
         except ValueError as error:
             raise RunFailed(f"{self.task}: {error}") from None
 
@@ -63,47 +64,39 @@ class LoadedFewShot:
     @property
     def sentences(self) -> list[str]:
         rows = self.needed
-        return [texts[row] for texts in self.texts.texts for row in rows]
-
-    @property
-    def form(self) -> str | None:
-        return self.texts.form
-
-    @property
-    def sha256(self) -> str:
-        return self.texts.sha256
+        return [texts[row] for texts in self.data.texts for row in rows]
 
     @property
     def n(self) -> int:
-        return _items(len(self.tested), len(self.texts.classes), bool((self.texts.split == "train").any()), self.shots)
+        return _items(len(self.tested), len(self.data.classes), bool((self.data.split == "train").any()), self.shots)
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
         rows = self.needed
         asked = replace(
-            self.texts, texts=tuple([texts[row] for row in rows] for texts in self.texts.texts),
-            labels=self.texts.labels[rows], split=self.texts.split[rows],
+            self.data, texts=tuple([texts[row] for row in rows] for texts in self.data.texts),
+            labels=self.data.labels[rows], split=self.data.split[rows],
         )  # fmt: skip
         x_ND = features(asked, vectors, self.task)
-        place = np.full(len(self.texts), -1)
+        place = np.full(len(self.data), -1)
         place[rows] = np.arange(len(rows))
         predicted_MK = np.full((len(self.tested), self.draws), -1, dtype=np.int64)
         fits = []
         for k, examples in enumerate(self.drawn):
             left = ~np.isin(self.tested, examples)
-            fit = fit_predict(x_ND[place[examples]], self.texts.labels[examples], x_ND[place[self.tested[left]]])
+            fit = fit_predict(x_ND[place[examples]], self.data.labels[examples], x_ND[place[self.tested[left]]])
             predicted_MK[left, k] = fit.predicted
             fits.append({"seed": k, "iterations": fit.iterations, "converged": fit.converged})
         predictions = {
             "prediction": predicted_MK,
-            "gold": self.texts.labels[self.tested],
-            "subset": np.full(len(self.tested), self.texts.name),
+            "gold": self.data.labels[self.tested],
+            "subset": np.full(len(self.tested), self.data.name),
             "drawn": np.stack([np.searchsorted(self.pool, examples) for examples in self.drawn]),
         }
         value, std, detail = score_predictions(predictions, self.task)
         return TaskResult(
             suite=self.suite, task=self.task, protocol=PROTOCOL, metric="accuracy", value=value, n=self.n, std=std, text=self.form,
-            detail={**detail, "shots": self.shots, "classes": list(self.texts.classes), "fits": fits}, predictions=predictions,
+            detail={**detail, "shots": self.shots, "classes": list(self.data.classes), "fits": fits}, predictions=predictions,
         )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from bench.metrics.geometry import (
     unit,
 )
 from bench.suites import Suite, TaskResult
+from bench.suites.of_data import OfData
 from bench.suites.sts import cosines
 from bench.suites.vectors import Vectors, checked, varied
 
@@ -47,11 +48,11 @@ BLANK = " "
 
 
 @dataclass(frozen=True)
-class LoadedGeometry:
+class LoadedGeometry(OfData):
     """The pairs of STS-B test. A sentence that occurs twice counts twice."""
 
     task: str
-    pairs: SentencePairs
+    data: SentencePairs
 
     @property
     def sentences(self) -> list[str]:
@@ -60,26 +61,18 @@ class LoadedGeometry:
     @property
     def original(self) -> list[str]:
         """The data's own: every occurrence, first sides before second."""
-        return self.pairs.sentences1 + self.pairs.sentences2
-
-    @property
-    def form(self) -> str:
-        return self.pairs.form
-
-    @property
-    def sha256(self) -> str:
-        return self.pairs.sha256
+        return self.data.sentences1 + self.data.sentences2
 
     @property
     def n(self) -> int:
-        return int((self.pairs.gold > ABOVE).sum()) if self.task == "alignment" else 2 * len(self.pairs)
+        return int((self.data.gold > ABOVE).sum()) if self.task == "alignment" else 2 * len(self.data)
 
     @cached_property
     def reduced(self) -> dict[int, tuple[list[str], list[str]]]:
         """Both sides of the pairs without the k most frequent words, for every k; alignment's only."""
         if self.task != "alignment":
             return {}
-        sides = self.pairs.sentences1, self.pairs.sentences2
+        sides = self.data.sentences1, self.data.sentences2
         words = most_frequent(self.original, max(REMOVED))
         return {k: (without(sides[0], words[:k]), without(sides[1], words[:k])) for k in REMOVED}
 
@@ -107,12 +100,12 @@ class LoadedGeometry:
         )  # fmt: skip
 
     def _pairwise(self, x_ND: np.ndarray, vectors: Vectors) -> dict[str, np.ndarray]:
-        half = len(self.pairs)
+        half = len(self.data)
         found = {
             "prediction": squared_distances(x_ND[:half], x_ND[half:]),
-            "gold": self.pairs.gold,
+            "gold": self.data.gold,
             "subset": np.full(half, SET),
-            "cosine": cosines(self.pairs.sentences1, self.pairs.sentences2, vectors, self.task),
+            "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task),
         }
         return found | {f"without_{k}_cosine": cosines(*sides, vectors, self.task) for k, sides in self.reduced.items()}
 

@@ -116,7 +116,7 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
 
     def _dataset(self) -> Any:
         assert isinstance(self.loaded, LoadedPairs)
-        return as_dataset(self.loaded.pairs)
+        return as_dataset(self.loaded.data)
 
     def _evaluate_subset(self, model: Any, data_split: Any, *, encode_kwargs: Any, hf_split: str, hf_subset: str,
                          prediction_folder: Path | None = None, **rest: Any) -> Any:  # fmt: skip

@@ -17,44 +17,33 @@ from bench.datasets import STS_TASKS, DataFolder, SentencePairs, data_set, read_
 from bench.errors import DataMissing, RunFailed
 from bench.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
 from bench.suites import Suite, TaskResult
+from bench.suites.of_data import OfData
 from bench.suites.vectors import Vectors, checked
 
 PROTOCOL = "senteval-all/1"
 
 
 @dataclass(frozen=True)
-class LoadedPairs:
+class LoadedPairs(OfData):
     """Pairs that a cosine scores. ``whole`` holds all splits of the set, where they are scored beside the test split."""
 
     suite: str
     protocol: str
-    pairs: SentencePairs
+    data: SentencePairs
     whole: SentencePairs | None = None
 
     @property
     def sentences(self) -> list[str]:
-        source = self.whole or self.pairs  # all splits contain the test split
+        source = self.whole or self.data  # all splits contain the test split
         return source.sentences1 + source.sentences2
-
-    @property
-    def form(self) -> str:
-        return self.pairs.form
-
-    @property
-    def sha256(self) -> str:
-        return self.pairs.sha256
-
-    @property
-    def n(self) -> int:
-        return len(self.pairs)
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        name = self.pairs.name
+        name = self.data.name
         predictions: dict[str, np.ndarray] = {
-            "prediction": cosines(self.pairs.sentences1, self.pairs.sentences2, vectors, name),
-            "gold": self.pairs.gold,
-            "subset": np.array(self.pairs.subset, dtype=str),
+            "prediction": cosines(self.data.sentences1, self.data.sentences2, vectors, name),
+            "gold": self.data.gold,
+            "subset": np.array(self.data.subset, dtype=str),
         }
         if self.whole is not None:
             predictions["all_splits_prediction"] = cosines(self.whole.sentences1, self.whole.sentences2, vectors, name)

@@ -17,6 +17,7 @@ from bench.datasets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, 
 from bench.errors import RunFailed
 from bench.metrics.probe import Probe, accuracy, inner_kfold, kfold, mean, split
 from bench.suites import Suite, TaskResult
+from bench.suites.of_data import OfData
 from bench.suites.vectors import Vectors, checked, varied
 
 PROTOCOL = "senteval-probe/1"
@@ -48,31 +49,23 @@ def _detail(probe: Probe) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class LoadedTransfer:
+class LoadedTransfer(OfData):
     """A labelled set and the classifier that scores it. ``device``: where the classifiers are fitted."""
 
     suite: str
     task: str
     protocol: str
-    texts: LabelledTexts
+    data: LabelledTexts
     classify: Classify
     device: str = "cpu"
 
     @property
     def sentences(self) -> list[str]:
-        return [sentence for texts in self.texts.texts for sentence in texts]
-
-    @property
-    def form(self) -> str | None:
-        return self.texts.form
-
-    @property
-    def sha256(self) -> str:
-        return self.texts.sha256
+        return [sentence for texts in self.data.texts for sentence in texts]
 
     @property
     def n(self) -> int:
-        return int((self.texts.split == "test").sum())
+        return int((self.data.split == "test").sum())
 
     def on(self, device: str) -> LoadedTransfer:
         """Fitted on a CUDA device where the model ran on one; the double precision that the fits need is not on every other."""
@@ -81,19 +74,19 @@ class LoadedTransfer:
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored or a classifier diverges."""
         try:
-            predicted, fold, detail = self.classify(self.texts, features(self.texts, vectors, self.task), self.device)
+            predicted, fold, detail = self.classify(self.data, features(self.data, vectors, self.task), self.device)
         except ValueError as error:
             raise RunFailed(f"{self.task}: {error}", "are the vectors of a reasonable size?") from None
         predictions = {
             "prediction": predicted,
-            "gold": self.texts.labels[self.texts.split == "test"],
-            "subset": np.full(len(predicted), self.texts.name),
+            "gold": self.data.labels[self.data.split == "test"],
+            "subset": np.full(len(predicted), self.data.name),
             "fold": fold,
         }
         value, shown = score_predictions(predictions, self.task)
         return TaskResult(
             suite=self.suite, task=self.task, protocol=self.protocol, metric="accuracy", value=value, n=self.n, text=self.form,
-            detail={**shown, **detail, "classes": list(self.texts.classes)}, predictions=predictions,
+            detail={**shown, **detail, "classes": list(self.data.classes)}, predictions=predictions,
         )  # fmt: skip
 
 

@@ -124,7 +124,8 @@ def test_show(runs: Path) -> None:
     (folder / "curve.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo')
     done = bench("show", one.run_id[:-2], "--runs", runs, columns=80)
     assert done.exit_code == 0
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    wide = [line for line in done.stdout.splitlines() if len(line) > 80]
+    assert wide in ([], [str(folder)]), "only the folder, which is to be copied, may be wider"
     for part in (one.run_id, "promcse, unsupervised, builtin, seed 43", "MSRvid", "SimCSE README", "learning_rate", "13 min 32 s",
                  "step 875: STS-B dev 74.50", "2.0000 █▁ 1.0000", one.provenance.command, "torch 2.13.0", "curve.jsonl"):  # fmt: skip
         assert str(part) in done.stdout, part

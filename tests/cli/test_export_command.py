@@ -12,7 +12,6 @@ import pytest
 from click.testing import Result
 from commands import bench, error_line, the_run, tree
 
-from bench.export.intervals import spearman_interval
 from bench.runs import RunsFolder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "export"))
@@ -81,19 +80,21 @@ def test_the_card_has_scores_recipe_provenance_and_licence(made: tuple[Path, Res
     assert str(Path(tiny).parent) not in text  # a path of this machine has no place in it
 
 
-def test_the_interval_is_that_of_a_plain_bootstrap() -> None:
+def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     import numpy as np
     from scipy.stats import spearmanr
 
-    rng = np.random.default_rng(3)
-    gold = rng.integers(0, 6, size=80).astype(float)
-    predicted = gold + rng.normal(size=80) * 2
+    from bench.export.card_scores import _interval
+
+    store = RunsFolder(finished[0])
+    record = store.find("simcse")
+    score = record.scores[0]
+    stored = store.read_predictions(record.run_id, score.task, score.text, score.suite)
     rng = np.random.default_rng(11)
-    rows = [rng.integers(80, size=80) for _ in range(200)]
-    plain = [100 * spearmanr(predicted[r], gold[r]).statistic for r in rows]
-    assert spearman_interval(predicted, gold, draws=200, seed=11) == pytest.approx(tuple(np.percentile(plain, [2.5, 97.5])))
-    with pytest.raises(ValueError, match="constant"):
-        spearman_interval(predicted, np.ones(80))
+    rows = [rng.integers(score.n, size=score.n) for _ in range(2000)]
+    plain = np.percentile([100 * spearmanr(stored["prediction"][r], stored["gold"][r]).statistic for r in rows], [2.5, 97.5])
+    found = _interval((record, store.folder(record.run_id)), score)
+    assert found is not None and np.abs(np.array(found) - plain).max() < 0.1 * np.ptp(plain)
 
 
 def test_json(finished: Finished, tmp_path: Path) -> None:

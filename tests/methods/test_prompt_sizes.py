@@ -32,7 +32,8 @@ def test_how_many_the_ablations_have() -> None:
 
 
 def backbone(model: Any, family: str, max_tokens: int = 40) -> Any:
-    return SimpleNamespace(name="here", family=family, encoder=model, max_tokens=max_tokens)
+    width = getattr(model.config, "embedding_size", model.config.hidden_size)
+    return SimpleNamespace(name="here", family=family, encoder=model, max_tokens=max_tokens, embedding_size=width)
 
 
 def test_a_prompt_for_a_backbone_has_its_shapes_and_its_dropout() -> None:

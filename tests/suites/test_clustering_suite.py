@@ -41,7 +41,7 @@ def test_a_set_agrees_with_scikit_learn_and_scipy(shared, monkeypatch):
     result = loaded.score(bag_of_words)
     assert (result.n, result.text, result.protocol, result.metric) == (2472, "sccl", "sccl-kmeans/1", "clustering-accuracy")
     assert result.predictions["prediction"].shape == (2472, 3) and result.predictions["gold"].max() == 110
-    x, gold = bag_of_words(loaded.sentences), loaded.texts.labels
+    x, gold = bag_of_words(loaded.sentences), loaded.data.labels
     theirs = []
     for seed in range(3):
         labels = KMeans(89, n_init=10, random_state=seed).fit(x).labels_
@@ -112,7 +112,7 @@ def test_bench_suites_and_the_page_state_the_same_counts(shared):
     assert told["average"] == list(CLUSTERING_TASKS) and sum(task["n"] for task in told["tasks"]) == 96137
     page = (Path(__file__).parents[2] / "docs" / suite("clustering").docs).read_text(encoding="utf-8")
     for task in suite("clustering").tasks:
-        texts = task.load(DataFolder(shared / "data"), "tokenised").texts
+        texts = task.load(DataFolder(shared / "data"), "tokenised").data
         sizes = np.unique(texts.labels, return_counts=True)[1]
         row = next(line for line in page.splitlines() if line.startswith(f"| {task.name} | ") and f"| {task.n:,} |" in line)
         assert row.endswith(f"| {task.n:,} | {len(sizes)} | {sizes.min():,}, {sizes.max():,} |")

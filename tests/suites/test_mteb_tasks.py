@@ -86,7 +86,7 @@ def test_each_distinct_sentence_is_asked_for_once(shared: Path, tmp_path: Path) 
 def test_identical_sentences_are_what_parts_the_numbers_of_sts12(shared: Path) -> None:
     """79 pairs of STS12 are one sentence twice. A cosine as a float32 product of unit vectors gives them 0.9999999 to 1.0000001,
     in an order that means nothing; with exactly 1 for each the same cosines give our number again."""
-    pairs = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").pairs  # type: ignore[attr-defined]
+    pairs = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").data  # type: ignore[attr-defined]
     model = Words()
     ours = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").score(model.vectors)
     a, b = (

@@ -74,7 +74,7 @@ def test_identical_sentences_score_exactly_one_even_where_the_encoder_is_noisy(s
         return bag_of_hashes(sentences) + rng.normal(scale=1e-6, size=(len(sentences), 64)).astype(np.float32)
 
     loaded = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised")
-    same = np.array([a == b for a, b in zip(loaded.pairs.sentences1, loaded.pairs.sentences2, strict=True)])
+    same = np.array([a == b for a, b in zip(loaded.data.sentences1, loaded.data.sentences2, strict=True)])
     prediction = loaded.score(noisy).predictions["prediction"]
     assert same.sum() == 79 and (prediction[same] == 1.0).all()
 
@@ -115,7 +115,7 @@ def test_sentences_holds_all_that_scoring_asks_for(shared):
 
 def test_dev_is_sts_b_dev_tokenised_first(shared, tmp_path):
     dev = dev_task(DataFolder(shared / "data"))
-    assert (dev.n, dev.form, dev.pairs.split) == (1500, "tokenised", "dev")
+    assert (dev.n, dev.form, dev.data.split) == (1500, "tokenised", "dev")
     assert math.isfinite(dev.score(bag_of_hashes).value)
     folder = tmp_path / "senteval" / "downstream" / "STS" / "STSBenchmark"
     folder.mkdir(parents=True)

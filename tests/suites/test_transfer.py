@@ -176,7 +176,7 @@ def test_sentences_holds_all_that_scoring_asks_for(shared, name):
     for task in suite(name).tasks:
         one = task.load(DataFolder(shared / "data"), "raw")
         known = set(one.sentences)
-        asked = [sentence for texts in one.texts.texts for sentence in texts]
+        asked = [sentence for texts in one.data.texts for sentence in texts]
         assert known == set(asked) and one.n == task.n
 
 
