@@ -90,7 +90,7 @@ class BoardPage:
 
 
 def render(board: Board, figures: Sequence[Figure] = ()) -> str:
-    """The page as HTML; it links to ``assets/board.css`` and ``assets/board.js``, which lie among the templates."""
+    """The page as HTML; it links to board.css, panel.js and board.js in ``assets/``, which lie among the templates."""
     from markupsafe import Markup
 
     from bench.publish.grades import WORDS as GRADE_WORDS

@@ -9,7 +9,7 @@ from bench.pages import TEMPLATES, addresses
 from bench.publish.content import Board
 
 FORMATS = ("html", "md")
-ASSETS = ("board.css", "board.js", "pages.css", "pages.js")  # small and hand-written; the pages link to nothing else
+ASSETS = ("board.css", "board.js", "panel.js", "pages.css", "pages.js")  # small and hand-written; the pages link to nothing else
 
 
 def version_files(

@@ -8,21 +8,8 @@
   const COUNTED = [...FILTERS, "text"];
   const KEYS = [...COUNTED, "baseline", "show", "q", "sort", "rows", "cell"];
   const MOST_ROWS = 100;
-  const WORDS = { b: "better", w: "worse", u: "cannot tell" };
+  const { make, told, withCopy, count, WORDS } = window.numberPanel(board);
   const GRADES = ["submitted", "checkpoint", "retrained"];
-
-  // --- small tools ---
-
-  const make = (name, attributes = {}, ...inside) => fill(document.createElement(name), attributes, inside);
-  const draw = (name, attributes = {}, ...inside) => fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, inside);
-  function fill(element, attributes, inside) {
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...inside.flat().filter((one) => one !== null && one !== ""));
-    return element;
-  }
-  const fixed = (value, digits) => value.toFixed(digits).replace("-", "\u2212");
-  const signed = (value, digits) => (Number(value.toFixed(digits)) > 0 ? "+" : "") + fixed(Number(value.toFixed(digits)), digits);
-  const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 
   // --- the tables, as they came ---
 
@@ -209,7 +196,7 @@
     const c = table.heads[at].dataset.c;
     const value = (one) => {
       const cell = one.row.cells[at];
-      if (c !== undefined) return one.cells[c] ? mean(one.cells[c]) : NaN;
+      if (c !== undefined) return printedNumber(table, one, c);
       if (cell.dataset.v !== undefined) return Number(cell.dataset.v) < 0 ? NaN : Number(cell.dataset.v);
       if (name === "method") return one.text;
       if (name === "grade") return GRADES.indexOf(cell.textContent);
@@ -221,7 +208,11 @@
     return found;
   }
 
-  const mean = (cell) => cell[0].reduce((sum, value) => sum + value, 0) / cell[0].length;
+  // The number as it is printed: a text that a script made of the same values might be off by a hundredth.
+  function printedNumber(table, one, c) {
+    const at = table.heads.findLastIndex((head) => Number(head.dataset.c ?? -1) === Number(c));
+    return Number((one.row.cells[at].firstChild?.textContent ?? "x").replace("\u2212", "-"));
+  }
 
   function sorted(table) {
     const back = state.sort.startsWith("-"), name = state.sort.slice(back ? 1 : 0);
@@ -330,7 +321,14 @@
     if (c < 0 || !one.cells[c]) return close(false);
     const at = table.heads.findIndex((head, i) => Number(head.dataset.c ?? -1) === c && one.row.cells[i].offsetParent);
     const from = one.row.cells[at]?.querySelector("a");
-    if (from) pop(from, `${one.row.cells[0].querySelector("a").textContent}, ${table.data.columns[c].task}`, told(table, one, c));
+    if (from) pop(from, `${one.row.cells[0].querySelector("a").textContent}, ${table.data.columns[c].task}`, facts(table, one, c));
+  }
+
+  function facts(table, one, c) {
+    const found = against(table), base = found && found.row !== null ? table.rows[found.row] : null;
+    const side = (row) => ({ name: row.row.cells[0].querySelector("a").textContent, beside: row.row.cells[0].querySelector("small")?.textContent ?? "",
+                             cell: row.cells[c], mean: printedNumber(table, row, c), runs: row.runs });
+    return told(side(one), base?.cells[c] ? { ...side(base), name: nameOf(table) } : null, base === one, found?.rows[one.place][c], table.data, c);
   }
 
   function pop(from, label, inside) {
@@ -369,73 +367,6 @@
     if (open && !open.box.contains(event.target) && !event.target.closest("td > a, .mark")) leave();
   });
 
-  function told(table, one, c) {
-    const column = table.data.columns[c], d = column.d, [values, low, high, printed, n, covers] = one.cells[c];
-    const found = against(table), base = found && found.row !== null ? table.rows[found.row] : null;
-    const facts = [];
-    const fact = (name, ...inside) => facts.push(make("dt", {}, name), make("dd", {}, ...inside));
-    if (values.length > 1) fact("seeds", values.map((value) => fixed(value, d)).join(", "));
-    if (low !== high && low !== undefined) fact("interval", `${fixed(low, d)} to ${fixed(high, d)}; ${table.data.covers[covers ?? 0]}`);
-    if (base === one) fact("baseline", "this row: the others are compared with it");
-    else if (base?.cells[c]) fact(`less ${nameOf(table)}`, difference(found.rows[one.place][c], mean(one.cells[c]) - mean(base.cells[c]), column));
-    if (printed) fact("printed", `${fixed(printed[0], d)}${printed[3] ? ` \u00b1${printed[3]}` : ""}: ${printed[1]}${printed[2] ? "" : ", copied"}; ours less that ${signed(mean(one.cells[c]) - printed[0], d)}`);
-    fact("items", (n || column.n).toLocaleString("en"));
-    fact("protocol", column.how);
-    const commands = [...new Set(one.runs.map((run) => board.runs[run][2]))].map((i) => board.commands[i]).filter(Boolean);
-    return [
-      make("h3", {}, one.row.cells[0].querySelector("a").textContent, make("small", {}, ` ${one.row.cells[0].querySelector("small")?.textContent ?? ""} `), column.task, " ", fixed(mean(one.cells[c]), d)),
-      strip(one, base === one ? null : base, c, column, base ? nameOf(table) : "", printed),
-      make("dl", {}, facts),
-      ...commands.map((command) => withCopy(make("div", { class: "command" }, make("pre", { tabindex: "0" }, command)))),
-      ...one.runs.map((run) => files(run, column)),
-    ];
-  }
-
-  function difference(verdict, by, column) {
-    const d = column.d;
-    if (!verdict || verdict === "-") return `${signed(by, d)}; not tested`;
-    const word = WORDS[verdict[0]];
-    if (typeof verdict === "string" || verdict.length < 4) return `${signed(by, d)}; ${word}`;
-    const p = verdict[3] < 0.001 ? "below 0.001" : verdict[3].toPrecision(2);
-    return `${signed(by, d)}, from ${signed(verdict[1], d)} to ${signed(verdict[2], d)}: ${word} (adjusted p ${p}${column.test ? `; ${column.test}` : ""})`;
-  }
-
-  function files(run, column) {
-    const [folder, seed, , curve, grade] = board.runs[run];
-    const link = (words, file) => make("a", { href: `${folder}/${file}` }, words);
-    const links = [link(seed === null ? "run" : `seed ${seed}`, "index.html"), link("record", "run.json")];
-    if (column.file) links.push(link("predictions", column.file));
-    if (curve) links.push(link("curve", "curve.jsonl"));
-    return make("p", {}, links.flatMap((one, i) => (i ? [", ", one] : [one])), `; ${grade}`);
-  }
-
-  // Seeds as dots on a line, the interval, the baseline's under it, a tick where a paper's value is.
-  function strip(one, base, c, column, baseName, printed) {
-    const rows = [[one, "seed", "bar", ""], ...(base?.cells[c] ? [[base, "basedot", "base", baseName]] : [])];
-    const all = rows.flatMap(([row]) => [...row.cells[c][0], ...(row.cells[c][1] !== row.cells[c][2] ? row.cells[c].slice(1, 3) : [])]);
-    if (printed) all.push(printed[0]);
-    const least = Math.min(...all), most = Math.max(...all), room = (most - least) * 0.06 || 0.5, left = 84, right = 336;
-    const x = (value) => left + ((value - least + room) / (most - least + 2 * room)) * (right - left);
-    const top = printed ? 32 : 14, bottom = top - 12 + rows.length * 24, parts = [];
-    if (printed) {
-      const at = x(printed[0]);
-      parts.push(draw("line", { class: "tick", x1: at, x2: at, y1: 16, y2: bottom }),
-        draw("text", { x: at, y: 11, "text-anchor": at < 130 ? "start" : at > 290 ? "end" : "middle" }, `printed ${fixed(printed[0], column.d)}`));
-    }
-    rows.forEach(([row, dot, bar, name], i) => {
-      const [values, low, high] = row.cells[c], y = top + i * 24;
-      parts.push(draw("text", { x: 0, y: y + 4, class: i ? "" : "value" }, (name || row.row.cells[0].querySelector("a").textContent).slice(0, 14)));
-      if (low !== high) parts.push(draw("path", { class: bar, fill: "none", d: `M${x(low)} ${y - 4}v8m0-4H${x(high)}m0-4v8` }));
-      for (const value of values) parts.push(draw("circle", { class: dot, cx: x(value), cy: y, r: 3.5 }));
-    });
-    parts.push(draw("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }));
-    for (const value of [least, most].slice(0, least === most ? 1 : 2)) {
-      parts.push(draw("text", { x: x(value), y: bottom + 14, "text-anchor": value === least ? "start" : "end" }, fixed(value, column.d)));
-    }
-    const label = `${column.task}: ${one.cells[c][0].map((value) => fixed(value, column.d)).join(", ")}`;
-    return draw("svg", { class: "strip", viewBox: `0 0 340 ${bottom + 18}`, role: "img", "aria-label": label }, parts);
-  }
-
   // --- remarks on printed numbers, commands ---
 
   for (const mark of document.querySelectorAll("a.mark")) {
@@ -447,22 +378,6 @@
     });
   }
 
-  function withCopy(box) {
-    const button = make("button", { type: "button" }, "copy");
-    button.addEventListener("click", async () => {
-      const pre = box.querySelector("pre");
-      try {
-        await navigator.clipboard.writeText(pre.textContent);
-      } catch {
-        getSelection().selectAllChildren(pre); // where a page may not write to the clipboard: one key is left to press
-        document.execCommand("copy");
-      }
-      button.textContent = "copied";
-      setTimeout(() => (button.textContent = "copy"), 1500);
-    });
-    box.append(button);
-    return box;
-  }
   document.querySelectorAll(".command").forEach(withCopy);
 
   // --- go ---
