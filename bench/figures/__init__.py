@@ -11,7 +11,7 @@ from bench.figures.figure import Figure
 
 if TYPE_CHECKING:
     from bench.figures.groups import Pairs
-    from bench.publish.content import Board
+    from bench.publish.board import Board
 
 __all__ = ["Figure", "figures"]
 

@@ -9,7 +9,7 @@ from bench.figures.points import groups
 
 if TYPE_CHECKING:
     from bench.figures.groups import Pairs
-    from bench.publish.content import Board
+    from bench.publish.board import Board
 
 
 def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:

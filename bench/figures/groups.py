@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bench.datasets import DataFolder
-    from bench.publish.content import PublishedRun
+    from bench.publish.board import PublishedRun
 
 LEVELS = {0.0: (ACCENT, "o"), 3.0: (SECOND, "s"), 5.0: (THIRD, "^")}
 EACH = 10  # pairs of a level

@@ -16,7 +16,7 @@ from bench.statistics.table import LOWER_IS_BETTER, Cell, Printed
 from bench.tables.words import score, signed, visible
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board
+    from bench.publish.board import Board
 
 NAMED = 6  # cells that are labelled: those farthest from the diagonal
 

@@ -15,7 +15,7 @@ from bench.statistics.table import Cell, Row, Table
 from bench.tables.words import spread_words, variant_words, visible
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board, BoardTable
+    from bench.publish.board import Board, BoardTable
 
 LONGEST = 26  # characters of a label
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")

@@ -15,7 +15,7 @@ from bench.tables.words import visible
 
 if TYPE_CHECKING:
     from bench.figures import Figure
-    from bench.publish.content import Board, Fact
+    from bench.publish.board import Board, Fact
 
 WORDS = {"b": "better", "w": "worse", "u": "cannot tell"}
 """Class of a sign in the style sheet -> what it says to who does not see it."""

@@ -18,7 +18,7 @@ from bench.statistics.table import LOWER_IS_BETTER
 from bench.tables.words import baseline_words, family_words, visible
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board, BoardTable, PublishedRun
+    from bench.publish.board import Board, BoardTable, PublishedRun
     from bench.statistics.table import Against, Cell, Row, Table
 
 MOST_TESTS = 4_000

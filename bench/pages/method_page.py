@@ -22,7 +22,7 @@ from bench.references.ours import meaning
 from bench.tables import report
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board, PublishedRun, ReferenceTable
+    from bench.publish.board import Board, PublishedRun, ReferenceTable
 
 UP = 1  # folders between a method's page and its version
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench.tables.words import spread_kind
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board, BoardTable
+    from bench.publish.board import Board, BoardTable
     from bench.statistics.table import Row
 
 

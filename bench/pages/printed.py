@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bench.pages.addresses import link, method_page
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board, ReferenceCell, ReferenceRow, ReferenceTable
+    from bench.publish.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
 
 
 def _help(text: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from bench.tables import overlap, report
 from bench.tables.report import Section
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board, PublishedRun
+    from bench.publish.board import Board, PublishedRun
 
 UP = 2  # folders between a run's page and its version
 

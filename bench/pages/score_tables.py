@@ -24,7 +24,7 @@ from bench.tables.words import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from bench.publish.content import Board, BoardTable, PublishedRun
+    from bench.publish.board import Board, BoardTable, PublishedRun
     from bench.statistics.table import Cell, Row, Table
 
 COSTS = ("params", "train")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.publish.content import BoardTable
+from bench.publish.board import BoardTable
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Cell, Row, Table
 from bench.tables.words import score, signed, variant_words

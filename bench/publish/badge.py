@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
-from bench.publish.content import Board
+from bench.publish.board import Board
 from bench.tables.words import visible
 
 SIZE, PAD, HEIGHT = 11, 7, 20  # of the letters, beside a text, of the badge; in pixels

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from bench.errors import BenchError, DataDamaged, DataMissing
 from bench.publish import versions as published
+from bench.publish.board import Board, PublishedRun
 from bench.publish.changes import changes_since
 from bench.publish.check import refuse_altered
-from bench.publish.content import Board, PublishedRun, board
+from bench.publish.content import board
 from bench.publish.files import FORMATS, version_files
 from bench.publish.gather import Gathered, gather, left_out
 from bench.publish.grades import apart

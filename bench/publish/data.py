@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.pages import addresses
-from bench.publish.content import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.publish.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.publish.names import public_name
 from bench.statistics.table import Table
 from bench.tables.data import against_data, as_csv, table_data, tested_data

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bench.figures.figure import Figure
 from bench.pages import TEMPLATES, addresses
-from bench.publish.content import Board
+from bench.publish.board import Board
 
 FORMATS = ("html", "md")
 ASSETS = ("board.css", "board.js", "panel.js", "pages.css", "pages.js")  # small and hand-written; the pages link to nothing else

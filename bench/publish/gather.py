@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.errors import BenchError, RecordDamaged, UnknownName
-from bench.publish.content import GRADES, PublishedRun
+from bench.publish.board import GRADES, PublishedRun
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord
 from bench.runs.store import RECORD, RunsFolder

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.publish.content import GRADES, PublishedRun
+from bench.publish.board import GRADES, PublishedRun
 from bench.publish.repeated import Repeated, Training, same_recipe, trained_again, training
 from bench.runs.predictions import Run
 from bench.runs.record import RecipeValue, RunRecord

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from bench.compare.budget import budget
-from bench.publish.content import GRADES, BoardTable, Fact, PublishedRun
+from bench.publish.board import GRADES, BoardTable, Fact, PublishedRun
 from bench.publish.costs import made_in
 from bench.publish.grades import WORDS
 from bench.publish.selection import rule

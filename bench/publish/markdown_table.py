@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bench.pages.addresses import link, method_page, run_file
-from bench.publish.content import PublishedRun
+from bench.publish.board import PublishedRun
 from bench.publish.grades import weakest
 from bench.statistics.table import Cell, Row, Table
 from bench.tables.lines import BETTER, COSTS, SIGNS, TIED, WORSE, Line, costs, has_costs, legend, under

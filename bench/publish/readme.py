@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bench.pages.addresses import link, run_file
-from bench.publish.content import Board, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.publish.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.publish.markdown_table import line, table
 from bench.tables.words import markdown
 

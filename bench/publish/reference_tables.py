@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-from bench.publish.content import ReferenceCell, ReferenceRemark, ReferenceRow, ReferenceTable
+from bench.publish.board import ReferenceCell, ReferenceRemark, ReferenceRow, ReferenceTable
 from bench.publish.names import slug
 from bench.references import PAPERS, ReferenceResult, results
 from bench.references.audit import KINDS, Remark, remarks, show

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bench.publish import costs, selection
-from bench.publish.content import Beside, BoardTable
+from bench.publish.board import Beside, BoardTable
 from bench.publish.judging import Judged
 from bench.publish.names import public_name, slug, unused
 from bench.runs.record import RunRecord

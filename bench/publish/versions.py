@@ -14,7 +14,7 @@ from typing import Any
 
 from bench import __version__
 from bench.errors import BenchError, DataDamaged
-from bench.publish.content import Board, PublishedRun
+from bench.publish.board import Board, PublishedRun
 from bench.publish.place import manifest_sha256
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord

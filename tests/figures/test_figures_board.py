@@ -20,7 +20,7 @@ from bench.figures.ablation import swept
 from bench.figures.cost import front
 from bench.figures.points import groups, methods, points
 from bench.figures.shift import agreeing, shift
-from bench.publish.content import Board, BoardTable
+from bench.publish.board import Board, BoardTable
 from bench.statistics.grouping import SENDER
 
 NS = "{http://www.w3.org/2000/svg}"

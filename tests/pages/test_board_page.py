@@ -15,7 +15,8 @@ from made_runs import HOSTILE, made_runs
 from bench.figures import Figure
 from bench.pages import board as pages
 from bench.pages import cell_data, printed, score_tables
-from bench.publish.content import Board, PublishedRun, board
+from bench.publish.board import Board, PublishedRun
+from bench.publish.content import board
 from bench.runs import RunsFolder
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}

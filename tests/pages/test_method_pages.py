@@ -15,7 +15,8 @@ from made_runs import HOSTILE, hostile_run, made_run, made_runs
 
 from bench.method_source import stated
 from bench.pages import how, method_page, method_rows, recipes
-from bench.publish.content import Board, PublishedRun, board
+from bench.publish.board import Board, PublishedRun
+from bench.publish.content import board
 from bench.references import results
 from bench.runs import RunRecord
 

@@ -15,7 +15,8 @@ from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
 from bench.pages import addresses, run_page
 from bench.pages.run_scores import Head, ScoreTable
-from bench.publish.content import Board, PublishedRun, board
+from bench.publish.board import Board, PublishedRun
+from bench.publish.content import board
 from bench.runs import RunRecord
 from bench.tables.run_csv import scores_csv
 

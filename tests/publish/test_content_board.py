@@ -14,7 +14,8 @@ from scipy import stats
 
 from bench.errors import BenchError, UnknownName
 from bench.publish import judging
-from bench.publish.content import Board, BoardTable, PublishedRun, board
+from bench.publish.board import Board, BoardTable, PublishedRun
+from bench.publish.content import board
 from bench.publish.selection import chosen_on
 from bench.runs import Cost, RunRecord, RunsFolder, Score, Training
 

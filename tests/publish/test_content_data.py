@@ -21,7 +21,8 @@ from markdown_it import MarkdownIt
 import bench.publish
 import bench.tables
 from bench.publish.badge import badge
-from bench.publish.content import Board, PublishedRun, board
+from bench.publish.board import Board, PublishedRun
+from bench.publish.content import board
 from bench.publish.data import as_csvs, as_json
 from bench.publish.readme import markdown_page
 from bench.publish.reference_tables import reference_tables

@@ -10,7 +10,8 @@ import pytest
 from factories import record
 
 from bench.publish.answer import answer
-from bench.publish.content import Board, BoardTable, PublishedRun, board
+from bench.publish.board import Board, BoardTable, PublishedRun
+from bench.publish.content import board
 from bench.publish.names import public_name, slug, unused
 from bench.runs import Training
 from bench.statistics.table import Against, Cell, Row, Table

@@ -14,7 +14,7 @@ from factories import record, sts_scores
 from scored_run import finished_run
 
 from bench.hashes import file_sha256
-from bench.publish.content import GRADES, PublishedRun
+from bench.publish.board import GRADES, PublishedRun
 from bench.publish.grades import WORDS, apart, graded, weakest
 from bench.publish.repeated import same_recipe, trained_again, training
 from bench.runs import RunRecord, RunsFolder
