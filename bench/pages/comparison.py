@@ -13,7 +13,7 @@ from bench.statistics.summary import summarise
 from bench.statistics.table import Cell, Row, Table
 from bench.tables import overlap, report, shifts
 from bench.tables.lines import BETTER, COSTS, OUTSIDE, SIGNS, WORSE, costs, has_costs, legend, under
-from bench.tables.report import Section
+from bench.tables.section import Section
 from bench.tables.words import (
     has_ranks,
     headline,

@@ -20,7 +20,7 @@ from bench.pages.words import value_words
 from bench.publish.names import public_name
 from bench.runs.record import RunRecord
 from bench.tables import overlap, report
-from bench.tables.report import Section
+from bench.tables.section import Section
 
 if TYPE_CHECKING:
     from bench.publish.board import Board, PublishedRun

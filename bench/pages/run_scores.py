@@ -10,7 +10,7 @@ from bench.runs.record import RunRecord
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Cell
 from bench.tables import report, shifts
-from bench.tables.report import Section
+from bench.tables.section import Section
 from bench.tables.words import metric_words, score, spread, variant_words
 
 
