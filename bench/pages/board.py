@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -73,6 +74,7 @@ class BoardPage:
 
     title: str = field(metadata=_help("of the leaderboard"))
     version: str = field(metadata=_help("such as v1"))
+    lasting: bool = field(metadata=_help("it is a version, which never changes, and no preview"))
     date: str = field(metadata=_help("of the newest run"))
     answer: str = field(metadata=_help("one computed sentence"))
     note: str | None = field(metadata=_help("what the publisher has to say"))
@@ -114,7 +116,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     for fact in board.made:
         topics.setdefault(fact.topic, []).append(fact)
     return BoardPage(
-        title=board.title, version=board.version, date=board.date, answer=board.answer, note=board.note, counts=_counts(board),
+        title=board.title, version=board.version, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=board.note, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),

@@ -22,6 +22,8 @@ BASELINE = "simcse"
 """What rows are tested against where nobody says otherwise, and there is such a row."""
 MOST_BASELINES = 6
 """That a reader may choose beside the board's own: each is a family of tests, and data on the page."""
+MACHINERY = "check"
+"""The built-in suite of generated sentences: no evidence about a method, so that it has no table where another suite has one."""
 MANY_RUNS, FEW_BASELINES = 200, 2
 """With more runs, resampling takes minutes, and a choice of baselines megabytes of page. What is published must not depend on what
 happens to be cached, so their number alone decides."""
@@ -55,7 +57,7 @@ def judged_tables(
     """
     by_id = {record.run_id: (record, folder) for record, folder in runs}
     records = {run: record for run, (record, _) in by_id.items()}
-    tables, selected_on = _summarised(list(records.values()))
+    tables, selected_on = _evidence(*_summarised(list(records.values())))
     tables = mixed.with_footnotes(tables, records)
     how_much = plan(tables, by_id, statistics)
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
@@ -64,6 +66,13 @@ def judged_tables(
     return tuple(
         _judged(table, selected, chosen, by_id, how_much, report) for table, selected in zip(tables, selected_on, strict=True)
     )
+
+
+def _evidence(tables: Sequence[Table], selected_on: Sequence[str]) -> tuple[list[Table], list[str]]:
+    """Without the tables of ``MACHINERY``, unless there are no others."""
+    kept = [(table, on) for table, on in zip(tables, selected_on, strict=True) if table.suite != MACHINERY]
+    kept = kept or list(zip(tables, selected_on, strict=True))
+    return [table for table, _ in kept], [on for _, on in kept]
 
 
 def _judged(

@@ -262,3 +262,10 @@ def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(tmp
     assert [one.table.suite for one in after.tables] == ["sts", "fewshot"]
     same = [replace(one, rows=tuple(replace(row, runs=()) for row in one.rows)) for one in (sts.table, after.tables[0].table)]
     assert same[0] == same[1] and same[0].tested is not None
+
+
+def test_generated_sentences_are_no_evidence_where_there_is_other(tmp_path: Path) -> None:
+    both = made_runs(tmp_path / "both", {"simcse": 0.8}, seeds=(1,), suites=("sts", "check"))
+    assert [one.table.suite for one in made(both, tmp_path / "both").tables] == ["sts"]
+    alone = made_runs(tmp_path / "alone", {"simcse": 0.8}, seeds=(1,), suites=("check",))
+    assert [one.table.suite for one in made(alone, tmp_path / "alone").tables] == ["check"]

@@ -155,23 +155,24 @@
   }
 
   function switches() {
+    const shown = tables.filter((table) => fits(table, state)), judging = shown.find(against), current = judging && nameOf(judging);
     for (const list of document.querySelectorAll("[data-key]")) {
       const key = list.dataset.key;
       for (const link of list.querySelectorAll("a")) {
         const value = link.dataset.value, next = chosen(key, value);
         link.href = address(next);
-        if (value === state[key]) link.setAttribute("aria-current", "true");
+        if (value === (key === "baseline" ? current : state[key])) link.setAttribute("aria-current", "true");
         else link.removeAttribute("aria-current");
         if (COUNTED.includes(key)) {
           const left = tables.reduce((sum, table) => sum + (fits(table, next) ? table.matching : 0), 0);
           link.querySelector("small").textContent = left;
           link.title = `leaves ${count(left, "row")}`;
         }
-        if (key === "baseline") link.parentElement.hidden = !tables.some((table) => fits(table, state) && judged(table, value));
+        if (key === "baseline") link.parentElement.hidden = !shown.some((table) => judged(table, value));
+        if (key === "text") link.parentElement.hidden = !shown.some((table) => table.forms.length > 1 && [...table.forms, "all"].includes(value));
       }
+      list.parentElement.hidden = !list.querySelector("li:not([hidden])");
     }
-    const baselines = document.querySelector("[data-key=baseline]");
-    if (baselines) baselines.parentElement.hidden = !baselines.querySelector("li:not([hidden])");
     const search = document.getElementById("search");
     if (search && search !== document.activeElement) search.value = state.q;
   }
