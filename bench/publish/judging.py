@@ -57,8 +57,8 @@ def judged_tables(
     """
     by_id = {record.run_id: (record, folder) for record, folder in runs}
     records = {run: record for run, (record, _) in by_id.items()}
-    tables, selected_on = _evidence(*_summarised(list(records.values())))
-    tables = mixed.with_footnotes(tables, records)
+    summarised, selected_on = _evidence(*_summarised(list(records.values())))
+    tables = mixed.with_footnotes(summarised, records)
     how_much = plan(tables, by_id, statistics)
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
         raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
