@@ -1,6 +1,6 @@
 """A real browser for tests of pages: the system's Chromium, driven by Playwright, with a watch on all that it asks for and complains of.
 
-Import the fixture ``chromium`` into the test module; a module has one browser.
+The fixture ``chromium`` is one browser for a test module.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from browser import PHONE, WIDE, address, chromium, host, under, visit  # noqa: F401 - fixtures
+from browser import PHONE, WIDE, address, host, under, visit
 from playwright.sync_api import Browser, Page
-from published import SUB_PATH, hostile_site, site  # noqa: F401 - fixtures
+from published import SUB_PATH
 
 SERIOUS = ("serious", "critical")
 WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "resultTypes": ["violations"]}
@@ -31,7 +31,7 @@ def page_of(version: Path, kind: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def base(site: Path) -> Iterator[str]:  # noqa: F811
+def base(site: Path) -> Iterator[str]:
     """The address of the site on a static host, under a path of its own."""
     root = site.parents[len(Path(SUB_PATH).parts) + 1]
     with host(root) as found:
@@ -39,7 +39,7 @@ def base(site: Path) -> Iterator[str]:  # noqa: F811
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_from_a_disk_nothing_else_is_asked_for(chromium: Browser, site: Path, kind: str) -> None:  # noqa: F811
+def test_from_a_disk_nothing_else_is_asked_for(chromium: Browser, site: Path, kind: str) -> None:
     with visit(chromium, address(page_of(site, kind))) as seen:
         assert seen.troubles == []
         assert seen.outside(address(site.parent)) == []
@@ -47,14 +47,14 @@ def test_from_a_disk_nothing_else_is_asked_for(chromium: Browser, site: Path, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_under_a_path_of_a_host_nothing_else_is_asked_for(chromium: Browser, site: Path, base: str, kind: str) -> None:  # noqa: F811
+def test_under_a_path_of_a_host_nothing_else_is_asked_for(chromium: Browser, site: Path, base: str, kind: str) -> None:
     path = page_of(site, kind).resolve().relative_to(site.parent.resolve())
     with visit(chromium, under(base, str(path))) as seen:
         assert seen.troubles == []
         assert seen.outside(base) == []
 
 
-def test_pages_of_hostile_runs_run_nothing(chromium: Browser, hostile_site: Path) -> None:  # noqa: F811
+def test_pages_of_hostile_runs_run_nothing(chromium: Browser, hostile_site: Path) -> None:
     pages = sorted(hostile_site.parent.rglob("*.html"))
     for path in pages:
         with visit(chromium, address(path)) as seen:
@@ -81,7 +81,7 @@ def press_everything(page: Page) -> None:
     }""")
 
 
-def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) -> None:  # noqa: F811
+def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) -> None:
     page = address(page_of(site, "main"))
     for view in ("#<img src=x onerror=window.hit=1>", "?search=<script>window.hit=1</script>#suite=<b>&sort=__proto__&baseline=constructor",
                  "#%", "#sort=%E0%A4%A", "#" + "x" * 5000, "#suite=%00"):  # fmt: skip
@@ -92,7 +92,7 @@ def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) 
 
 
 @pytest.mark.parametrize(("kind", "size", "dark"), [(kind, *view) for kind in KINDS for view in ((WIDE, False), (PHONE, True))])
-def test_no_serious_finding_of_accessibility(chromium: Browser, site: Path, kind: str, size: Any, dark: bool) -> None:  # noqa: F811
+def test_no_serious_finding_of_accessibility(chromium: Browser, site: Path, kind: str, size: Any, dark: bool) -> None:
     with visit(chromium, address(page_of(site, kind)), size, dark=dark) as seen:
         for one in seen.page.locator("details").all()[:12]:  # more of the same takes a minute
             one.evaluate("one => { one.open = true }")
@@ -106,14 +106,14 @@ def test_no_serious_finding_of_accessibility(chromium: Browser, site: Path, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_phone_scrolls_one_way_only(chromium: Browser, site: Path, kind: str) -> None:  # noqa: F811
+def test_a_phone_scrolls_one_way_only(chromium: Browser, site: Path, kind: str) -> None:
     """Tables scroll in themselves; the page does not."""
     with visit(chromium, address(page_of(site, kind)), PHONE) as seen:
         assert seen.page.evaluate("document.scrollingElement.scrollWidth") <= PHONE[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dark_is_dark_and_light_is_light(chromium: Browser, site: Path, kind: str) -> None:  # noqa: F811
+def test_dark_is_dark_and_light_is_light(chromium: Browser, site: Path, kind: str) -> None:
     brightness = {}
     for dark in (False, True):
         with visit(chromium, address(page_of(site, kind)), dark=dark) as seen:
@@ -131,7 +131,7 @@ def numbers(colour: str) -> list[float]:
     return [float(one) for one in colour[colour.index("(") + 1 : -1].replace(",", " ").split()]
 
 
-def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -> None:  # noqa: F811
+def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -> None:
     with (
         visit(chromium, address(page_of(site, "main")), script=False) as without,
         visit(chromium, address(page_of(site, "main"))) as using,
@@ -148,7 +148,7 @@ def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -
         assert "/runs/" in without.page.url and without.page.locator("h1").count() == 1
 
 
-def test_every_number_is_two_clicks_from_its_command(chromium: Browser, site: Path) -> None:  # noqa: F811
+def test_every_number_is_two_clicks_from_its_command(chromium: Browser, site: Path) -> None:
     """Number, panel; or number, run's page. The record is one more."""
     with visit(chromium, address(page_of(site, "main")), script=False) as seen:
         seen.page.locator("table.main tbody tr:not(.printed) td a:visible").first.click()
@@ -160,14 +160,14 @@ def test_every_number_is_two_clicks_from_its_command(chromium: Browser, site: Pa
         assert target.is_file()
 
 
-def test_print_has_the_table_and_not_the_switches(chromium: Browser, site: Path) -> None:  # noqa: F811
+def test_print_has_the_table_and_not_the_switches(chromium: Browser, site: Path) -> None:
     with visit(chromium, address(page_of(site, "main"))) as seen:
         seen.page.emulate_media(media="print")
         assert seen.page.locator("table.main").first.is_visible()
         assert not seen.page.locator("nav").first.is_visible()
 
 
-def test_the_main_page_weighs_little(site: Path) -> None:  # noqa: F811
+def test_the_main_page_weighs_little(site: Path) -> None:
     """Style sheet and script, and the page without what grows with the runs and the papers: tables, drawings, data."""
     text = (site / "index.html").read_text(encoding="utf-8")
     for part in (

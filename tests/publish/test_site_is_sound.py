@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import html5lib
 import pytest
 from made_runs import HOSTILE
-from published import hostile_site, publish, site  # noqa: F401 - fixtures
+from published import publish
 from valid_html import ADDRESSES, broken_links, faults, nu_checker, nu_faults, odd_address
 
 TAGS = ("script", "img", "td")
@@ -49,7 +49,7 @@ def test_every_link_leads_somewhere(version: Path) -> None:
     assert broken_links(version.parent) == []
 
 
-def test_no_page_holds_markup_that_a_record_said(hostile_site: Path) -> None:  # noqa: F811
+def test_no_page_holds_markup_that_a_record_said(hostile_site: Path) -> None:
     for page in files(hostile_site, "html"):
         root = html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False)
         for element in root.iter():
@@ -58,7 +58,7 @@ def test_no_page_holds_markup_that_a_record_said(hostile_site: Path) -> None:  #
             assert element.tag != "img" or element.get("src") != "x", page
 
 
-def test_what_the_record_said_is_still_there_to_be_read(hostile_site: Path) -> None:  # noqa: F811
+def test_what_the_record_said_is_still_there_to_be_read(hostile_site: Path) -> None:
     """Escaped, not thrown away: a page of a run tells its command."""
     (page, *_) = sorted(hostile_site.glob("runs/script*/index.html"))
     root = html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False)
@@ -84,7 +84,7 @@ def test_pictures_and_feeds_are_xml_that_nothing_runs_in(version: Path) -> None:
             assert all(odd_address(one) is None for one in links), path
 
 
-def test_markdown_holds_no_raw_markup_of_a_record(hostile_site: Path) -> None:  # noqa: F811
+def test_markdown_holds_no_raw_markup_of_a_record(hostile_site: Path) -> None:
     """A forge shows a README with much of its HTML."""
     for path in files(hostile_site, "md"):
         text = path.read_text(encoding="utf-8")
@@ -106,7 +106,7 @@ def test_tables_of_data_can_be_read_and_hold_no_formula(version: Path) -> None:
         json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
     again = publish(runs_of(site), tmp_path / "out", "--note", "Made by a test: no evidence of anything.")
     assert digests(again.parent) == digests(site.parent)
 
