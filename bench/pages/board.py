@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bench.pages.cell_data import board_data
 from bench.pages.engine import render as rendered
 from bench.pages.printed import PrintedPaper, printed_papers
+from bench.pages.says import says
 from bench.pages.score_tables import SETTINGS, ScoreTable, score_tables
 from bench.tables.lines import SIGNS
 from bench.tables.words import visible
@@ -26,69 +27,65 @@ MOST_DATA = 60
 """Rows of a figure's data on the page; all of them are in its CSV file."""
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """One of the things that may be shown."""
 
-    value: str = field(metadata=_help("as it stands in the address of a view"))
-    words: str = field(metadata=_help("as the reader sees it"))
-    anchor: str = field(metadata=_help("id of the first table that it shows: where the link leads without a script"))
-    rows: int | None = field(metadata=_help("how many rows that table has; None where it is no matter of rows"))
+    value: str = field(metadata=says("as it stands in the address of a view"))
+    words: str = field(metadata=says("as the reader sees it"))
+    anchor: str = field(metadata=says("id of the first table that it shows: where the link leads without a script"))
+    rows: int | None = field(metadata=says("how many rows that table has; None where it is no matter of rows"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
     """A choice of what is shown."""
 
-    key: str = field(metadata=_help("as it stands in the address of a view"))
-    label: str = field(metadata=_help("as the reader sees it"))
-    options: tuple[Option, ...] = field(metadata=_help("in the order of the tables"))
-    scripted: bool = field(metadata=_help("it does nothing without a script, and is not shown then"))
+    key: str = field(metadata=says("as it stands in the address of a view"))
+    label: str = field(metadata=says("as the reader sees it"))
+    options: tuple[Option, ...] = field(metadata=says("in the order of the tables"))
+    scripted: bool = field(metadata=says("it does nothing without a script, and is not shown then"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageFigure:
     """A drawing with its data."""
 
-    figure: Figure = field(metadata=_help("the drawing itself"))
-    rows: tuple[tuple[str, ...], ...] = field(metadata=_help("the first rows of its data, as printed"))
-    numbers: tuple[bool, ...] = field(metadata=_help("of each column, whether it holds numbers"))
-    more: int = field(metadata=_help("rows that are in the CSV file only"))
+    figure: Figure = field(metadata=says("the drawing itself"))
+    rows: tuple[tuple[str, ...], ...] = field(metadata=says("the first rows of its data, as printed"))
+    numbers: tuple[bool, ...] = field(metadata=says("of each column, whether it holds numbers"))
+    more: int = field(metadata=says("rows that are in the CSV file only"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
     """Sentences about one thing in how the version was made."""
 
-    name: str = field(metadata=_help("what they are about"))
-    facts: tuple[Fact, ...] = field(metadata=_help("text, and the command for it where there is one"))
+    name: str = field(metadata=says("what they are about"))
+    facts: tuple[Fact, ...] = field(metadata=says("text, and the command for it where there is one"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoardPage:
     """Everything that the main page shows."""
 
-    title: str = field(metadata=_help("of the leaderboard"))
-    version: str = field(metadata=_help("such as v1"))
-    lasting: bool = field(metadata=_help("it is a version, which never changes, and no preview"))
-    date: str = field(metadata=_help("of the newest run"))
-    answer: str = field(metadata=_help("one computed sentence"))
-    note: str | None = field(metadata=_help("what the publisher has to say"))
-    counts: str = field(metadata=_help("how many runs, methods and seeds"))
-    switches: tuple[Switch, ...] = field(metadata=_help("choices that there are; one with a single option is none"))
-    tables: tuple[ScoreTable, ...] = field(metadata=_help("one per setting, backbone, suite, protocol and text form"))
-    figures: tuple[PageFigure, ...] = field(metadata=_help("the three that everyone sees"))
-    more_figures: tuple[PageFigure, ...] = field(metadata=_help("those that a reader asks for"))
-    printed: tuple[PrintedPaper, ...] = field(metadata=_help("the papers' tables"))
-    made: tuple[Topic, ...] = field(metadata=_help("how it was made, and how to go on from it"))
-    changes: tuple[str, ...] = field(metadata=_help("what is new since the version before; empty for the first"))
-    before: str = field(metadata=_help("the version before; empty for the first"))
-    left_out: tuple[str, ...] = field(metadata=_help("runs that are not in the tables, one line each"))
-    data: str = field(metadata=_help("what the panel of a number shows, as JSON for a script element"))
+    title: str = field(metadata=says("of the leaderboard"))
+    version: str = field(metadata=says("such as v1"))
+    lasting: bool = field(metadata=says("it is a version, which never changes, and no preview"))
+    date: str = field(metadata=says("of the newest run"))
+    answer: str = field(metadata=says("one computed sentence"))
+    note: str | None = field(metadata=says("what the publisher has to say"))
+    counts: str = field(metadata=says("how many runs, methods and seeds"))
+    switches: tuple[Switch, ...] = field(metadata=says("choices that there are; one with a single option is none"))
+    tables: tuple[ScoreTable, ...] = field(metadata=says("one per setting, backbone, suite, protocol and text form"))
+    figures: tuple[PageFigure, ...] = field(metadata=says("the three that everyone sees"))
+    more_figures: tuple[PageFigure, ...] = field(metadata=says("those that a reader asks for"))
+    printed: tuple[PrintedPaper, ...] = field(metadata=says("the papers' tables"))
+    made: tuple[Topic, ...] = field(metadata=says("how it was made, and how to go on from it"))
+    changes: tuple[str, ...] = field(metadata=says("what is new since the version before; empty for the first"))
+    before: str = field(metadata=says("the version before; empty for the first"))
+    left_out: tuple[str, ...] = field(metadata=says("runs that are not in the tables, one line each"))
+    data: str = field(metadata=says("what the panel of a number shows, as JSON for a script element"))
 
 
 def render(board: Board, figures: Sequence[Figure] = ()) -> str:

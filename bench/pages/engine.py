@@ -1,4 +1,4 @@
-"""The template engine of the published pages: autoescape, nothing undefined, compiled once for a thousand pages."""
+"""The template engine of all pages: autoescape, nothing undefined, compiled once for a thousand pages."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def _environment() -> jinja2.Environment:
     import jinja2
 
     from bench.pages.addresses import link
-    from bench.tables.words import score
+    from bench.tables.words import score, signed
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, finalize=finalize, auto_reload=False,
     )  # fmt: skip
     environment.filters |= {"score": score, "capital": lambda text: text[:1].upper() + text[1:]}
+    environment.filters["signed"] = lambda value: signed(value).replace("-", "\N{MINUS SIGN}")
     environment.globals |= {"link": link, "as_is": _as_is}
     return environment
 

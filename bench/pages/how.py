@@ -7,12 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from bench.method_source import Stated, stated
+from bench.pages.says import says
 from bench.tables.prose import Block, blocks, spans
-
-
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
 
 Spans = tuple[tuple[str, bool], ...]
 """(text, is code) of each stretch."""
@@ -22,22 +18,22 @@ Spans = tuple[tuple[str, bool], ...]
 class Piece:
     """A paragraph, a list or lines as they stand."""
 
-    kind: str = field(metadata=_help('"paragraph", "list" or "lines"'))
+    kind: str = field(metadata=says('"paragraph", "list" or "lines"'))
     items: tuple[tuple[tuple[str, bool], ...], ...] = field(
-        metadata=_help("each a sequence of (text, is code); one, but for a list")
+        metadata=says("each a sequence of (text, is code); one, but for a list")
     )
-    text: str = field(metadata=_help("of lines, with their blanks; empty for the others"))
+    text: str = field(metadata=says("of lines, with their blanks; empty for the others"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class How:
     """What a method says of itself."""
 
-    summary: Spans = field(metadata=_help("one line; may be empty"))
-    paper: str = field(metadata=_help("citation; may be empty"))
-    trains: Spans = field(metadata=_help("which parameters train; may be empty"))
-    short: tuple[Piece, ...] = field(metadata=_help("its first paragraph, with the list or the equation that follows"))
-    whole: tuple[Piece, ...] = field(metadata=_help("all of it"))
+    summary: Spans = field(metadata=says("one line; may be empty"))
+    paper: str = field(metadata=says("citation; may be empty"))
+    trains: Spans = field(metadata=says("which parameters train; may be empty"))
+    short: tuple[Piece, ...] = field(metadata=says("its first paragraph, with the list or the equation that follows"))
+    whole: tuple[Piece, ...] = field(metadata=says("all of it"))
 
 
 @cache

@@ -15,6 +15,7 @@ from bench.pages.places import places
 from bench.pages.printed import PrintedTable, printed_papers
 from bench.pages.recipes import Recipes, recipes
 from bench.pages.run_page import package_of
+from bench.pages.says import says
 from bench.pages.words import value_words
 from bench.publish.names import public_name
 from bench.recipe_file import Disagreement
@@ -27,49 +28,45 @@ if TYPE_CHECKING:
 UP = 1  # folders between a method's page and its version
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Variant:
     """A named switch of the method."""
 
-    name: str = field(metadata=_help("its name"))
-    changes: str = field(metadata=_help("recipe values that it sets; may be empty"))
+    name: str = field(metadata=says("its name"))
+    changes: str = field(metadata=says("recipe values that it sets; may be empty"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRun:
     """One run, in a line."""
 
-    run_id: str = field(metadata=_help("id of the run"))
-    link: str = field(metadata=_help("to its page"))
-    variant: str = field(metadata=_help("its variant; may be empty"))
-    where: str = field(metadata=_help("setting and backbone"))
-    seed: str = field(metadata=_help("its seed"))
-    heads: str = field(metadata=_help("the average of each suite"))
-    grade: str = field(metadata=_help("how far it was checked"))
-    time: str = field(metadata=_help("training time; empty where nothing was trained or it was not recorded"))
-    made: str = field(metadata=_help("the day"))
+    run_id: str = field(metadata=says("id of the run"))
+    link: str = field(metadata=says("to its page"))
+    variant: str = field(metadata=says("its variant; may be empty"))
+    where: str = field(metadata=says("setting and backbone"))
+    seed: str = field(metadata=says("its seed"))
+    heads: str = field(metadata=says("the average of each suite"))
+    grade: str = field(metadata=says("how far it was checked"))
+    time: str = field(metadata=says("training time; empty where nothing was trained or it was not recorded"))
+    made: str = field(metadata=says("the day"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodPage:
     """Everything about one method."""
 
-    name: str = field(metadata=_help("name of the method"))
-    version: str = field(metadata=_help("of the leaderboard"))
-    board: str = field(metadata=_help("link to the main page"))
-    how: How | None = field(metadata=_help("what it says of itself; None where its source is not installed"))
-    packages: tuple[str, ...] = field(metadata=_help("whose code its runs ran, with version"))
-    settings: str = field(metadata=_help("what it can be run in; empty where that is not known"))
-    variants: tuple[Variant, ...] = field(metadata=_help("named switches"))
-    tables: tuple[MethodTable, ...] = field(metadata=_help("its rows, one table per suite and protocol"))
-    runs: tuple[MethodRun, ...] = field(metadata=_help("by setting, backbone, variant and seed"))
-    recipes: tuple[Recipes, ...] = field(metadata=_help("one per setting"))
-    disagreements: tuple[Disagreement, ...] = field(metadata=_help("where the paper and its authors' code differ"))
-    printed: tuple[PrintedTable, ...] = field(metadata=_help("rows of the papers' tables that mean it"))
+    name: str = field(metadata=says("name of the method"))
+    version: str = field(metadata=says("of the leaderboard"))
+    board: str = field(metadata=says("link to the main page"))
+    how: How | None = field(metadata=says("what it says of itself; None where its source is not installed"))
+    packages: tuple[str, ...] = field(metadata=says("whose code its runs ran, with version"))
+    settings: str = field(metadata=says("what it can be run in; empty where that is not known"))
+    variants: tuple[Variant, ...] = field(metadata=says("named switches"))
+    tables: tuple[MethodTable, ...] = field(metadata=says("its rows, one table per suite and protocol"))
+    runs: tuple[MethodRun, ...] = field(metadata=says("by setting, backbone, variant and seed"))
+    recipes: tuple[Recipes, ...] = field(metadata=says("one per setting"))
+    disagreements: tuple[Disagreement, ...] = field(metadata=says("where the paper and its authors' code differ"))
+    printed: tuple[PrintedTable, ...] = field(metadata=says("rows of the papers' tables that mean it"))
 
 
 def render(board: Board, method: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bench.pages.addresses import link, run_page
 from bench.pages.places import Place
+from bench.pages.says import says
 from bench.publish.names import public_name
 from bench.statistics.table import Cell
 from bench.tables.lines import SIGNS
@@ -15,46 +16,42 @@ from bench.tables.words import metric_words, score, signed, spread
 VERDICTS = {"better": "better than", "worse": "worse than", "unknown": "cannot be told from"}
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class RowCell:
     """One number of the method."""
 
-    text: str = field(metadata=_help("mean over seeds"))
-    spread: str = field(metadata=_help("what stands after the plus-minus sign; empty where nothing does"))
-    mark: str = field(metadata=_help("best, second or empty: among all rows of its table"))
-    tied: bool = field(metadata=_help("not separable from the best of its table"))
-    title: str = field(metadata=_help("in words: seeds, items, interval, difference from the baseline"))
+    text: str = field(metadata=says("mean over seeds"))
+    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
+    mark: str = field(metadata=says("best, second or empty: among all rows of its table"))
+    tied: bool = field(metadata=says("not separable from the best of its table"))
+    title: str = field(metadata=says("in words: seeds, items, interval, difference from the baseline"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRow:
     """The method as configured, in one setting on one backbone."""
 
-    name: str = field(metadata=_help("variant and whatever sets the row apart; empty where nothing does"))
-    setting: str = field(metadata=_help("setting in words"))
-    backbone: str = field(metadata=_help("public name of the backbone"))
-    table: str = field(metadata=_help("link to its table on the main page"))
-    rank: str = field(metadata=_help("place among all rows of that table; empty where it was not tested"))
-    verdict: str = field(metadata=_help("sign of the difference from the table's baseline; may be empty"))
-    verdict_words: str = field(metadata=_help("the same in words; may be empty"))
-    runs: tuple[tuple[str, str], ...] = field(metadata=_help("(seed, link) of each run"))
-    cells: tuple[RowCell | None, ...] = field(metadata=_help("one per column, None where nothing was scored"))
+    name: str = field(metadata=says("variant and whatever sets the row apart; empty where nothing does"))
+    setting: str = field(metadata=says("setting in words"))
+    backbone: str = field(metadata=says("public name of the backbone"))
+    table: str = field(metadata=says("link to its table on the main page"))
+    rank: str = field(metadata=says("place among all rows of that table; empty where it was not tested"))
+    verdict: str = field(metadata=says("sign of the difference from the table's baseline; may be empty"))
+    verdict_words: str = field(metadata=says("the same in words; may be empty"))
+    runs: tuple[tuple[str, str], ...] = field(metadata=says("(seed, link) of each run"))
+    cells: tuple[RowCell | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodTable:
     """Numbers of one suite and protocol, which can be compared along a column as far as setting and backbone allow."""
 
-    suite: str = field(metadata=_help("name of the suite"))
-    metric: str = field(metadata=_help("what the numbers are, in words"))
-    protocol: str = field(metadata=_help("how it was scored, and of which text form"))
-    columns: tuple[str, ...] = field(metadata=_help("tasks, and the average last where the suite has one"))
-    average: int | None = field(metadata=_help("index of the average"))
-    rows: tuple[MethodRow, ...] = field(metadata=_help("in the order of the board's tables"))
+    suite: str = field(metadata=says("name of the suite"))
+    metric: str = field(metadata=says("what the numbers are, in words"))
+    protocol: str = field(metadata=says("how it was scored, and of which text form"))
+    columns: tuple[str, ...] = field(metadata=says("tasks, and the average last where the suite has one"))
+    average: int | None = field(metadata=says("index of the average"))
+    rows: tuple[MethodRow, ...] = field(metadata=says("in the order of the board's tables"))
 
 
 def method_tables(found: Sequence[Place], up: int) -> tuple[MethodTable, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bench.method_source import Stated
+from bench.pages.says import says
 from bench.pages.words import value_words
 from bench.recipe_file import Entry
 
@@ -13,32 +14,28 @@ EXPECT = "paper's Avg."
 LONGEST = 24  # characters of a value that fits into a column
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sourced:
     """A value of some recipes."""
 
-    key: str = field(metadata=_help("the recipe key; empty where it stands in the line above"))
-    value: str = field(metadata=_help("what those recipes have"))
-    of: str = field(metadata=_help("their backbones; empty where all have it"))
-    source: str = field(metadata=_help("where the value is from"))
-    note: str = field(metadata=_help("what another source says; may be empty"))
+    key: str = field(metadata=says("the recipe key; empty where it stands in the line above"))
+    value: str = field(metadata=says("what those recipes have"))
+    of: str = field(metadata=says("their backbones; empty where all have it"))
+    source: str = field(metadata=says("where the value is from"))
+    note: str = field(metadata=says("what another source says; may be empty"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipes:
     """Those of one setting."""
 
-    setting: str = field(metadata=_help("setting in words"))
-    names: tuple[str, ...] = field(metadata=_help("backbone and variant of each recipe"))
-    differing: tuple[tuple[str, tuple[str, ...]], ...] = field(metadata=_help("(key, one value per recipe)"))
-    same: tuple[tuple[str, str], ...] = field(metadata=_help("(key, value) where all recipes have one value"))
-    sources: tuple[Sourced, ...] = field(metadata=_help("every value with its source"))
-    facts: tuple[Sourced, ...] = field(metadata=_help("what the sources state, and no recipe key changes"))
-    notes: tuple[str, ...] = field(metadata=_help("about whole recipes"))
+    setting: str = field(metadata=says("setting in words"))
+    names: tuple[str, ...] = field(metadata=says("backbone and variant of each recipe"))
+    differing: tuple[tuple[str, tuple[str, ...]], ...] = field(metadata=says("(key, one value per recipe)"))
+    same: tuple[tuple[str, str], ...] = field(metadata=says("(key, value) where all recipes have one value"))
+    sources: tuple[Sourced, ...] = field(metadata=says("every value with its source"))
+    facts: tuple[Sourced, ...] = field(metadata=says("what the sources state, and no recipe key changes"))
+    notes: tuple[str, ...] = field(metadata=says("about whole recipes"))
 
 
 def recipes(source: Stated | None) -> tuple[Recipes, ...]:

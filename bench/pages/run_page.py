@@ -16,6 +16,7 @@ from bench.pages.engine import render as rendered
 from bench.pages.how import How, how
 from bench.pages.places import Place, places
 from bench.pages.run_scores import Head, ScoreTable, heads, score_tables, side_tables
+from bench.pages.says import says
 from bench.pages.words import value_words
 from bench.publish.names import public_name
 from bench.runs.record import RunRecord
@@ -28,85 +29,81 @@ if TYPE_CHECKING:
 UP = 2  # folders between a run's page and its version
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class RecipeRow:
     """One hyperparameter."""
 
-    key: str = field(metadata=_help("its name"))
-    value: str = field(metadata=_help("what the run had"))
-    source: str = field(metadata=_help("where the value is from"))
-    note: str = field(metadata=_help("what another source says; may be empty"))
+    key: str = field(metadata=says("its name"))
+    value: str = field(metadata=says("what the run had"))
+    source: str = field(metadata=says("where the value is from"))
+    note: str = field(metadata=says("what another source says; may be empty"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
     """One line of the provenance."""
 
-    name: str = field(metadata=_help("what it is"))
-    text: str = field(metadata=_help("in short: a hash by its first twelve digits"))
-    whole: str = field(metadata=_help("in full, where that is longer"))
+    name: str = field(metadata=says("what it is"))
+    text: str = field(metadata=says("in short: a hash by its first twelve digits"))
+    whole: str = field(metadata=says("in full, where that is longer"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """A group of the provenance."""
 
-    title: str = field(metadata=_help("what its facts are of"))
-    facts: tuple[Fact, ...] = field(metadata=_help("never empty"))
+    title: str = field(metadata=says("what its facts are of"))
+    facts: tuple[Fact, ...] = field(metadata=says("never empty"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class File:
     """Something to download."""
 
-    name: str = field(metadata=_help("below the run's folder"))
-    link: str = field(metadata=_help("relative, percent-quoted"))
-    what: str = field(metadata=_help("what it holds; empty for one of many of a kind"))
+    name: str = field(metadata=says("below the run's folder"))
+    link: str = field(metadata=says("relative, percent-quoted"))
+    what: str = field(metadata=says("what it holds; empty for one of many of a kind"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sibling:
     """Another run of the same row: it differs in the seed."""
 
-    name: str = field(metadata=_help("its seed"))
-    link: str = field(metadata=_help("of its page"))
+    name: str = field(metadata=says("its seed"))
+    link: str = field(metadata=says("of its page"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPage:
     """Everything about one run."""
 
-    run_id: str = field(metadata=_help("id of the run"))
-    method: str = field(metadata=_help("name of the method"))
-    variant: str = field(metadata=_help("its variant; may be empty"))
-    where: str = field(metadata=_help("setting, backbone and seed in words"))
-    version: str = field(metadata=_help("of the leaderboard"))
-    board: str = field(metadata=_help("link to the main page"))
-    method_link: str = field(metadata=_help("link to the method's page"))
-    siblings: tuple[Sibling, ...] = field(metadata=_help("runs with other seeds"))
-    grade: str = field(metadata=_help("how far it was checked"))
-    grade_words: str = field(metadata=_help("what that grade means"))
-    reason: str = field(metadata=_help("why it has this grade; may be empty"))
-    submitted_by: str | None = field(metadata=_help("who sent it; None for an own run"))
-    heads: tuple[Head, ...] = field(metadata=_help("one number per suite"))
-    how: How | None = field(metadata=_help("how the method works; None where its source is not installed"))
-    command: str | None = field(metadata=_help("what repeats it; None where it was not recorded"))
-    files: tuple[File, ...] = field(metadata=_help("record, scores, curve"))
-    predictions: tuple[File, ...] = field(metadata=_help("one file per task"))
-    scores: tuple[ScoreTable, ...] = field(metadata=_help("one per suite, protocol and text form"))
-    sides: tuple[Section, ...] = field(metadata=_help("text forms and domains side by side"))
-    curves: tuple[Curve, ...] = field(metadata=_help("loss and dev score over steps; empty without a curve"))
-    training: Section = field(metadata=_help("steps, and which checkpoint was kept; without rows where nothing was trained"))
-    cosines: Cosines | None = field(metadata=_help("cosines by gold level; None without predictions"))
-    by_hand: tuple[RecipeRow, ...] = field(metadata=_help("recipe values that the command set"))
-    recipe: tuple[RecipeRow, ...] = field(metadata=_help("the others, by name"))
-    cost: Section = field(metadata=_help("what it took"))
-    overlap: Section = field(metadata=_help("evaluation sentences in the corpus; without rows where that was not counted"))
-    provenance: tuple[Facts, ...] = field(metadata=_help("in groups"))
+    run_id: str = field(metadata=says("id of the run"))
+    method: str = field(metadata=says("name of the method"))
+    variant: str = field(metadata=says("its variant; may be empty"))
+    where: str = field(metadata=says("setting, backbone and seed in words"))
+    version: str = field(metadata=says("of the leaderboard"))
+    board: str = field(metadata=says("link to the main page"))
+    method_link: str = field(metadata=says("link to the method's page"))
+    siblings: tuple[Sibling, ...] = field(metadata=says("runs with other seeds"))
+    grade: str = field(metadata=says("how far it was checked"))
+    grade_words: str = field(metadata=says("what that grade means"))
+    reason: str = field(metadata=says("why it has this grade; may be empty"))
+    submitted_by: str | None = field(metadata=says("who sent it; None for an own run"))
+    heads: tuple[Head, ...] = field(metadata=says("one number per suite"))
+    how: How | None = field(metadata=says("how the method works; None where its source is not installed"))
+    command: str | None = field(metadata=says("what repeats it; None where it was not recorded"))
+    files: tuple[File, ...] = field(metadata=says("record, scores, curve"))
+    predictions: tuple[File, ...] = field(metadata=says("one file per task"))
+    scores: tuple[ScoreTable, ...] = field(metadata=says("one per suite, protocol and text form"))
+    sides: tuple[Section, ...] = field(metadata=says("text forms and domains side by side"))
+    curves: tuple[Curve, ...] = field(metadata=says("loss and dev score over steps; empty without a curve"))
+    training: Section = field(metadata=says("steps, and which checkpoint was kept; without rows where nothing was trained"))
+    cosines: Cosines | None = field(metadata=says("cosines by gold level; None without predictions"))
+    by_hand: tuple[RecipeRow, ...] = field(metadata=says("recipe values that the command set"))
+    recipe: tuple[RecipeRow, ...] = field(metadata=says("the others, by name"))
+    cost: Section = field(metadata=says("what it took"))
+    overlap: Section = field(metadata=says("evaluation sentences in the corpus; without rows where that was not counted"))
+    provenance: tuple[Facts, ...] = field(metadata=says("in groups"))
 
 
 def render(board: Board, run: PublishedRun) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench.pages.places import Place
+from bench.pages.says import says
 from bench.runs.record import RunRecord
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Cell
@@ -14,34 +15,30 @@ from bench.tables.section import Section
 from bench.tables.words import metric_words, score, spread, variant_words
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Head:
     """The number of a suite that ranks."""
 
-    suite: str = field(metadata=_help("name of the suite, with its text form where it is not the usual one"))
-    what: str = field(metadata=_help("Avg., or the only task"))
-    value: str = field(metadata=_help("this run's score"))
+    suite: str = field(metadata=says("name of the suite, with its text form where it is not the usual one"))
+    what: str = field(metadata=says("Avg., or the only task"))
+    value: str = field(metadata=says("this run's score"))
     around: str = field(
-        metadata=_help("mean and interval over the seeds of its row, or its own interval; empty where there is none")
+        metadata=says("mean and interval over the seeds of its row, or its own interval; empty where there is none")
     )
-    rank: str = field(metadata=_help("its row's place among all rows; empty where it has none"))
-    anchor: str = field(metadata=_help("id of the table on the main page; empty where it is in none"))
+    rank: str = field(metadata=says("its row's place among all rows; empty where it has none"))
+    anchor: str = field(metadata=says("id of the table on the main page; empty where it is in none"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTable:
     """All tasks of one suite, protocol and text form."""
 
-    suite: str = field(metadata=_help("name of the suite"))
-    metric: str = field(metadata=_help("what the numbers are, in words"))
-    protocol: str = field(metadata=_help("how it was scored, and of which text form"))
-    section: Section = field(metadata=_help("rows of text; a row whose first cell begins with blanks is a sub-dataset"))
-    anchor: str = field(metadata=_help("id of the table on the main page; empty where it is in none"))
-    sources: tuple[str, ...] = field(metadata=_help("where the papers' numbers were printed"))
+    suite: str = field(metadata=says("name of the suite"))
+    metric: str = field(metadata=says("what the numbers are, in words"))
+    protocol: str = field(metadata=says("how it was scored, and of which text form"))
+    section: Section = field(metadata=says("rows of text; a row whose first cell begins with blanks is a sub-dataset"))
+    anchor: str = field(metadata=says("id of the table on the main page; empty where it is in none"))
+    sources: tuple[str, ...] = field(metadata=says("where the papers' numbers were printed"))
 
 
 def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench.pages.addresses import link, method_page, run_page
+from bench.pages.says import says
 from bench.tables.lines import costs, has_costs, under
 from bench.tables.words import (
     baseline_words,
@@ -39,96 +40,92 @@ MOST_COLUMNS = 11
 """Scores that stand side by side on a wide screen; with more of them the table scrolls in itself."""
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class ScoreColumn:
     """One column of scores."""
 
-    name: str = field(metadata=_help("the task as it is printed"))
-    average: bool = field(metadata=_help("the average, which comes right after the method on a phone"))
-    apart: bool = field(metadata=_help("the first column of another group than the table's own"))
+    name: str = field(metadata=says("the task as it is printed"))
+    average: bool = field(metadata=says("the average, which comes right after the method on a phone"))
+    apart: bool = field(metadata=says("the first column of another group than the table's own"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreGroup:
     """Columns that were scored alike."""
 
-    words: str = field(metadata=_help("metric, protocol, text form, how checkpoints were chosen"))
-    span: int = field(metadata=_help("how many columns"))
-    apart: bool = field(metadata=_help("it is not the first group"))
+    words: str = field(metadata=says("metric, protocol, text form, how checkpoints were chosen"))
+    span: int = field(metadata=says("how many columns"))
+    apart: bool = field(metadata=says("it is not the first group"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreCell:
     """One number."""
 
-    text: str = field(metadata=_help("the mean, as printed"))
-    mark: str = field(metadata=_help("best, second or empty"))
-    spread: str = field(metadata=_help("what stands after the plus-minus sign; empty where nothing does"))
-    tied: bool = field(metadata=_help("not separable from the best of its column"))
-    sign: str = field(metadata=_help("class of the sign against the baseline: b, w, u, or empty where it was not tested"))
+    text: str = field(metadata=says("the mean, as printed"))
+    mark: str = field(metadata=says("best, second or empty"))
+    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
+    tied: bool = field(metadata=says("not separable from the best of its column"))
+    sign: str = field(metadata=says("class of the sign against the baseline: b, w, u, or empty where it was not tested"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedLine:
     """What a paper printed for a row."""
 
-    source: str = field(metadata=_help("paper and table"))
-    copied: bool = field(metadata=_help("the paper quotes somebody else"))
-    anchor: str = field(metadata=_help("id of the printed table on this page; empty where it is not here"))
-    entries: tuple[str, ...] = field(metadata=_help("one per column, empty where nothing was printed"))
+    source: str = field(metadata=says("paper and table"))
+    copied: bool = field(metadata=says("the paper quotes somebody else"))
+    anchor: str = field(metadata=says("id of the printed table on this page; empty where it is not here"))
+    entries: tuple[str, ...] = field(metadata=says("one per column, empty where nothing was printed"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRow:
     """One method."""
 
-    method: str = field(metadata=_help("its name"))
-    beside: str = field(metadata=_help("variant, and whatever else sets the row apart; may be empty"))
-    page: str = field(metadata=_help("link to the page of the method"))
-    run: str = field(metadata=_help("link to the page of its first run"))
-    rank: str = field(metadata=_help("rank group; empty where it was not tested"))
-    new_group: bool = field(metadata=_help("it begins another rank group than the row above"))
-    cells: tuple[ScoreCell | None, ...] = field(metadata=_help("one per column, None where nothing was scored"))
-    costs: tuple[tuple[str, float], ...] = field(metadata=_help("as printed, and to sort by; -1 where it was not recorded"))
-    seeds: int = field(metadata=_help("runs behind the row"))
-    grade: str = field(metadata=_help("the grade of its least checked run"))
-    footnotes: tuple[int, ...] = field(metadata=_help("numbers of the table's footnotes that concern it"))
-    printed: tuple[PrintedLine, ...] = field(metadata=_help("what papers printed of it"))
+    method: str = field(metadata=says("its name"))
+    beside: str = field(metadata=says("variant, and whatever else sets the row apart; may be empty"))
+    page: str = field(metadata=says("link to the page of the method"))
+    run: str = field(metadata=says("link to the page of its first run"))
+    rank: str = field(metadata=says("rank group; empty where it was not tested"))
+    new_group: bool = field(metadata=says("it begins another rank group than the row above"))
+    cells: tuple[ScoreCell | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
+    costs: tuple[tuple[str, float], ...] = field(metadata=says("as printed, and to sort by; -1 where it was not recorded"))
+    seeds: int = field(metadata=says("runs behind the row"))
+    grade: str = field(metadata=says("the grade of its least checked run"))
+    footnotes: tuple[int, ...] = field(metadata=says("numbers of the table's footnotes that concern it"))
+    printed: tuple[PrintedLine, ...] = field(metadata=says("what papers printed of it"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTable:
     """One comparable set of numbers, and what is shown beside it."""
 
-    anchor: str = field(metadata=_help("id of its place, the same from version to version"))
-    setting: str = field(metadata=_help("setting as the records name it"))
-    setting_words: str = field(metadata=_help("setting in words"))
-    backbone: str = field(metadata=_help("name of the backbone"))
-    suite: str = field(metadata=_help("name of the suite"))
-    protocol: str = field(metadata=_help("how it was scored"))
-    text: str = field(metadata=_help("form of the sentences; empty where there is only one"))
-    besides: str = field(metadata=_help("protocol and text form, where another table has the same setting, backbone and suite"))
-    groups: tuple[ScoreGroup, ...] = field(metadata=_help("of columns; the table's own first"))
-    columns: tuple[ScoreColumn, ...] = field(metadata=_help("of all groups, in one sequence"))
-    average: int | None = field(metadata=_help("place of the average that comes first on a phone"))
-    linked: int | None = field(metadata=_help("the only column whose numbers are links; None where all are"))
-    wide: bool = field(metadata=_help("it scrolls in itself on every screen"))
-    ranks: bool = field(metadata=_help("rows have rank groups"))
-    costs: tuple[str, ...] = field(metadata=_help("headings of the cost columns; empty where nothing was recorded"))
-    spreads: bool = field(metadata=_help("some number has something after a plus-minus sign"))
-    signs: bool = field(metadata=_help("some number was compared with a baseline"))
-    rows: tuple[ScoreRow, ...] = field(metadata=_help("best average first"))
-    baseline: str = field(metadata=_help("what the signs compare with; empty without one"))
-    how: str = field(metadata=_help("how it was compared: paired, correction, number of comparisons"))
-    spread_words: str = field(metadata=_help("what stands after the plus-minus sign"))
-    tied_words: str = field(metadata=_help("how ties were tested; empty where there are none"))
-    cost_note: str = field(metadata=_help("what times and memory are of; may be empty"))
-    notes: tuple[str, ...] = field(metadata=_help("what a reader must know to read the numbers"))
-    footnotes: tuple[str, ...] = field(metadata=_help("one per difference between the runs of a column"))
+    anchor: str = field(metadata=says("id of its place, the same from version to version"))
+    setting: str = field(metadata=says("setting as the records name it"))
+    setting_words: str = field(metadata=says("setting in words"))
+    backbone: str = field(metadata=says("name of the backbone"))
+    suite: str = field(metadata=says("name of the suite"))
+    protocol: str = field(metadata=says("how it was scored"))
+    text: str = field(metadata=says("form of the sentences; empty where there is only one"))
+    besides: str = field(metadata=says("protocol and text form, where another table has the same setting, backbone and suite"))
+    groups: tuple[ScoreGroup, ...] = field(metadata=says("of columns; the table's own first"))
+    columns: tuple[ScoreColumn, ...] = field(metadata=says("of all groups, in one sequence"))
+    average: int | None = field(metadata=says("place of the average that comes first on a phone"))
+    linked: int | None = field(metadata=says("the only column whose numbers are links; None where all are"))
+    wide: bool = field(metadata=says("it scrolls in itself on every screen"))
+    ranks: bool = field(metadata=says("rows have rank groups"))
+    costs: tuple[str, ...] = field(metadata=says("headings of the cost columns; empty where nothing was recorded"))
+    spreads: bool = field(metadata=says("some number has something after a plus-minus sign"))
+    signs: bool = field(metadata=says("some number was compared with a baseline"))
+    rows: tuple[ScoreRow, ...] = field(metadata=says("best average first"))
+    baseline: str = field(metadata=says("what the signs compare with; empty without one"))
+    how: str = field(metadata=says("how it was compared: paired, correction, number of comparisons"))
+    spread_words: str = field(metadata=says("what stands after the plus-minus sign"))
+    tied_words: str = field(metadata=says("how ties were tested; empty where there are none"))
+    cost_note: str = field(metadata=says("what times and memory are of; may be empty"))
+    notes: tuple[str, ...] = field(metadata=says("what a reader must know to read the numbers"))
+    footnotes: tuple[str, ...] = field(metadata=says("one per difference between the runs of a column"))
 
 
 def score_tables(board: Board) -> tuple[ScoreTable, ...]:

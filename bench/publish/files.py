@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from bench.figures.figure import Figure
-from bench.pages import TEMPLATES, addresses
+from bench.pages import addresses
+from bench.pages.engine import TEMPLATES
 from bench.publish.board import Board
 
 FORMATS = ("html", "md")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from bench.pages.says import says
 from bench.publish.feed import feed
 from bench.publish.versions import Version
 
@@ -15,34 +16,30 @@ LIST, LIST_SCHEMA = "versions.json", "bench.versions/1"
 BADGE = "badge.svg"
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class PageVersion:
     """One version on the page of versions."""
 
-    name: str = field(metadata=_help("v1"))
-    link: str = field(metadata=_help("its page, or its README where it has no page"))
-    readme: str = field(metadata=_help("its Markdown; empty where it has none"))
-    date: str = field(metadata=_help("of its newest run"))
-    counted: str = field(metadata=_help("runs and methods, counted"))
-    methods: str = field(metadata=_help("names of its methods"))
-    answer: str = field(metadata=_help("its main finding, computed"))
-    note: str | None = field(metadata=_help("what its publisher has to say"))
-    changes: tuple[str, ...] = field(metadata=_help("what changed since the version before; empty for the first"))
-    before: str = field(metadata=_help("name of the version before it; empty for the first"))
-    left_out: int = field(metadata=_help("runs that could not be published"))
-    manifest: str = field(metadata=_help("sha256 of its manifest"))
+    name: str = field(metadata=says("v1"))
+    link: str = field(metadata=says("its page, or its README where it has no page"))
+    readme: str = field(metadata=says("its Markdown; empty where it has none"))
+    date: str = field(metadata=says("of its newest run"))
+    counted: str = field(metadata=says("runs and methods, counted"))
+    methods: str = field(metadata=says("names of its methods"))
+    answer: str = field(metadata=says("its main finding, computed"))
+    note: str | None = field(metadata=says("what its publisher has to say"))
+    changes: tuple[str, ...] = field(metadata=says("what changed since the version before; empty for the first"))
+    before: str = field(metadata=says("name of the version before it; empty for the first"))
+    left_out: int = field(metadata=says("runs that could not be published"))
+    manifest: str = field(metadata=says("sha256 of its manifest"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexPage:
     """The page of versions."""
 
-    title: str = field(metadata=_help("of the newest version"))
-    versions: tuple[PageVersion, ...] = field(metadata=_help("newest first"))
+    title: str = field(metadata=says("of the newest version"))
+    versions: tuple[PageVersion, ...] = field(metadata=says("newest first"))
 
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
@@ -83,7 +80,7 @@ def _html(page: IndexPage) -> str:
 
 
 def _style() -> bytes:
-    from bench.pages import TEMPLATES
+    from bench.pages.engine import TEMPLATES
 
     return b"".join((TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css"))
 

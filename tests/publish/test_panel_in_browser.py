@@ -101,6 +101,9 @@ def test_all_of_it_works_by_keyboard(page: Page) -> None:
     expect(page.locator(":focus")).to_have_text("to the tables")  # the first stop leads past everything
     tab_to(page, "nav [data-key=suite] a[data-value=transfer]")
     page.keyboard.press("Enter")
+    expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute(
+        "aria-current", "true"
+    )  # after the address
     assert current(page, "suite") == "transfer"
     tab_to(page, "section.scores:visible th[data-sort=CR] button")
     page.keyboard.press("Enter")
