@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.corpora import KINDS, Corpus, default_cache, open_corpus
-from bench.corpora.hub import PREFIX, hub_corpus
+from bench.corpora.hub import hub_corpus
+from bench.corpora.hub_name import PREFIX
 from bench.errors import BenchError, DataMissing
 from bench.files import write_whole
 from bench.method import Recipe

@@ -101,6 +101,12 @@ MAY_NOT = {
     "bench.compare": ("bench.training", "bench.executors", "bench.plan", "bench.cli", "bench.pages", "bench.plugins", "bench.backbones",
                       "bench.method", "bench.torch_method", *HEAVY),
     "bench.verify": ("bench.training", "bench.cli", "bench.pages", "bench.tables", "bench.torch_method", *HEAVY),
+    "bench.publish": ("bench.training", "bench.executors", "bench.plan", "bench.plugins", "bench.backbones", "bench.method",
+                      "bench.torch_method", "bench.cli", *HEAVY),
+    "bench.figures": ("bench.training", "bench.executors", "bench.plan", "bench.plugins", "bench.backbones", "bench.method",
+                      "bench.torch_method", "bench.cli", "bench.pages", "bench.suites", *HEAVY),
+    "bench.submit": ("bench.training", "bench.executors", "bench.plan", "bench.plugins", "bench.backbones", "bench.method",
+                     "bench.torch_method", "bench.cli", "bench.pages", *HEAVY),
     "bench.reproduce": ("bench.cli", "bench.executors", "bench.pages", "bench.training", *HEAVY),
 }  # fmt: skip
 
@@ -200,10 +206,10 @@ with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stder
         ("import bench", (*HEAVY, "numpy", "click")), ("import bench.method", (*HEAVY, "numpy")),
         (verb("--help"), (*HEAVY, "numpy", "scipy", "rich", "jinja2")), (verb("run", "--help"), (*HEAVY, "scipy")),
         (verb("compare", "--help"), HEAVY), (verb("compare"), HEAVY), (verb("runs"), HEAVY), (verb("suites", "sts"), HEAVY),
-        (verb("references", "--audit"), HEAVY), (verb("reproduce", "--help"), HEAVY),
+        (verb("publish", "--help"), HEAVY), (verb("publish"), HEAVY), (verb("references", "--audit"), HEAVY), (verb("reproduce", "--help"), HEAVY),
         ("import bench.pages, bench.runs, bench.statistics, bench.metrics, bench.tables, bench.datasets, bench.suites, bench.corpora, bench.encoding, bench.references", HEAVY),
     ],
-    ids=["import bench", "import bench.method", "--help", "run --help", "compare --help", "compare", "runs", "suites sts", "references", "reproduce --help", "light parts"],
+    ids=["import bench", "import bench.method", "--help", "run --help", "compare --help", "compare", "runs", "suites sts", "publish --help", "publish", "references", "reproduce --help", "light parts"],
 )  # fmt: skip
 def test_what_an_import_pulls_in(code: str, forbidden: tuple[str, ...], tmp_path: Path) -> None:
     if code == verb("compare"):
@@ -212,4 +218,8 @@ def test_what_an_import_pulls_in(code: str, forbidden: tuple[str, ...], tmp_path
         from bench.runs import RunsFolder
 
         RunsFolder(tmp_path / "runs").write(record())
+    if code == verb("publish"):
+        from made_runs import made_run
+
+        made_run(tmp_path / "runs", suites=("check",))
     assert loaded_by(code, tmp_path) & set(forbidden) == set()

@@ -15,6 +15,7 @@ from bench.errors import BenchError
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
     "compare": "Put runs side by side, as the papers print them.",
+    "publish": "A new version of the leaderboards: pages, Markdown, data.",
     "verify": "Compute every score again from its stored predictions.",
     "show": "Everything about one run.",
     "demo": "A small run on what the package carries: no data, no network.",
@@ -25,6 +26,7 @@ VERBS = {
     "encode": "Your own sentences to vectors, with a run's model.",
     "export": "A run's model as files that other people's tools load.",
     "push": "A run's model on the hub.",
+    "submit": "Runs in one file that another person's board checks and adds.",
     "reproduce": "Run a paper's table again: printed value, ours, verdict.",
     "references": "What papers printed; and what their tables say about themselves.",
     "data": "Evaluation data and corpora: what is found, missing, damaged.",

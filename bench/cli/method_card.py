@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from typing import Any
 import click
 
 Facts = Mapping[str, Any]
-BULLETS = ("* ", "- ")
 ORDER = {"unsupervised": 0, "supervised": 1}
 KEYS_WIDE = 24  # characters of a value that still fits beside others
 
@@ -46,21 +44,15 @@ def show(facts: Facts, backbone: str | None = None) -> None:
 
 def _about(text: str) -> None:
     """Paragraphs and bullets filled to the terminal's width; other indented lines, such as equations, as they are."""
-    for paragraph in re.split(r"\n\s*\n", text.strip()) if text.strip() else []:
-        click.echo()
-        blocks: list[str] = []
-        for line in _visible(paragraph):
-            after_bullet = bool(blocks) and blocks[-1].startswith(BULLETS) and re.match(r"  \S", line)
-            starts = not blocks or line.startswith((" ", *BULLETS)) or blocks[-1].startswith(" ")
-            if starts and not after_bullet:
-                blocks.append(line)
-            else:
-                blocks[-1] += " " + line.strip()
-        for block in blocks:
-            if block.startswith(" "):
-                click.echo(block)
-            else:
-                _say(block, hang=2 if block.startswith(BULLETS) else 0)
+    from bench.tables.prose import blocks
+
+    for block in blocks(text):
+        if block.first:
+            click.echo()
+        if block.kind == "lines":
+            click.echo(block.text)
+        else:
+            _say(block.bullet + block.text, hang=len(block.bullet))
 
 
 def _changes(changes: Mapping[str, Any], keys: Facts) -> str:
@@ -249,14 +241,6 @@ def _told(*parts: str | None) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _visible(text: str) -> list[str]:
-    """Lines without control characters; blanks inside a line, which align equations, stay."""
-    from bench.tables.words import visible
-
-    return ["".join(part if part.isspace() and part.strip(" ") == "" else visible(part, limit=None) for part in re.split("( +)", line))
-            for line in text.splitlines()]  # fmt: skip
-
-
 def _title(text: str, blank: bool = True) -> None:
     if blank:
         click.echo()
@@ -264,7 +248,9 @@ def _title(text: str, blank: bool = True) -> None:
 
 
 def _say(text: str, indent: int = 0, hang: int = 0) -> None:
-    (line,) = _visible(text) or [""]
+    from bench.tables.prose import lines
+
+    (line,) = lines(text) or [""]
     click.echo("\n".join(textwrap.wrap(line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang),
                                        break_on_hyphens=False)))  # fmt: skip
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.runs import RunRecord
-    from bench.tables.report import Section
+    from bench.tables.section import Section
 
 
 @click.command()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from bench.verify import RunReport
     from bench.verify.run import More
 
-PUBLISHED = Path("leaderboards")
+PUBLISHED, MANIFEST, ATTESTED = Path("leaderboards"), "MANIFEST.json", "verified.json"
 SHOWN = 20  # differences of one run that are printed one by one
 WORDS = {
     "predictions": ("prediction file", "prediction files"), "gold": ("gold standard", "gold standards"),
@@ -48,8 +49,9 @@ def verify(
 ) -> None:  # fmt: skip
     """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 where something differs.
 
-    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v1, or v1). Without
-    any, all runs in the runs folder.
+    RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v1, or v1); a file of
+    bench submit will do as well. Without any, all runs in the runs folder. What --retrain-free finds is kept beside the run, for
+    bench publish.
 
     \b
     Example:  bench verify simcse-builtin-s42
@@ -61,7 +63,7 @@ def verify(
     folder = DataFolder(data, offline=True) if data is not None else None
     reports: list[RunReport] = []
     console = Console(highlight=False, markup=False, emoji=False)
-    for report in _reports(places, runs, folder, _encoder(folder, plugins, device, offline) if again else None):
+    for report in _reports(places, runs, folder, Again(folder, plugins, device, offline) if again else None):
         reports.append(report)
         if as_json:
             click.echo(json.dumps(as_object(report)))
@@ -72,17 +74,47 @@ def verify(
     context.exit(1 if any(report.differences for report in reports) else 0)
 
 
-def _reports(places: tuple[str, ...], runs: Path | None, data: Any, more: More | None) -> Iterator[RunReport]:
+def _reports(places: tuple[str, ...], runs: Path | None, data: Any, again: Again | None) -> Iterator[RunReport]:
     from bench.verify import check_manifest, verify_run
 
     seen: set[Path] = set()
-    for base, folders in _places(places, runs):
+    files = [Path(place) for place in places if place.endswith(".zip") and Path(place).is_file()]
+    for file in files:
+        yield from _submission(file, data, again)
+    rest = tuple(place for place in places if Path(place) not in files)
+    for base, folders in _places(rest, runs) if rest or not files else ():
         if base is not None and (manifest := check_manifest(base)) is not None:
             yield manifest
         for folder in folders:
             if folder.absolute() not in seen:
                 seen.add(folder.absolute())
-                yield verify_run(folder, data, more)
+                report = verify_run(folder, data, again.compare if again else None)
+                if again is not None and (base is None or not (base / MANIFEST).is_file()):
+                    again.keep({folder.name: (folder, report)}, folder / ATTESTED)
+                yield report
+
+
+def _submission(file: Path, data: Any, again: Again | None) -> Iterator[RunReport]:
+    """The runs in a file of bench submit. Raises BenchError where it is none that a board would unpack."""
+    from bench.submit import unpack
+    from bench.submit.check import examined
+    from bench.verify import DIFFERS, Finding, RunReport, verify_run
+
+    with tempfile.TemporaryDirectory(prefix="bench-verify-") as aside:
+        unpacked = unpack(file, Path(aside) / "runs")
+        reports: dict[str, tuple[Path, RunReport]] = {}
+        for folder in (unpacked.folder / name for name in unpacked.runs):
+            try:
+                report = examined(folder, data)  # before anything of it is encoded
+                reports[folder.name] = folder, verify_run(folder, data, again.compare) if again is not None else report
+            except BenchError as error:
+                reports[folder.name] = (
+                    folder,
+                    RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "refused"),
+                )
+        if again is not None:
+            again.keep(reports, file.with_name(f"{file.name}.{ATTESTED}"))
+    yield from (report for _, report in reports.values())
 
 
 def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path | None, list[Path]]]:
@@ -108,19 +140,37 @@ def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path |
         yield path, found
 
 
-def _encoder(data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> More:
-    from bench import devices
-    from bench.plugins import discover
-    from bench.verify.again import Encoder
+class Again:
+    """--retrain-free: encodes from checkpoints, and keeps what it finds."""
 
-    if data is None:
+    def __init__(self, data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> None:
+        from bench import devices
         from bench.datasets import DataFolder
+        from bench.plugins import discover
+        from bench.verify.again import Encoder
 
-        data = DataFolder(None, offline=True)  # the built-in suite needs none
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(warning, err=True)
-    return Encoder(registry, data, devices.choose_device(device), offline).compare
+        registry = discover(plugins)
+        for warning in registry.warnings:
+            click.echo(warning, err=True)
+        self.device = devices.choose_device(device)
+        sets = data if data is not None else DataFolder(None, offline=True)  # the built-in suite needs none
+        self.compare: More = Encoder(registry, sets, self.device, offline).compare
+
+    def keep(self, reports: Mapping[str, tuple[Path, RunReport]], path: Path) -> None:
+        """Of the runs that agree; what was kept of runs that no longer do is removed."""
+        from datetime import UTC, datetime
+
+        from bench.verify import attest
+
+        today = datetime.now(UTC).date().isoformat()
+        entries = {
+            name: attest.entry(report, folder, date=today, device=self.device) for name, (folder, report) in reports.items()
+        }
+        agree = {name: one for name, one in entries.items() if one is not None}
+        if agree:
+            attest.write(path, agree)
+        elif any(report.differences for _, report in reports.values()):
+            path.unlink(missing_ok=True)
 
 
 def as_object(report: RunReport) -> dict[str, Any]:
@@ -172,7 +222,6 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
 
     from bench.tables.words import visible
     from bench.verify import AGREES, DIFFERS
-    from bench.verify.folders import MANIFEST
 
     left = Counter((one.kind, one.why) for report in reports for one in report.unchecked)
     if left:

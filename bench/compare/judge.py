@@ -20,6 +20,7 @@ from bench.statistics.intervals import Interval, interval_average
 from bench.statistics.paired import Comparison, compare_average, verdict
 from bench.statistics.ranks import rank_groups
 from bench.statistics.resampling import Resampled, resample_all
+from bench.statistics.summary import against
 from bench.statistics.table import Against, Cell, Family, Spread, Table, Tested
 
 EXACT = ("spearman", "accuracy")
@@ -48,22 +49,54 @@ def judged(tables: Sequence[Table], runs: Mapping[str, Run], how: How, report: R
 
     A cell without usable predictions has none of them; a note of its table says why.
     """
+    shared = _shared(tables, runs, how, report)
+    return _judged(shared, shared.loaded, how)
+
+
+def judged_each(
+    tables: Sequence[Table], baselines: Sequence[str | None], runs: Mapping[str, Run], how: How, report: Report | None = None
+) -> list[tuple[Table, ...]]:
+    """``judged`` against one baseline after another; ``tables`` have none yet. What does not depend on it is done once."""
+    shared = _shared(tables, runs, how, report)
+    each = ([replace(one, table=against(one.table, baseline)) for one in shared.loaded] for baseline in baselines)
+    return [_judged(shared, loaded, how) for loaded in each]
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What is the same whatever the baseline is."""
+
+    loaded: list[Loaded]
+    tied: list[Verdicts]
+    family: int  # comparisons with the best of a column
+    ranks: list[Ranks]
+
+
+def _shared(tables: Sequence[Table], runs: Mapping[str, Run], how: How, report: Report | None) -> _Shared:
     loaded = [load(table, runs) for table in tables]
     _resample(loaded, how, report)
     loaded = [replace(one, table=_with_intervals(one, how)) for one in loaded]
-    differences, nearest = _differences(loaded, how), _from_best(loaded, how)
-    against, tied = _verdicts(differences, how), _verdicts(nearest, how)
+    nearest = _from_best(loaded, how)
+    tied = _verdicts(nearest, how)
     family = [test.p for tests in nearest for test in tests.values()]
-    ranks = [_ranks(one, verdicts, family, how) for one, verdicts in zip(loaded, tied, strict=True)]
+    return _Shared(loaded, tied, len(family), [_ranks(one, v, family, how) for one, v in zip(loaded, tied, strict=True)])
+
+
+def _judged(shared: _Shared, loaded: Sequence[Loaded], how: How) -> tuple[Table, ...]:
+    differences = _differences(loaded, how)
+    judged_against = _verdicts(differences, how)
     families = []
-    baseline = next((table.baseline for table in tables if table.baseline), None)
+    baseline = next((one.table.baseline for one in loaded if one.table.baseline), None)
     if tests := sum(map(len, differences)):
         families.append(Family(what=f"differences from {baseline}", how=how.correction, size=tests))
-    if family:
-        asked = sum(one.asked for one in ranks)
-        families.append(Family(what="differences from the best", how=how.correction, size=len(family) + asked))
+    if shared.family:
+        asked = sum(one.asked for one in shared.ranks)
+        families.append(Family(what="differences from the best", how=how.correction, size=shared.family + asked))
     tested = Tested(draws=how.draws, seed=how.seed, alpha=how.alpha, families=tuple(families))
-    return tuple(_assembled(one, differences[i], against[i], tied[i], ranks[i].by_row, tested) for i, one in enumerate(loaded))
+    return tuple(
+        _assembled(one, differences[i], judged_against[i], shared.tied[i], shared.ranks[i].by_row, tested)
+        for i, one in enumerate(loaded)
+    )
 
 
 def _resample(loaded: Sequence[Loaded], how: How, report: Report | None) -> None:
@@ -215,14 +248,14 @@ def _ranks(one: Loaded, tied: Verdicts, family: Sequence[float], how: How) -> Ra
 
 
 def _assembled(
-    one: Loaded, differences: Mapping[Place, Comparison], against: Verdicts, tied: Verdicts, ranks: Mapping[int, int], tested: Tested
+    one: Loaded, differences: Mapping[Place, Comparison], verdicts: Verdicts, tied: Verdicts, ranks: Mapping[int, int], tested: Tested
 ) -> Table:  # fmt: skip
     rows = []
     for i, row in enumerate(one.table.rows):
         cells = []
         for j, cell in enumerate(row.cells):
             if cell is not None and (i, j) in differences and cell.against is not None:
-                cell = replace(cell, against=_against(cell.against, differences[i, j], against[i, j]))
+                cell = replace(cell, against=_against(cell.against, differences[i, j], verdicts[i, j]))
             if cell is not None and (i, j) in tied:
                 cell = replace(cell, tied=tied[i, j][0] == "unknown")
             cells.append(cell)

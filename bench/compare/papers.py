@@ -10,6 +10,8 @@ from bench.references.ours import printed
 from bench.runs.record import RunRecord
 from bench.statistics.table import Cell, Printed, Row, Table
 
+NAMED = 10  # rows that a note lists
+
 
 def with_papers(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
     """The tables with the printed value in each cell that a paper has one for; where none has, a note says so.
@@ -26,7 +28,9 @@ def _table(table: Table, records: Mapping[str, RunRecord]) -> Table:
     if len(missing) == len(rows):
         notes.append("no paper printed any of these rows")
     elif missing:
-        notes.append(f"no paper printed: {', '.join(dict.fromkeys(missing))}")
+        names = list(dict.fromkeys(missing))
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        notes.append(f"no paper printed: {', '.join(names[:NAMED])}{more}")
     return replace(table, rows=rows, notes=tuple(notes))
 
 

@@ -42,11 +42,10 @@ class TextsOf:
 
 def _rows(loaded: Any) -> tuple[list[tuple[str, ...]], np.ndarray] | None:
     """(texts, gold) of every predicted item; None for data of another kind."""
-    pairs = getattr(loaded, "pairs", loaded)
-    if hasattr(pairs, "sentences1"):
-        return list(zip(pairs.sentences1, pairs.sentences2, strict=True)), pairs.gold
-    texts: Any = getattr(loaded, "texts", None)
-    if texts is not None and hasattr(texts, "labels"):
-        rows = (texts.split == "test").nonzero()[0]
-        return [tuple(side[row] for side in texts.texts) for row in rows], texts.labels[rows]
+    data: Any = getattr(loaded, "data", loaded)
+    if hasattr(data, "sentences1"):
+        return list(zip(data.sentences1, data.sentences2, strict=True)), data.gold
+    if hasattr(data, "labels") and hasattr(data, "split"):
+        rows = (data.split == "test").nonzero()[0]
+        return [tuple(side[row] for side in data.texts) for row in rows], data.labels[rows]
     return None

@@ -14,47 +14,20 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from bench.corpora.cache import default_cache, locked
-from bench.corpora.hub_rows import SUFFIXES, HubRow, named, read_rows, suffix_of
+from bench.corpora.hub_name import PREFIX, HubName
+from bench.corpora.hub_rows import SUFFIXES, HubRow, read_rows, suffix_of
 from bench.errors import CorpusError, DataMissing
 from bench.fetching import Quiet, Report, Site, download, persistently, site
 from bench.fetching.http import Passing, get
 from bench.files import write_whole
 
-PREFIX = "hub:"
-FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
 TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
 OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")
-
-
-@dataclass(frozen=True)
-class HubName:
-    """``hub:owner/name@revision/path:column,column#rows``, taken apart."""
-
-    text: str
-    repo: str
-    revision: str | None
-    path: str  # a folder or file of the data set; "" for all of it
-    columns: tuple[str, ...]
-    limit: int | None  # rows at most
-
-    @classmethod
-    def of(cls, text: str) -> HubName:
-        """Raises CorpusError for what is no such name."""
-        where, _, columns = text.removeprefix(PREFIX).partition(":")
-        columns, hash_sign, rows = columns.partition("#")
-        owner, _, rest = where.partition("/")
-        name, _, path = rest.partition("/")
-        name, at, revision = name.partition("@")
-        given = tuple(column.strip() for column in columns.split(",") if column.strip())
-        if not owner or not name or (at and not revision) or (hash_sign and not (rows.isdigit() and int(rows))) or len(given) > 3:
-            raise CorpusError(f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text")
-        return cls(text, f"{owner}/{name}", revision or None, path.strip("/"), given, int(rows) if rows else None)
 
 
 def hub_corpus(
@@ -185,6 +158,3 @@ def _join(parts: list[Path], whole: Path) -> None:
             with part.open("rb") as stream:
                 shutil.copyfileobj(stream, out, 1 << 20)
     aside.replace(whole)
-
-
-__all__ = ["PREFIX", "HubName", "data_files", "hub_corpus", "named"]

@@ -13,7 +13,7 @@ from bench.corpora.rows import ALSO, COLUMNS
 from bench.errors import CorpusError
 
 if TYPE_CHECKING:
-    from bench.corpora.hub import HubName
+    from bench.corpora.hub_name import HubName
 
 TEXT = (".jsonl", ".json", ".csv", ".tsv", ".txt")
 SUFFIXES = {".parquet", *TEXT, *(f"{one}{packed}" for one in TEXT for packed in (".gz", ".xz"))}

@@ -59,7 +59,7 @@ class Match:
 
 def scored_sentences(task: Any) -> Sequence[str]:
     """The data's own sentences of a loaded task: of pairs the scored split, without sentences that a task makes of them."""
-    pairs = getattr(task, "pairs", None)
+    pairs = getattr(task, "data", None)
     if pairs is not None and hasattr(pairs, "sentences1"):
         return [*pairs.sentences1, *pairs.sentences2]
     return list(getattr(task, "original", task.sentences))

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from bench.runs.record import RunRecord
     from bench.statistics.table import Table
 
-TEMPLATES = Path(__file__).with_name("templates")
-
 
 def write_page(
     records: Iterable[RunRecord], out_file: Path, title: str = "Comparison", note: str | None = None, *,
@@ -36,29 +34,12 @@ def render_page(
     together: bool = False, folders: Mapping[str, Path] | None = None, tables: Sequence[Table] | None = None,
 ) -> str:  # fmt: skip
     """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have."""
-    import jinja2
     from markupsafe import Markup
 
     from bench.pages.comparison import comparison
-    from bench.tables.words import score, signed
+    from bench.pages.engine import TEMPLATES, render
 
     page = comparison(list(records), title, note, baseline=baseline, together=together, folders=folders or {},
                       tables=tables)  # fmt: skip
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=_finalize,
-    )  # fmt: skip
-    environment.filters |= {"score": score, "signed": lambda value: signed(value).replace("-", "\N{MINUS SIGN}")}
     style = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))  # ours: the one thing that is not escaped
-    return environment.get_template("comparison.html").render(page=page, style=style)
-
-
-def _finalize(value: object) -> object:
-    """None must never be printed, and foreign text has no control characters."""
-    from markupsafe import Markup
-
-    from bench.tables.words import visible
-
-    if value is None:
-        raise ValueError("the template printed a value that was not recorded")
-    return visible(value, limit=None) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return render("comparison.html", page=page, style=style)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.pages.curves import Curve, curves
+from bench.pages.says import says
 from bench.runs.record import RunRecord
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.summary import summarise
 from bench.statistics.table import Cell, Row, Table
-from bench.tables import overlap, report, shifts
+from bench.tables import report, shifts
 from bench.tables.lines import BETTER, COSTS, OUTSIDE, SIGNS, WORSE, costs, has_costs, legend, under
-from bench.tables.report import Section
+from bench.tables.section import Section
 from bench.tables.words import (
     has_ranks,
     headline,
@@ -28,98 +29,94 @@ from bench.tables.words import (
 )  # fmt: skip
 
 
-def _help(text: str) -> dict[str, str]:
-    return {"help": text}
-
-
 @dataclass(frozen=True, kw_only=True)
 class PageNumber:
     """One cell's number."""
 
-    text: str = field(metadata=_help("the mean, as printed"))
-    mark: str = field(metadata=_help("best, second or empty"))
-    spread: str = field(metadata=_help("what stands after the plus-minus sign; empty where nothing does"))
-    tied: bool = field(metadata=_help("not separable from the best of its column"))
-    title: str = field(metadata=_help("interval, test and number of items in words, shown on pointing; may be empty"))
+    text: str = field(metadata=says("the mean, as printed"))
+    mark: str = field(metadata=says("best, second or empty"))
+    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
+    tied: bool = field(metadata=says("not separable from the best of its column"))
+    title: str = field(metadata=says("interval, test and number of items in words, shown on pointing; may be empty"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageEntry:
     """One number of a line under a row."""
 
-    text: str = field(metadata=_help("the number; empty where there is none"))
-    sign: str = field(metadata=_help("the sign after it"))
-    words: str = field(metadata=_help("what the sign means, for who does not see it"))
+    text: str = field(metadata=says("the number; empty where there is none"))
+    sign: str = field(metadata=says("the sign after it"))
+    words: str = field(metadata=says("what the sign means, for who does not see it"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageLine:
     """A line under a row: differences from the baseline, a paper's numbers."""
 
-    label: str = field(metadata=_help("what its numbers are"))
-    entries: tuple[PageEntry, ...] = field(metadata=_help("one per column"))
+    label: str = field(metadata=says("what its numbers are"))
+    entries: tuple[PageEntry, ...] = field(metadata=says("one per column"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageRow:
     """One line of a score table."""
 
-    method: str = field(metadata=_help("name of the method"))
-    beside: str = field(metadata=_help("variant, and whatever else sets the row apart; may be empty"))
-    seeds: int = field(metadata=_help("runs behind the row"))
-    rank: str = field(metadata=_help("rank group; empty where it was not tested"))
-    cells: tuple[PageNumber | None, ...] = field(metadata=_help("one per column, None where nothing was scored"))
-    lines: tuple[PageLine, ...] = field(metadata=_help("differences from the baseline, a paper's numbers"))
-    costs: tuple[str, ...] = field(metadata=_help("one per cost column"))
-    footnotes: tuple[int, ...] = field(metadata=_help("numbers of the table's footnotes that concern it"))
-    anchor: str | None = field(metadata=_help("id of the first run's place on the page"))
-    untrained: bool = field(metadata=_help("nothing was trained"))
+    method: str = field(metadata=says("name of the method"))
+    beside: str = field(metadata=says("variant, and whatever else sets the row apart; may be empty"))
+    seeds: int = field(metadata=says("runs behind the row"))
+    rank: str = field(metadata=says("rank group; empty where it was not tested"))
+    cells: tuple[PageNumber | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
+    lines: tuple[PageLine, ...] = field(metadata=says("differences from the baseline, a paper's numbers"))
+    costs: tuple[str, ...] = field(metadata=says("one per cost column"))
+    footnotes: tuple[int, ...] = field(metadata=says("numbers of the table's footnotes that concern it"))
+    anchor: str | None = field(metadata=says("id of the first run's place on the page"))
+    untrained: bool = field(metadata=says("nothing was trained"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageTable:
     """One comparable set of numbers."""
 
-    anchor: str = field(metadata=_help("id of the table's place on the page"))
-    headline: str = field(metadata=_help("setting, backbone, seeds, protocol and text form"))
-    suite: str = field(metadata=_help("name of the suite"))
-    metric: str = field(metadata=_help("what the numbers are, in words"))
-    columns: tuple[str, ...] = field(metadata=_help("tasks, and the average last where the suite has one"))
-    average: int | None = field(metadata=_help("index of the average, which comes first on a phone"))
-    show_seeds: bool = field(metadata=_help("rows have different numbers of seeds"))
-    show_ranks: bool = field(metadata=_help("rows have rank groups"))
-    costs: tuple[str, ...] = field(metadata=_help("headings of the cost columns; empty where they were not asked for"))
-    gaps: bool = field(metadata=_help("some cell was not scored"))
-    rows: tuple[PageRow, ...] = field(metadata=_help("best average first"))
-    legend: tuple[str, ...] = field(metadata=_help("what the signs mean, and how it was tested"))
-    notes: tuple[str, ...] = field(metadata=_help("what a reader must know to read the numbers"))
-    footnotes: tuple[str, ...] = field(metadata=_help("one per difference between the runs of a column"))
+    anchor: str = field(metadata=says("id of the table's place on the page"))
+    headline: str = field(metadata=says("setting, backbone, seeds, protocol and text form"))
+    suite: str = field(metadata=says("name of the suite"))
+    metric: str = field(metadata=says("what the numbers are, in words"))
+    columns: tuple[str, ...] = field(metadata=says("tasks, and the average last where the suite has one"))
+    average: int | None = field(metadata=says("index of the average, which comes first on a phone"))
+    show_seeds: bool = field(metadata=says("rows have different numbers of seeds"))
+    show_ranks: bool = field(metadata=says("rows have rank groups"))
+    costs: tuple[str, ...] = field(metadata=says("headings of the cost columns; empty where they were not asked for"))
+    gaps: bool = field(metadata=says("some cell was not scored"))
+    rows: tuple[PageRow, ...] = field(metadata=says("best average first"))
+    legend: tuple[str, ...] = field(metadata=says("what the signs mean, and how it was tested"))
+    notes: tuple[str, ...] = field(metadata=says("what a reader must know to read the numbers"))
+    footnotes: tuple[str, ...] = field(metadata=says("one per difference between the runs of a column"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageRun:
     """Everything about one run."""
 
-    anchor: str = field(metadata=_help("id of the run's place on the page: its run id"))
-    run_id: str = field(metadata=_help("id of the run"))
-    what: str = field(metadata=_help("method, setting, backbone and seed in words"))
-    heads: str = field(metadata=_help("the averages of its suites"))
-    scores: tuple[Section, ...] = field(metadata=_help("scores with sub-datasets, one section per suite and form"))
-    facts: tuple[Section, ...] = field(metadata=_help("recipe, training, cost, provenance; only those with rows"))
-    curves: tuple[Curve, ...] = field(metadata=_help("loss and dev score over steps; empty without a curve"))
-    command: str | None = field(metadata=_help("the command that made it"))
+    anchor: str = field(metadata=says("id of the run's place on the page: its run id"))
+    run_id: str = field(metadata=says("id of the run"))
+    what: str = field(metadata=says("method, setting, backbone and seed in words"))
+    heads: str = field(metadata=says("the averages of its suites"))
+    scores: tuple[Section, ...] = field(metadata=says("scores with sub-datasets, one section per suite and form"))
+    facts: tuple[Section, ...] = field(metadata=says("recipe, training, cost, provenance; only those with rows"))
+    curves: tuple[Curve, ...] = field(metadata=says("loss and dev score over steps; empty without a curve"))
+    command: str | None = field(metadata=says("the command that made it"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """The comparison page."""
 
-    title: str = field(metadata=_help("heading of the page"))
-    answer: str = field(metadata=_help("one sentence, computed: what has the highest average, and by how much"))
-    note: str | None = field(metadata=_help("what the caller has to say, such as that a demo is no evidence"))
-    made_of: str = field(metadata=_help("how many runs and methods, and when the newest was made"))
-    tables: tuple[PageTable, ...] = field(metadata=_help("one per setting, backbone, suite, protocol and text form"))
-    runs: tuple[PageRun, ...] = field(metadata=_help("in the order of the tables' rows"))
+    title: str = field(metadata=says("heading of the page"))
+    answer: str = field(metadata=says("one sentence, computed: what has the highest average, and by how much"))
+    note: str | None = field(metadata=says("what the caller has to say, such as that a demo is no evidence"))
+    made_of: str = field(metadata=says("how many runs and methods, and when the newest was made"))
+    tables: tuple[PageTable, ...] = field(metadata=says("one per setting, backbone, suite, protocol and text form"))
+    runs: tuple[PageRun, ...] = field(metadata=says("in the order of the tables' rows"))
 
 
 def comparison(
@@ -253,15 +250,8 @@ def _lines(row: Row, table: Table) -> tuple[PageLine, ...]:
 
 
 def _run(record: RunRecord, folder: Path | None) -> PageRun:
-    facts = (
-        report.recipe(record),
-        report.training(record, None),
-        overlap.of_record(record),
-        report.cost(record),
-        report.provenance(record),
-    )
     return PageRun(
         anchor=record.run_id, run_id=record.run_id, what=report.what(record), heads=report.heads(record),
-        scores=(*report.score_sections(record), *shifts.sections(record)), facts=tuple(section for section in facts if section.rows),
+        scores=(*report.score_sections(record), *shifts.sections(record)), facts=tuple(report.fact_sections(record)),
         curves=curves(record, folder), command=record.provenance.command or None,
     )  # fmt: skip

@@ -56,13 +56,19 @@ def printed(
     name = Path(backbone).name
     found = [
         r
-        for r in results(task=task, backbone=name)
+        for r in _results(task, name)
         if SUITES[r.metric] == suite
         and (protocol is None or r.protocol == protocol)
         and _is(r, method, variant, recipe)
         and (r.setting == setting or setting == "none")
     ]
     return tuple(sorted(found, key=lambda r: _rank(r, found)))
+
+
+@cache
+def _results(task: str, backbone: str) -> tuple[ReferenceResult, ...]:
+    """Asked once for each cell of a table, and a search through all."""
+    return results(task=task, backbone=backbone)
 
 
 def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:

@@ -84,13 +84,13 @@ def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str,
     if not has_statistics(metric):
         raise BenchError(f"{key[1]}: no statistics of {metric}")
     path = predictions_file(folder.resolve(), key)
-    try:
-        stored = read_arrays(path)
-    except DataMissing:
-        raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "bench run again scores it again") from None
     names = {"prediction": "prediction", "gold": "gold", "fold": "fold"}
     if metric == "spearman-bootstrap":
         names |= {"query": QUERIES.get(key[2], "query"), "unit": "image"}
+    try:
+        stored = read_arrays(path, names.values())
+    except DataMissing:
+        raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "bench run again scores it again") from None
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
     _check(arrays, path, metric)
     return {name: _plain(array) for name, array in arrays.items()}

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
 
 AVERAGE = "Avg."
+SENDER = "submitted by"
+"""What sets rows apart that others sent in: such a row is never the baseline where the board has one of that name itself."""
 Differs = tuple[tuple[str, str], ...]
 
 
@@ -41,7 +43,7 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
     named: dict[tuple[str, ...], dict[str, list[RunRecord]]] = {}
     settings: dict[str, dict[str, str]] = {}
     for record in records:
-        values = _configuration(record)
+        values = configuration(record)
         settings[record.run_id] = values
         same = named.setdefault((record.method, record.variant, record.setting, record.backbone), {})
         same.setdefault(json.dumps(values, sort_keys=True), []).append(record)
@@ -56,7 +58,7 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
     return rows
 
 
-def _configuration(record: RunRecord) -> dict[str, str]:
+def configuration(record: RunRecord) -> dict[str, str]:
     """What besides the seed decides the result, as text."""
     values = {key: _short(one.value) for key, one in record.recipe.items()}
     corpus, backbone = record.provenance.corpus or {}, record.provenance.backbone or {}

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.errors import UnknownName
-from bench.statistics.grouping import AVERAGE, by_protocol, rows_of, title
+from bench.statistics.grouping import AVERAGE, SENDER, by_protocol, rows_of, title
 from bench.statistics.table import COLUMNS, DECIMALS, LOWER_IS_BETTER, Against, Cell, Row, Table
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         rows=tuple(rows),
         notes=tuple(notes),
     )
-    return _against(table, baseline)  # fmt: skip
+    return against(table, baseline)  # fmt: skip
 
 
 def _only(names: set[str]) -> str:
@@ -154,15 +154,16 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
     ]  # fmt: skip
 
 
-def _against(table: Table, baseline: str | None) -> Table:
+def against(table: Table, baseline: str | None) -> Table:
     """With differences from the baseline's cells, as printed; of several such rows the one with the best average counts.
 
-    Without a column that ranks, the first of them counts.
+    Without a column that ranks, the first of them counts. The table itself where it has no such row.
     """
     if baseline is None:
         return table
     named = [row for row in table.rows if baseline in (row.name, row.method) and any(row.cells)]
     exact = [row for row in named if row.name == baseline] or named
+    exact = [row for row in exact if SENDER not in dict(row.differs)] or exact
     if not exact:
         return table
     base = exact[0]

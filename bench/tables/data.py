@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bench.statistics.table import Cell, Row, Table
+from bench.statistics.table import Cell, Row, Table, Tested
 from bench.tables.words import csv_text
 
 SCHEMA = "bench.compare/1"
@@ -75,16 +75,20 @@ def _csv(value: Any) -> str:
 
 
 def as_json(tables: Sequence[Table]) -> str:
-    content = {"schema": SCHEMA, "tested": _tested(tables), "tables": [_table(table) for table in tables]}
+    content = {
+        "schema": SCHEMA,
+        "tested": tested_data(next((table.tested for table in tables if table.tested), None)),
+        "tables": [table_data(table) for table in tables],
+    }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _tested(tables: Sequence[Table]) -> dict[str, Any] | None:
-    found = next((table.tested for table in tables if table.tested), None)
-    return None if found is None else asdict(found) | {"families": [asdict(one) for one in found.families]}
+def tested_data(tested: Tested | None) -> dict[str, Any] | None:
+    return None if tested is None else asdict(tested) | {"families": [asdict(one) for one in tested.families]}
 
 
-def _table(table: Table) -> dict[str, Any]:
+def table_data(table: Table) -> dict[str, Any]:
+    """One table as plain JSON values: ``$defs/table`` of the schema."""
     return {
         "suite": table.suite, "protocol": table.protocol, "text": table.text, "metric": table.metric, "setting": table.setting,
         "backbone": table.backbone, "columns": list(table.columns), "baseline": table.baseline,
@@ -107,5 +111,12 @@ def _cell(cell: Cell | None) -> dict[str, Any] | None:
         return None
     facts = asdict(cell) | {"values": list(cell.values)}
     if cell.against:
-        facts["against"] |= {"difference": round(cell.against.difference, cell.decimals), "seeds": list(cell.against.seeds)}
+        facts["against"] = against_data(cell)
     return facts
+
+
+def against_data(cell: Cell | None) -> dict[str, Any] | None:
+    """A cell less the baseline's, as printed; None where there is none."""
+    if cell is None or cell.against is None:
+        return None
+    return asdict(cell.against) | {"difference": round(cell.against.difference, cell.decimals), "seeds": list(cell.against.seeds)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bench.runs.record import RunRecord
-from bench.tables.report import Section
+from bench.tables.section import Section
 
 TITLE = "sentences of the evaluation sets that stand in the corpus"
 HEADING = ("task", "sentences", "the same", "nearly", "%", "rows of the corpus")

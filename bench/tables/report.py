@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from bench.runs.curve import read_curve, series
 from bench.runs.record import RunRecord, Score
 from bench.statistics.summary import DECIMALS
+from bench.tables import overlap
+from bench.tables.section import Section
 from bench.tables.words import score
 
 BARS = "▁▂▃▄▅▆▇█"
-
-
-@dataclass(frozen=True)
-class Section:
-    """A titled table. ``numbers`` are the columns that stand right-aligned; a cell that begins with blanks is a part of what
-    stands above it."""
-
-    title: str
-    heading: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: tuple[int, ...] = ()
 
 
 def what(record: RunRecord) -> str:
@@ -47,8 +38,6 @@ def heads(record: RunRecord) -> str:
 
 def fact_sections(record: RunRecord, folder: Path | None = None) -> list[Section]:
     """Recipe, training, cost and provenance; only those with rows."""
-    from bench.tables import overlap  # which makes sections of this module's kind
-
     found = [recipe(record), training(record, folder), overlap.of_record(record), cost(record), provenance(record)]
     return [section for section in found if section.rows]
 

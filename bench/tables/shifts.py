@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bench.runs.record import RunRecord, Score
 from bench.statistics.summary import DECIMALS
-from bench.tables.report import Section
+from bench.tables.section import Section
 from bench.tables.words import signed
 
 FORMS = {"tokenised": "raw", "sccl": "original"}  # what the papers scored -> what the data's authors published

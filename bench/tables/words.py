@@ -131,9 +131,9 @@ _MARKDOWN = {c: "\\" + c for c in "\\`*_{}[]#+|~$"} | {
 }  # fmt: skip
 
 
-def markdown(text: str) -> str:
+def markdown(text: str, limit: int | None = LONGEST) -> str:
     """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
-    escaped = "".join(_MARKDOWN.get(c, c) for c in visible(text))
+    escaped = "".join(_MARKDOWN.get(c, c) for c in visible(text, limit=limit))
     return escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
@@ -161,7 +161,7 @@ def _accented(c: str) -> bool:
 # --- CSV ---
 
 
-def csv_text(text: str) -> str:
+def csv_text(text: str, limit: int | None = LONGEST) -> str:
     """A text cell that no spreadsheet takes for a formula."""
-    shown = visible(text)
+    shown = visible(text, limit=limit)
     return "'" + shown if shown[:1] in ("=", "+", "-", "@", "\t", "\r", "|", "%") else shown

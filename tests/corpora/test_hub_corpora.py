@@ -15,8 +15,9 @@ import pytest
 from hub import StandInHub
 
 from bench.corpora import Corpus
-from bench.corpora.hub import HubName, data_files, hub_corpus, named
-from bench.corpora.hub_rows import suffix_of
+from bench.corpora.hub import data_files, hub_corpus
+from bench.corpora.hub_name import HubName
+from bench.corpora.hub_rows import named, suffix_of
 from bench.errors import BenchError, CorpusError, DataMissing
 
 REPO = "someone/texts"

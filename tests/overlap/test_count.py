@@ -105,7 +105,7 @@ def test_a_record_keeps_what_was_counted_before() -> None:
 
 def test_the_sentences_of_a_task_are_its_own() -> None:
     pairs = SimpleNamespace(sentences1=["a"], sentences2=["b"])
-    assert scored_sentences(SimpleNamespace(pairs=pairs, sentences=["a", "b", "of another split"])) == ["a", "b"]
+    assert scored_sentences(SimpleNamespace(data=pairs, sentences=["a", "b", "of another split"])) == ["a", "b"]
     assert scored_sentences(SimpleNamespace(original=["a b"], sentences=["a b", "a"])) == ["a b"]
     assert scored_sentences(SimpleNamespace(sentences=("x",))) == ["x"]
 

@@ -154,10 +154,11 @@ def test_every_field_of_the_page_says_what_it_is(part: type) -> None:
 
 
 def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    import bench.pages
+    from bench.pages import engine
 
     (tmp_path / "style.css").write_text("")
-    monkeypatch.setattr(bench.pages, "TEMPLATES", tmp_path)
+    monkeypatch.setattr(engine, "TEMPLATES", tmp_path)
+    monkeypatch.setattr(engine, "_environment", engine._environment.__wrapped__)  # neither kept from before nor for later
     (tmp_path / "comparison.html").write_text("{{ page.nothing }}")
     with pytest.raises(jinja2.UndefinedError):
         render_page(family())
@@ -167,7 +168,7 @@ def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyP
 
 
 def test_contrast_is_aa_in_light_and_dark() -> None:
-    from bench.pages import TEMPLATES
+    from bench.pages.engine import TEMPLATES
 
     def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

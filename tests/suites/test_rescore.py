@@ -174,9 +174,15 @@ def test_predictions_files_that_somebody_made_up(tmp_path: Path) -> None:
         "none": b"",
         "text": b"hello",
         "cut": good[:-1],
+        "backwards": good.replace(b"(3,)", b"(-3, -1)").replace(b" " * 4, b"", 1),
+        "newer": good[:6] + b"\x03" + good[7:],
     }.items():
         with pytest.raises(DataDamaged, match=f"{name}.npz is no predictions file"):
             read_arrays(npz(tmp_path / f"{name}.npz", a=data))
+    by_column = np.asfortranarray(np.arange(6).reshape(2, 3))
+    both = npz(tmp_path / "two.npz", a=npy(by_column), b=npy(np.zeros((2, 0))), c=npy(np.array(["", ""])))
+    assert np.array_equal(read_arrays(both)["a"], by_column) and read_arrays(both)["b"].shape == (2, 0)
+    assert list(read_arrays(both)["c"]) == ["", ""] and list(read_arrays(both, ("b", "z"))) == ["b"]
     whole = (tmp_path / "good.npz").read_bytes()
     for i in range(0, len(whole), 3):  # a byte that flipped anywhere is an error or changes nothing that is read
         (tmp_path / "flipped.npz").write_bytes(whole[:i] + bytes([whole[i] ^ 0x41]) + whole[i + 1 :])

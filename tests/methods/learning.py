@@ -72,12 +72,8 @@ def _defaults(name: str) -> dict[str, Value]:
     return {k: v if isinstance(v, Value) else Value(v, "default") for k, v in REGISTRY[name].cls.defaults.items()}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "setting"), TRAINED)
-def test_a_trained_method_rises_above_its_start(
-    name: str, setting: str, corpora: dict[str, str], shared: Path, tmp_path: Path
-) -> None:
+def rises(name: str, setting: str, corpora: dict[str, str], shared: Path, folder: Path) -> None:
     values = OWN.get(name, {}) if setting == "unsupervised" else {}
-    before, after = trained(name, setting, corpora, shared, tmp_path, **values)
+    before, after = trained(name, setting, corpora, shared, folder, **values)
     print(f"{name} {setting}: {before:.2f} -> {after:.2f}")
     assert after > before + 0.3

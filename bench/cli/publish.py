@@ -1,0 +1,170 @@
+"""``bench publish``: a new version of the leaderboards, or a look at what it would be, or whether those that are there were altered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.options import data_option, json_option, runs_option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.publish.build import Outcome
+
+SHOWN = 20  # lines about runs that are left out
+HELP = {
+    "out": "Folder of the versions.",
+    "check": "Publish nothing: compare what is published with its manifests. Exit code 1 where something was altered.",
+    "preview": "Write OUT/preview, which the next preview replaces, and no version.",
+    "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
+    "submissions": "Also the runs in the files of bench submit in this folder, after every score was computed again.",
+    "keep": "Also the runs of the last version that are not in the runs folder.",
+    "baseline": "A method that the others are tested against; a reader may choose another.  [default: as the last version]",
+    "title": "Heading of the pages.  [default: as the last version]",
+    "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
+    "statistics": "Intervals, verdicts, ties and ranks: auto resamples less where there are very many runs.",
+    "anyway": "A version although no run is new: the same runs with newer pages.",
+}
+
+
+@click.command()
+@runs_option
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default="leaderboards", show_default=True, help=HELP["out"]
+)
+@click.option("--check", is_flag=True, help=HELP["check"])
+@click.option("--preview", is_flag=True, help=HELP["preview"])
+@click.option("--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"])
+@click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
+@click.option("--keep", is_flag=True, help=HELP["keep"])
+@click.option("--baseline", help=HELP["baseline"])
+@click.option("--title", help=HELP["title"])
+@click.option("--note", help=HELP["note"])
+@click.option(
+    "--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"]
+)
+@click.option("--anyway", is_flag=True, help=HELP["anyway"])
+@data_option
+@json_option
+@click.pass_context
+def publish(
+    context: click.Context,
+    runs: Path | None,
+    out: Path,
+    check: bool,
+    formats: tuple[str, ...],
+    as_json: bool,
+    data: Path | None,
+    **asked: Any,
+) -> None:
+    """A new version of the leaderboards in OUT, from the runs in a folder and from what papers printed: pages, Markdown, data.
+
+    A published version never changes. Where nothing is new since the last one, none is made.
+
+    \b
+    Example:  bench publish --note "a small backbone, not the papers' setting"
+              bench publish --preview
+              bench publish --check
+    """
+    if check:
+        context.exit(_check(out, as_json))
+    from bench.cli.filters import no_collection, say
+    from bench.datasets import DataFolder
+    from bench.publish.build import FORMATS, Asked
+    from bench.publish.build import publish as build
+
+    chosen = tuple(one for one in FORMATS if one in formats) or FORMATS
+    folder = DataFolder(data, offline=True) if data is not None else None
+    with no_collection(), _progress() as report:
+        outcome = build(Asked(runs=runs, out=out, data=folder, formats=chosen, **asked), report)
+    for line in (*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out))[:SHOWN]:
+        say(line)
+    if (more := len(outcome.refused) + len(outcome.board.left_out) - SHOWN) > 0:
+        say(f"and {more} more")
+    if outcome.folder is not None and (told := outcome.told_of_here):
+        say(
+            f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}"
+        )
+    if as_json:
+        click.echo(_as_json(outcome))
+    else:
+        _show(outcome)
+
+
+def _show(outcome: Outcome) -> None:
+    from bench.tables.words import visible
+
+    if outcome.folder is None:
+        click.echo(f"nothing is new since {outcome.name}; no version is made (--anyway makes one)")
+        return
+    board, methods = outcome.board, len(outcome.board.methods)
+    page = next((path for name in ("index.html", "README.md") if (path := outcome.folder / name).is_file()), outcome.folder)
+    click.echo(
+        f"{outcome.name}: {_count(len(board.runs), 'run')} of {_count(methods, 'method')}, {_count(len(board.tables), 'table')}: {page}"
+    )
+    click.echo(visible(board.answer, limit=None))
+    if board.changes is not None:
+        click.echo(f"since {board.changes.before}:" if board.changes.lines else f"nothing changed since {board.changes.before}")
+        for line in board.changes.lines:
+            click.echo(f"  {visible(line, limit=None)}")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def _as_json(outcome: Outcome) -> str:
+    from bench.cli.filters import json_text
+
+    board = outcome.board
+    return json_text({
+        "version": outcome.name, "new": outcome.folder is not None, "folder": None if outcome.folder is None else str(outcome.folder),
+        "runs": len(board.runs), "methods": list(board.methods), "answer": board.answer,
+        "changes": None if board.changes is None else list(board.changes.lines),
+        "left_out": list(board.left_out), "refused": list(outcome.refused),
+    })  # fmt: skip
+
+
+def _check(out: Path, as_json: bool) -> int:
+    from bench.cli.filters import json_text
+    from bench.cli.verify import as_object
+    from bench.publish.check import check
+    from bench.tables.words import visible
+
+    reports = check(out)
+    for report in reports:
+        if as_json:
+            click.echo(json_text(as_object(report)))
+            continue
+        differ = f"; {len(report.differences)} differ" if report.differences else ""
+        click.echo(f"{visible(report.name)}: {_count(report.count_agreeing(), 'file')} as published{differ}")
+        for one in report.differences[:SHOWN]:
+            click.echo(f"  {visible(one.what)}: {visible(one.why)}")
+        if len(report.differences) > SHOWN:
+            click.echo(f"  and {len(report.differences) - SHOWN} more; --json lists them")
+    return 1 if any(report.differences for report in reports) else 0
+
+
+class _progress:
+    """On a terminal one line that is written over; elsewhere a plain line where something else begins."""
+
+    def __enter__(self) -> Callable[[str, int, int], None]:
+        import sys
+
+        self.live, self.last = sys.stderr.isatty(), ""
+        return self._report
+
+    def _report(self, what: str, done: int, of: int) -> None:
+        shown = "".join(c for c in what[:60] if c.isprintable())
+        if self.live:
+            click.echo(f"\r\x1b[K{shown}" + (f" ({done + 1} of {of})" if of > 1 else "") + " ...", nl=False, err=True)
+        elif (begins := shown.split()[0]) != self.last:
+            self.last = begins
+            click.echo(f"{shown if begins != 'resampling' else 'resampling'} ...", err=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            click.echo("\r\x1b[K", nl=False, err=True)

@@ -1,0 +1,206 @@
+"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and how to repeat it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench.errors import BenchError
+from bench.pages.addresses import link, method_page, run_page
+from bench.pages.cosines import Cosines, cosines
+from bench.pages.curves import Curve, curves
+from bench.pages.engine import render as rendered
+from bench.pages.how import How, how
+from bench.pages.places import Place, places
+from bench.pages.run_scores import Head, ScoreTable, heads, score_tables, side_tables
+from bench.pages.says import says
+from bench.pages.words import value_words
+from bench.publish.names import public_name
+from bench.runs.record import RunRecord
+from bench.tables import overlap, report
+from bench.tables.section import Section
+
+if TYPE_CHECKING:
+    from bench.publish.board import Board, PublishedRun
+
+UP = 2  # folders between a run's page and its version
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeRow:
+    """One hyperparameter."""
+
+    key: str = field(metadata=says("its name"))
+    value: str = field(metadata=says("what the run had"))
+    source: str = field(metadata=says("where the value is from"))
+    note: str = field(metadata=says("what another source says; may be empty"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One line of the provenance."""
+
+    name: str = field(metadata=says("what it is"))
+    text: str = field(metadata=says("in short: a hash by its first twelve digits"))
+    whole: str = field(metadata=says("in full, where that is longer"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """A group of the provenance."""
+
+    title: str = field(metadata=says("what its facts are of"))
+    facts: tuple[Fact, ...] = field(metadata=says("never empty"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """Something to download."""
+
+    name: str = field(metadata=says("below the run's folder"))
+    link: str = field(metadata=says("relative, percent-quoted"))
+    what: str = field(metadata=says("what it holds; empty for one of many of a kind"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sibling:
+    """Another run of the same row: it differs in the seed."""
+
+    name: str = field(metadata=says("its seed"))
+    link: str = field(metadata=says("of its page"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPage:
+    """Everything about one run."""
+
+    run_id: str = field(metadata=says("id of the run"))
+    method: str = field(metadata=says("name of the method"))
+    variant: str = field(metadata=says("its variant; may be empty"))
+    where: str = field(metadata=says("setting, backbone and seed in words"))
+    version: str = field(metadata=says("of the leaderboard"))
+    board: str = field(metadata=says("link to the main page"))
+    method_link: str = field(metadata=says("link to the method's page"))
+    siblings: tuple[Sibling, ...] = field(metadata=says("runs with other seeds"))
+    grade: str = field(metadata=says("how far it was checked"))
+    grade_words: str = field(metadata=says("what that grade means"))
+    reason: str = field(metadata=says("why it has this grade; may be empty"))
+    submitted_by: str | None = field(metadata=says("who sent it; None for an own run"))
+    heads: tuple[Head, ...] = field(metadata=says("one number per suite"))
+    how: How | None = field(metadata=says("how the method works; None where its source is not installed"))
+    command: str | None = field(metadata=says("what repeats it; None where it was not recorded"))
+    files: tuple[File, ...] = field(metadata=says("record, scores, curve"))
+    predictions: tuple[File, ...] = field(metadata=says("one file per task"))
+    scores: tuple[ScoreTable, ...] = field(metadata=says("one per suite, protocol and text form"))
+    sides: tuple[Section, ...] = field(metadata=says("text forms and domains side by side"))
+    curves: tuple[Curve, ...] = field(metadata=says("loss and dev score over steps; empty without a curve"))
+    training: Section = field(metadata=says("steps, and which checkpoint was kept; without rows where nothing was trained"))
+    cosines: Cosines | None = field(metadata=says("cosines by gold level; None without predictions"))
+    by_hand: tuple[RecipeRow, ...] = field(metadata=says("recipe values that the command set"))
+    recipe: tuple[RecipeRow, ...] = field(metadata=says("the others, by name"))
+    cost: Section = field(metadata=says("what it took"))
+    overlap: Section = field(metadata=says("evaluation sentences in the corpus; without rows where that was not counted"))
+    provenance: tuple[Facts, ...] = field(metadata=says("in groups"))
+
+
+def render(board: Board, run: PublishedRun) -> str:
+    """The page ``runs/<run-id>/index.html`` as HTML, a function of the board, the run's curve and its predictions."""
+    return rendered("run.html", page=page(board, run), up=UP)
+
+
+def page(board: Board, run: PublishedRun) -> RunPage:
+    """What the page holds."""
+    from bench.publish.grades import WORDS
+
+    record, known = run.record, places(board).by_run.get(run.record.run_id, [])
+    plugin = record.provenance.plugin or {}
+    rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
+    return RunPage(
+        run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version,
+        board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known),
+        grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
+        heads=heads(record, known), how=how(record.method, package_of(plugin)), command=record.provenance.command or None,
+        files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=side_tables(record),
+        curves=curves(record, run.folder), training=report.training(record, None), cosines=cosines(record, run.folder),
+        by_hand=tuple(row for row in rows if row.source.startswith("--set")),
+        recipe=tuple(row for row in rows if not row.source.startswith("--set")), cost=report.cost(record),
+        overlap=overlap.of_record(record), provenance=_provenance(record),
+    )  # fmt: skip
+
+
+def package_of(plugin: Mapping[str, Any]) -> str | None:
+    """Whose code a run ran; None where its record does not say so."""
+    package = plugin.get("package")
+    return None if package is None else str(package)
+
+
+def _where(record: RunRecord) -> str:
+    setting = "nothing trained" if record.setting == "none" else record.setting
+    seed = "the same for every seed" if record.seed is None else f"seed {record.seed}"
+    return f"{setting}, {public_name(record.backbone)}, {seed}"
+
+
+def _siblings(board: Board, record: RunRecord, known: list[Place]) -> tuple[Sibling, ...]:
+    found: dict[str, Any] = {}
+    for place in known:
+        found |= dict(zip(place.row.runs, place.row.seeds, strict=True))
+    found.pop(record.run_id, None)
+    return tuple(
+        Sibling(name="any" if seed is None else str(seed), link=link(run_page(run_id), UP)) for run_id, seed in found.items()
+    )
+
+
+def _recipe_row(key: str, value: Any) -> RecipeRow:
+    return RecipeRow(key=key, value=value_words(value.value), source=value.source, note=value.note or "")
+
+
+def _files(run: PublishedRun) -> tuple[File, ...]:
+    found = [("run.json", "the record"), ("scores.csv", "all scores, sub-datasets too")]
+    if (run.folder / "curve.jsonl").is_file():
+        found.append(("curve.jsonl", "the training curve"))
+    return tuple(File(name=name, link=link(name), what=what) for name, what in found)
+
+
+def _predictions(run: PublishedRun) -> tuple[File, ...]:
+    """Of every score whose predictions lie in the run's folder."""
+    from bench.runs.predictions import predictions_file
+
+    folder = run.folder.resolve()
+    found: dict[str, None] = {}
+    for score in run.record.scores:
+        try:
+            path = predictions_file(folder, score.key)
+        except BenchError:  # the folder's name is no run id
+            return ()
+        if os.path.isfile(path):  # which is False for a name too long for this disk, where a Path would raise
+            found[path.relative_to(folder).as_posix()] = None
+    return tuple(File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=link(name), what="") for name in found)
+
+
+def _provenance(record: RunRecord) -> tuple[Facts, ...]:
+    from_where = record.provenance
+    made = {"created": from_where.created, "bench": from_where.bench_version, "fingerprint": record.fingerprint}
+    git = {key: value for key, value in (from_where.git or {}).items() if value is not None}
+    if isinstance(git.get("dirty"), bool):
+        git["dirty"] = "uncommitted changes" if git["dirty"] else None
+    groups: list[tuple[str, Mapping[str, Any]]] = [
+        ("this run", made), ("commit", {"": git.pop("commit", None), "with": git.pop("dirty", None), **git}),
+        ("method's code", from_where.plugin or {}), ("backbone", from_where.backbone or {}),
+        ("corpus", {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"}),
+        ("machine", from_where.platform), ("packages", from_where.packages), ("checkpoint", record.checkpoint or {}),
+        ("data", from_where.data), ("also determined by", from_where.determines or {}),
+    ]  # fmt: skip
+    made_groups = (
+        (title, tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])))
+        for title, group in groups
+    )
+    return tuple(Facts(title=title, facts=facts) for title, facts in made_groups if facts)
+
+
+def _fact(name: str, value: Any) -> Fact:
+    whole = report.plain_value(value)
+    hashed = re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", whole)
+    return Fact(name=name, text=f"{whole[:12]}…" if hashed else whole, whole=whole if hashed else "")

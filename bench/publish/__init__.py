@@ -1,0 +1,1 @@
+"""Published leaderboards: versions that never change, built from runs and printed results."""

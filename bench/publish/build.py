@@ -1,0 +1,226 @@
+"""Writes a version: aside first, whole, then renamed to its place. A version that is there never changes.
+
+publish(Asked(runs=Path("runs"), out=Path("leaderboards")))
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.errors import BenchError, DataDamaged, DataMissing
+from bench.publish import versions as published
+from bench.publish.board import Board, PublishedRun
+from bench.publish.changes import changes_since
+from bench.publish.check import refuse_altered
+from bench.publish.content import board
+from bench.publish.files import FORMATS, version_files
+from bench.publish.gather import Gathered, gather, left_out
+from bench.publish.grades import apart
+from bench.publish.index import index_files
+from bench.publish.packed import Packed
+from bench.publish.place import ELSEWHERE, Place
+from bench.publish.stored import store_run
+from bench.publish.versions import Version
+from bench.runs.files import write_whole
+
+if TYPE_CHECKING:
+    from bench.datasets import DataFolder
+    from bench.figures import Figure
+
+TITLE = "Sentence embeddings, compared"
+PREVIEW = "preview"
+PREVIEW_NOTE = "A preview, not published: the next one takes its place."
+Report = Callable[[str, int, int], None]
+"""(what is being done, steps done, steps in all)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What to publish, and where. ``title``, ``note``, ``baseline``: None takes those of the last version, "" the default or none."""
+
+    runs: Path | None = None
+    out: Path = Path("leaderboards")
+    submissions: Path | None = None
+    keep: bool = False  # also the runs of the last version that are not in the folder
+    title: str | None = None
+    note: str | None = None
+    baseline: str | None = None
+    formats: tuple[str, ...] = FORMATS
+    statistics: str = "auto"
+    data: DataFolder | None = None
+    preview: bool = False
+    anyway: bool = False  # a version although nothing is new
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was made. ``folder`` is None where nothing was new; then ``board`` is what the last version would be again."""
+
+    folder: Path | None
+    name: str  # the new version, or the last one
+    board: Board
+    refused: tuple[str, ...]  # submissions, or their runs, that were not taken
+    told_of_here: tuple[str, ...]  # runs whose command names a folder of this machine
+
+
+def publish(asked: Asked, report: Report | None = None) -> Outcome:
+    """Publish a version, or a preview of one. Raises BenchError where nothing can be published; then nothing is written."""
+    report = report or (lambda what, done, of: None)
+    published.refuse_strange(asked.out)
+    found = published.versions(asked.out)
+    refuse_altered(asked.out)
+    last = found[-1] if found else None
+    with _aside(asked.out) as aside:
+        kept = last if asked.keep else None
+        gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
+        place = Place(aside / "version")
+        records = _store(gathered, place.inside(published.RUNS), report)
+        made = _board(asked, [run for run in gathered.runs if run.record.run_id in records], gathered.left_out, found, report)
+        if not _is_news(asked, made, records, last):
+            assert last is not None
+            _write_index(asked.out)
+            return _outcome(None, last.name, made, gathered)
+        for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
+            place.write(path, data)
+        folder = _preview(place, asked.out, aside) if asked.preview else _seal(place, asked, made, records, last)
+    return _outcome(folder, made.version, made, gathered)
+
+
+def _outcome(folder: Path | None, name: str, made: Board, gathered: Gathered) -> Outcome:
+    told = tuple(gathered.told_of_here)
+    return Outcome(folder=folder, name=name, board=made, refused=gathered.refused, told_of_here=told)
+
+
+def _is_news(asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> bool:
+    """Whether a version is to be made: not where the last one was made of the same."""
+    if asked.preview or asked.anyway or last is None:
+        return True
+    return published.content_sha256(made, records, _baseline(asked, last)) != last.content
+
+
+def _seal(place: Place, asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> Path:
+    """Written as a version for ever: with its own word, its manifest, and its place among the versions."""
+    before, baseline = last.manifest if last else None, _baseline(asked, last)
+    place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=baseline, before=before))
+    place.seal()
+    folder = _rename(place.folder, asked.out / made.version)
+    _write_index(asked.out)
+    return folder
+
+
+def _baseline(asked: Asked, last: Version | None) -> str | None:
+    return _chosen(asked.baseline, last.baseline if last else None)
+
+
+def _store(gathered: Gathered, place: Place, report: Report) -> dict[str, str]:
+    """Run id -> sha256 of the record, of the runs that could be copied to ``place``; the others are left out, with the reason."""
+    packed, stored = Packed(), dict[str, str]()
+    for i, run in enumerate(gathered.runs):
+        report("copying predictions", i, len(gathered.runs))
+        run_id = run.record.run_id
+        try:
+            stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed)
+        except (DataMissing, DataDamaged) as error:
+            place.inside(run_id).remove()
+            gathered.left_out.append(left_out(run_id, "cannot be published", error.message, run.folder))
+    if not stored:
+        raise BenchError(
+            f"none of these runs can be published: {gathered.left_out[-1]}", "bench verify names what is wrong with each"
+        )
+    return stored
+
+
+def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
+    last = found[-1] if found else None
+    note = _chosen(asked.note, last.note if last else None)
+    if asked.preview:
+        note = f"{PREVIEW_NOTE} {note}" if note else PREVIEW_NOTE
+    made = board(
+        runs, version=PREVIEW if asked.preview else published.next_name(found),
+        title=_chosen(asked.title, last.title if last else None) or TITLE, note=note, left_out=tuple(lines),
+        baseline=_baseline(asked, last), statistics=asked.statistics,
+        report=lambda task, done, of: report(f"resampling {task}", done, of),
+    )  # fmt: skip
+    if last is None:
+        return made
+    news = published.other_news(last, replace(made, note=note if not asked.preview else last.note))
+    changes = changes_since(last.name, [apart(run) for run in last.published()], [apart(run) for run in made.runs], news)
+    return replace(made, changes=changes)
+
+
+def _chosen(asked: str | None, last: str | None) -> str | None:
+    """What was asked for; where nothing was, what the last version has. An empty text asks for none."""
+    return (asked or None) if asked is not None else last
+
+
+def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figure, ...]:
+    from bench.figures import figures
+
+    report("drawing figures", 0, 1)
+    pairs = None
+    if data is not None:
+        from bench.figures.groups import pairs as read_pairs
+
+        pairs = read_pairs(data)
+    return figures(made, pairs)
+
+
+# --- in its place ---
+
+
+@contextlib.contextmanager
+def _aside(out: Path) -> Iterator[Path]:
+    """A folder beside the versions, on the same disk, which is gone afterwards; so is what a killed process left an hour ago."""
+    try:
+        fresh = not out.exists()
+        out.mkdir(parents=True, exist_ok=True)
+        for left in out.glob(".publishing-*"):
+            if left.stat().st_mtime < time.time() - 3600:
+                shutil.rmtree(left, ignore_errors=True)
+        aside = Path(tempfile.mkdtemp(prefix=".publishing-", dir=out))
+    except OSError as error:
+        raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
+    try:
+        yield aside
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+        if fresh:
+            with contextlib.suppress(OSError):
+                out.rmdir()  # only where nothing was published
+
+
+def _rename(place: Path, to: Path) -> Path:
+    try:
+        os.rename(place, to)
+    except OSError as error:
+        if to.exists():
+            raise BenchError(f"{to} was published by somebody else meanwhile", "run it again: the next version is made") from None
+        raise BenchError(f"cannot write {to}: {error.strerror or error}", ELSEWHERE) from None
+    return to
+
+
+def _preview(place: Place, out: Path, aside: Path) -> Path:
+    """It takes the last preview's place."""
+    to = out / PREVIEW
+    try:
+        if to.exists():
+            os.rename(to, aside / "old")
+    except OSError as error:
+        raise BenchError(f"cannot replace {to}: {error.strerror or error}", ELSEWHERE) from None
+    return _rename(place.folder, to)
+
+
+def _write_index(out: Path) -> None:
+    """What lies beside the versions, wherever it is not what it should be; also after a process was killed before it did this."""
+    for name, data in index_files(published.versions(out)).items():
+        path = out / name
+        if not path.is_file() or path.read_bytes() != data:
+            write_whole(path, data, hint=ELSEWHERE)

@@ -1,0 +1,94 @@
+"""Whether published versions are as they were published: each against its manifest, its place, and the version that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.errors import BenchError
+from bench.hashes import file_sha256
+from bench.publish.index import LIST, read_list
+from bench.publish.versions import Version, read_version, version_folders
+from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
+from bench.verify.folders import MANIFEST, check_manifest
+
+UNLISTED = f"it is not in {LIST}"
+"""What a process leaves that was killed after it published and before it wrote the list."""
+
+
+def check(out: Path) -> list[RunReport]:
+    """One report per version, and one of what lies beside them. Raises BenchError where nothing is published in ``out``."""
+    folders = version_folders(out)
+    if not folders and not (out / LIST).is_file():
+        raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
+    reports: list[RunReport] = []
+    last: Version | None = None
+    for folder in folders:
+        findings = list(_manifest(folder))
+        version: Version | None = None
+        try:
+            version = read_version(folder)
+            findings += _chain(version, last)
+        except BenchError as error:
+            findings.append(Finding("files", "version.json", DIFFERS, error.message))
+        reports.append(RunReport(folder.name, findings, "published"))
+        last = version
+    return [*reports, RunReport(str(out), list(_beside(out, folders)), "published")]
+
+
+def refuse_altered(out: Path) -> None:
+    """Raises BenchError where a published version is not as it was: a new one would vouch for what is not true.
+
+    What lies beside the versions is made again with each of them, and is not asked for.
+    """
+    if not version_folders(out):
+        return
+    for report in check(out):
+        for one in report.differences:
+            if report.name != str(out) or one.kind == "version" and one.why != UNLISTED:
+                what = f"{report.name} is not as it was published: {one.what}: {one.why}"
+                raise BenchError(what, "bench publish --check tells everything; restore it: git checkout")
+
+
+def _manifest(folder: Path) -> Iterator[Finding]:
+    report = check_manifest(folder)
+    if report is None:
+        yield Finding("files", MANIFEST, DIFFERS, "missing")
+    else:
+        yield from report.findings
+
+
+def _chain(version: Version, last: Version | None) -> Iterator[Finding]:
+    """A version keeps the hash of the manifest before it: whoever changes a file and its manifest is found out all the same."""
+    if last is not None and version.before != last.manifest:
+        why = f"{version.name} was published after another {last.name}: its manifest has changed"
+        yield Finding("files", f"{last.name}/{MANIFEST}", DIFFERS, why)
+
+
+def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
+    try:
+        listed = read_list(out)
+    except (OSError, ValueError, RecursionError) as error:
+        yield Finding("files", LIST, DIFFERS, f"it cannot be read: {error}")
+        return
+    if listed is None:
+        yield Finding("files", LIST, DIFFERS, "missing")
+        return
+    there = {folder.name: folder for folder in folders}
+    for name in sorted({*listed["versions"], *there}):
+        if name not in there:
+            yield Finding("version", name, DIFFERS, "it was published and is missing")
+        elif name not in listed["versions"]:
+            yield Finding("version", name, DIFFERS, UNLISTED)
+        else:
+            yield _same(there[name] / MANIFEST, f"{name}/{MANIFEST}", listed["versions"][name], "version")
+    for name, expected in sorted(listed["files"].items()):
+        yield _same(out / Path(name).name, name, expected, "files")
+
+
+def _same(path: Path, what: str, expected: str, kind: str) -> Finding:
+    if path.is_symlink() or not path.is_file():
+        return Finding(kind, what, DIFFERS, "missing")
+    if file_sha256(path) != expected:
+        return Finding(kind, what, DIFFERS, "changed since it was published")
+    return Finding(kind, what, AGREES)

@@ -1,0 +1,101 @@
+"""A version as data: ``tables.json`` (``schema/board-1.schema.json``) and a CSV file of every table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict
+from typing import Any
+
+from bench.pages import addresses
+from bench.publish.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.publish.names import public_name
+from bench.statistics.table import Table
+from bench.tables.data import against_data, as_csv, table_data, tested_data
+from bench.tables.words import csv_text
+
+SCHEMA = "bench.board/1"
+PRINTED = (
+    "paper", "table", "label", "method", "variant", "setting", "backbone", "task", "metric", "value", "std", "own", "source", "runs",
+    "protocol", "corpus", "ours", "remarks", "note",
+)  # fmt: skip
+
+
+def as_json(board: Board) -> str:
+    """Everything that the pages show but the recipes, which are in each run's record. On one line: it is for programs."""
+    content = {
+        "schema": SCHEMA, "version": board.version, "date": board.date, "title": board.title, "note": board.note,
+        "answer": board.answer, "tables": [_table(one) for one in board.tables], "runs": [_run(one) for one in board.runs],
+        "left_out": list(board.left_out), "references": [_reference(one) for one in board.references],
+        "made": [asdict(fact) for fact in board.made], "changes": None if board.changes is None else list(board.changes.lines),
+    }  # fmt: skip
+    return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def as_csvs(board: Board) -> dict[str, str]:
+    """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
+    files = {f"{one.anchor}.csv": as_csv([one.table]) for one in board.tables}
+    return files | {f"{one.anchor}.csv": _printed_csv(one) for one in board.references}
+
+
+def _table(one: BoardTable) -> dict[str, Any]:
+    return {
+        "anchor": one.anchor, "selection": one.selection, "costs_comparable": one.costs_comparable, "cost_note": one.cost_note,
+        "cost_of": None if one.cost_of is None else asdict(one.cost_of), "tested": tested_data(one.table.tested),
+        "table": table_data(one.table),
+        "beside": [{"name": other.name, "suite": other.suite, "protocol": other.protocol, "metric": other.metric, "anchor": other.anchor,
+                    "means": [None if cell is None else cell.mean for cell in other.cells]} for other in one.beside],
+        "baselines": {name: _against(other) for name, other in one.baselines.items()},
+    }  # fmt: skip
+
+
+def _against(table: Table) -> dict[str, Any]:
+    """The rows of the same table against another baseline: for each of them, task -> difference."""
+    return {
+        "tested": tested_data(table.tested),
+        "rows": [{task: against_data(cell) for task, cell in zip(table.columns, row.cells, strict=True)} for row in table.rows],
+    }
+
+
+def _run(one: PublishedRun) -> dict[str, Any]:
+    record = one.record
+    return {
+        "run_id": record.run_id, "method": record.method, "variant": record.variant, "setting": record.setting,
+        "backbone": public_name(record.backbone), "seed": record.seed, "grade": one.grade, "reason": one.reason,
+        "submitted_by": one.submitted_by, "created": record.provenance.created, "command": record.provenance.command,
+        "fingerprint": record.fingerprint, "record": addresses.run_file(record.run_id, "run.json"),
+        "page": addresses.run_page(record.run_id),
+    }  # fmt: skip
+
+
+def _reference(table: ReferenceTable) -> dict[str, Any]:
+    content = asdict(table) | {"tasks": list(table.tasks)}
+    return content | {
+        "rows": [asdict(row) | {"cells": [None if cell is None else asdict(cell) for cell in row.cells]} for row in table.rows]
+    }
+
+
+def _printed_csv(table: ReferenceTable) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(PRINTED)
+    for row in table.rows:
+        for cell in row.cells:
+            if cell is not None:
+                writer.writerow([_csv(value) for value in _printed(cell, row, table)])
+    return out.getvalue()
+
+
+def _printed(cell: ReferenceCell, row: ReferenceRow, table: ReferenceTable) -> tuple[object, ...]:
+    remarks = "; ".join(remark.text for remark in (*cell.remarks, *row.remarks))
+    return (table.paper, table.table, row.label, row.method, row.variant, row.setting, row.backbone, cell.task, cell.metric, cell.value,
+            cell.std, row.own, row.source, row.runs, row.protocol, row.corpus, row.ours, remarks, row.note)  # fmt: skip
+
+
+def _csv(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return csv_text(value, limit=None) if isinstance(value, str) else repr(value)

@@ -1,0 +1,115 @@
+"""A version as Markdown that ordinary forges render: the same tables, with links to the records behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bench.pages.addresses import link, run_file
+from bench.publish.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.publish.markdown_table import line, table
+from bench.tables.words import markdown
+
+if TYPE_CHECKING:
+    from bench.figures.figure import Figure
+
+SETTINGS = {"none": "nothing trained", None: "several settings"}
+
+prose = partial(markdown, limit=None)  # sentences are shown whole, names are cut
+
+
+def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool = True) -> str:
+    """The whole version. ``pages``: HTML pages lie beside it, and are linked."""
+    parts = [*_head(board, pages), *_tables(board, pages)]
+    if figures:
+        parts += ["## Figures", *(_figure(figure) for figure in figures)]
+    if board.references:
+        parts += ["## What papers printed", "As printed, with what an audit of the tables says of them. No run of this board is among "
+                  "these rows, and none of them is ranked above.", *map(_printed, board.references)]  # fmt: skip
+    parts += ["## How this was made", "\n".join(_facts(board)), "## Runs", _runs(board, pages)]
+    if board.left_out:
+        parts += ["## Left out", "\n".join(f"- {prose(line)}" for line in board.left_out)]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _head(board: Board, pages: bool) -> Iterator[str]:
+    yield f"# {markdown(board.title)}: {markdown(board.version)}"
+    yield f"**{prose(board.answer)}**"
+    if board.note:
+        yield f"> {prose(board.note)}"
+    runs, methods = len(board.runs), len(board.methods)
+    links = [*(["[page](index.html)"] if pages else []), "[tables as JSON](tables.json)", "[all versions](../README.md)"]
+    yield f"{board.date}, {runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}: {', '.join(links)}"
+    if board.changes is not None and board.changes.lines:
+        yield f"New since {markdown(board.changes.before)}:"
+        yield "\n".join(f"- {prose(line)}" for line in board.changes.lines)
+
+
+def _tables(board: Board, pages: bool) -> Iterator[str]:
+    """Under a heading for each setting and backbone."""
+    runs = {one.record.run_id: one for one in board.runs}
+    last: tuple[str | None, str | None] | None = None
+    for one in board.tables:
+        place = (one.table.setting, one.table.backbone)
+        if place != last:
+            yield f"## {markdown(SETTINGS.get(place[0]) or place[0] or '')}, {markdown(place[1] or 'several backbones')}"
+        last = place
+        form = f" on {one.table.text} text" if one.table.text else ""
+        yield f"### {markdown(f'{one.table.suite}, {one.table.protocol}{form}')}"
+        yield table(one.table, runs, pages=pages)
+        told = " ".join(prose(text) for text in (one.selection, one.cost_note) if text)
+        yield f"{told}{' ' if told else ''}[CSV](tables/{one.anchor}.csv)"
+
+
+def _figure(figure: Figure) -> str:
+    of = f" {markdown(figure.paper_figure)}." if figure.paper_figure else ""
+    image = f"![{prose(figure.alt)}](figures/{figure.name}.svg)"
+    return f"**{markdown(figure.title)}**\n\n{image}\n\n{prose(figure.caption)}{of} [Data](figures/{figure.name}.csv)"
+
+
+def _printed(printed: ReferenceTable) -> str:
+    """Folded, for there are hundreds of rows; letters lead to the remarks below."""
+    remarks: dict[str, int] = {}
+    lines = [line(["row", "backbone", "setting", *printed.tasks]), line([":--", ":--", ":--", *("--:" for _ in printed.tasks)])]
+    for row in printed.rows:
+        label = markdown(row.label) + (f" (from {markdown(row.source)})" if row.source else "") + _marks(row, remarks)
+        lines.append(line([label, markdown(row.backbone), markdown(row.setting), *(_cell(cell, remarks) for cell in row.cells)]))
+    summary = f"{markdown(printed.paper)}, table {markdown(printed.table)}: {len(printed.rows)} rows"
+    notes = [f"- <sup>{number}</sup> {prose(text)}" for text, number in remarks.items()]
+    return "\n".join([f"<details><summary>{summary}</summary>", "", markdown(printed.title) + f". [CSV](tables/{printed.anchor}.csv)", "",
+                      *lines, "", *notes, "", "</details>"])  # fmt: skip
+
+
+def _cell(cell: ReferenceCell | None, remarks: dict[str, int]) -> str:
+    if cell is None:
+        return ""
+    return cell.text + ("" if cell.std is None else f" ± {cell.std:g}") + _marks(cell, remarks)
+
+
+def _marks(one: ReferenceRow | ReferenceCell, remarks: dict[str, int]) -> str:
+    """Numbers of the remarks on a cell or row; those not met before are added. That a row is copied stands in its name."""
+    texts = [f"{remark.title}: {remark.text}" for remark in one.remarks if remark.kind != "copied"]
+    numbers = [str(remarks.setdefault(text, len(remarks) + 1)) for text in texts]
+    return f"<sup>{', '.join(numbers)}</sup>" if numbers else ""
+
+
+def _facts(board: Board) -> Iterator[str]:
+    for fact in board.made:
+        command = f" `{fact.command}`" if fact.command else ""
+        yield f"- **{markdown(fact.topic)}.** {prose(fact.text)}{command}"
+
+
+def _runs(board: Board, pages: bool) -> str:
+    """Every run with its record, by method; folded."""
+    lines = [line(["run", "seed", "grade", "record", "scores"]), line([":--", "--:", ":--", ":--", ":--"])]
+    for one in board.runs:
+        run_id = one.record.run_id
+        name = f"[{markdown(run_id)}]({link(run_file(run_id, 'index.html'))})" if pages else markdown(run_id)
+        seed = "any" if one.record.seed is None else str(one.record.seed)
+        lines.append(line([name, seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'))})",
+                            f"[CSV]({link(run_file(run_id, 'scores.csv'))})"]))  # fmt: skip
+    words = "The record of a run holds its recipe, its command and every score."
+    return "\n".join(
+        [f"<details><summary>{len(board.runs):,} runs and their records</summary>", "", words, "", *lines, "", "</details>"]
+    )

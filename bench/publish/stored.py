@@ -1,0 +1,72 @@
+"""The part of a run that is published with it: its record, its curve, its predictions. No checkpoint and no vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench.errors import DataDamaged, DataMissing
+from bench.publish.packed import Packed
+from bench.publish.place import Place
+from bench.runs.curve import CURVE
+from bench.runs.reading import loads
+from bench.runs.record import RunRecord
+from bench.runs.store import RECORD, RunsFolder
+from bench.statistics.grouping import AVERAGE
+
+LARGEST_CURVE = 1 << 24  # bytes; a real one has some tens of kilobytes
+
+
+def store_run(record: RunRecord, folder: Path, place: Place, packed: Packed | None = None) -> str:
+    """Copy what lies in ``folder`` to ``place``; returns the sha256 of the record's file. Predictions are compared with the record's hashes.
+
+    Raises DataMissing where a score has no predictions, DataDamaged where they are not those that were recorded, for nobody could
+    check such a run; and where the record in the folder is not ``record`` any more.
+    """
+    packed, here = packed or Packed(), RunsFolder(folder.parent)
+    hashes: dict[Path, str] = {}
+    for score in record.scores:
+        if score.task == AVERAGE:
+            continue
+        path = here.predictions_path(folder.name, score.task, score.text, score.suite)
+        if path not in hashes:  # two protocols may score one file
+            hashes[path], data = _packed(packed, path, score.task)
+            place.write(path.relative_to(here.folder(folder.name)).as_posix(), data)
+        if score.predictions_sha256 not in (None, hashes[path]):  # a record of the first schema has no hash
+            raise DataDamaged(f"predictions of {score.task} are not those that were recorded: another hash")
+    if (curve := _curve(folder)) is not None:
+        place.write(CURVE, curve)
+    return place.write(RECORD, _record(record, folder))
+
+
+def _packed(packed: Packed, path: Path, task: str) -> tuple[str, bytes]:
+    try:
+        return packed.read(path)
+    except DataMissing:
+        raise DataMissing(f"it has no predictions of {task}", "bench run again scores it again") from None
+    except DataDamaged as error:
+        raise DataDamaged(f"predictions of {task}: {error.message}") from None
+
+
+def _record(record: RunRecord, folder: Path) -> bytes:
+    """The record as it lies there: whoever publishes the same run publishes the same bytes."""
+    path = folder / RECORD
+    try:
+        data = path.read_bytes()
+        if RunRecord.from_json(loads(data)) == record:
+            return data
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataDamaged(f"{path}: {error}") from None
+    raise DataDamaged(f"{path}: it changed while the version was made")
+
+
+def _curve(folder: Path) -> bytes | None:
+    """The training curve as it lies there; None where there is none."""
+    path = folder / CURVE
+    if not path.is_file():
+        return None
+    try:
+        if path.stat().st_size > LARGEST_CURVE:
+            raise DataDamaged(f"{path}: {path.stat().st_size:,} bytes are too many for a curve")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataMissing(f"{path}: {error.strerror}") from None

@@ -1,0 +1,202 @@
+"""The versions that are published in a folder, oldest first, each read from its own ``version.json``."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bench import __version__
+from bench.errors import BenchError, DataDamaged
+from bench.publish.board import Board, PublishedRun
+from bench.publish.place import manifest_sha256
+from bench.runs.reading import loads
+from bench.runs.record import RunRecord
+from bench.runs.store import RunsFolder
+
+VERSION_FILE, SCHEMA = "version.json", "bench.version/1"
+RUNS = "runs"  # folder of a version that holds its runs
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_NAME = re.compile(r"v([1-9][0-9]{0,8})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionRun:
+    """What a version says of one of its runs."""
+
+    run_id: str
+    record: str  # sha256 of the run's record, as it is published
+    grade: str
+    submitted_by: str | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """A published version, without its tables."""
+
+    folder: Path
+    name: str  # "v1"
+    date: str  # of its newest run: "2026-11-21"
+    updated: str  # the same to the second, in UTC: "2026-11-21T13:06:09Z"
+    title: str
+    note: str | None
+    baseline: str | None  # as it was asked for; None: the board's own choice
+    answer: str
+    content: str  # sha256 of what it is made of: another one makes another version
+    references: str  # sha256 of what papers printed
+    runs: tuple[VersionRun, ...]
+    methods: tuple[str, ...]
+    left_out: tuple[str, ...]
+    before: str | None  # manifest of the version before it
+    changes: tuple[str, ...] | None  # sentences; None: it is the first
+    manifest: str  # sha256 of its manifest now
+
+    @property
+    def number(self) -> int:
+        return int(self.name[1:])
+
+    @property
+    def has_page(self) -> bool:
+        return (self.folder / "index.html").is_file()
+
+    @property
+    def has_readme(self) -> bool:
+        return (self.folder / "README.md").is_file()
+
+    def records(self) -> list[RunRecord]:
+        """The records of its runs, from its own folder. Raises BenchError where one is damaged or missing."""
+        store = RunsFolder(self.folder / RUNS)
+        return [store.read(run.run_id) for run in self.runs]
+
+    def published(self) -> list[PublishedRun]:
+        """Its runs, graded as they were. Raises BenchError as ``records``."""
+        return [
+            PublishedRun(record=record, folder=self.folder / RUNS / run.run_id, grade=run.grade, submitted_by=run.submitted_by,
+                         reason=run.reason)
+            for record, run in zip(self.records(), self.runs, strict=True)
+        ]  # fmt: skip
+
+
+def versions(out: Path) -> tuple[Version, ...]:
+    """All versions in ``out``, oldest first; none where there is no such folder. Raises DataDamaged where one cannot be read."""
+    return tuple(read_version(folder) for folder in version_folders(out))
+
+
+def version_folders(out: Path) -> list[Path]:
+    """ "v1", "v2", ..., "v10" """
+    if not out.is_dir():
+        return []
+    found = [path for path in out.iterdir() if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink()]
+    return sorted(found, key=lambda path: int(path.name[1:]))
+
+
+def read_version(folder: Path) -> Version:
+    """What a version says of itself. Raises DataDamaged."""
+    path = folder / VERSION_FILE
+    try:
+        content = loads(path.read_bytes())
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"it is of schema {str(content['schema'])[:40]}, this bench reads {SCHEMA}")
+        runs = tuple(VersionRun(**{f.name: run[f.name] for f in dataclasses.fields(VersionRun)}) for run in content["runs"])
+        texts = {key: _text(content[key]) for key in ("date", "updated", "title", "answer", "content", "references")}
+        optional = {key: None if content[key] is None else _text(content[key]) for key in ("note", "baseline", "before")}
+        lists = {key: tuple(map(_text, content[key])) for key in ("methods", "left_out")}
+        changes = None if content["changes"] is None else tuple(map(_text, content["changes"]["lines"]))
+        datetime.fromisoformat(texts["updated"])
+        return Version(folder=folder, name=folder.name, runs=runs, changes=changes, manifest=manifest_sha256(folder) or "",
+                       **texts, **optional, **lists)  # type: ignore[arg-type]  # fmt: skip
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split()) or type(error).__name__
+        hint = "a published version never changes: restore it from where it was published (git checkout)"
+        raise DataDamaged(f"{path} cannot be read: {what[:200]}", hint) from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, found {str(value)[:40]}")
+    return value
+
+
+# --- writing ---
+
+
+def version_bytes(board: Board, records: Mapping[str, str], *, baseline: str | None, before: str | None) -> bytes:
+    """``version.json``. ``records``: run id -> sha256 of its record. ``before``: of the manifest of the version before, for which each
+    version vouches."""
+    content = {
+        "schema": SCHEMA, "version": board.version, "date": board.date, "updated": updated(board.runs), "title": board.title,
+        "note": board.note, "baseline": baseline, "answer": board.answer, "bench_version": __version__,
+        "content": content_sha256(board, records, baseline), "references": references_sha256(board), "before": before,
+        "methods": list(board.methods), "tables": [one.anchor for one in board.tables],
+        "runs": [dataclasses.asdict(one) for one in _runs(board, records)], "left_out": list(board.left_out),
+        "changes": None if board.changes is None else dataclasses.asdict(board.changes),
+    }  # fmt: skip
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def _runs(board: Board, records: Mapping[str, str]) -> list[VersionRun]:
+    return [
+        VersionRun(run_id=run.record.run_id, record=records[run.record.run_id], grade=run.grade, submitted_by=run.submitted_by,
+                   reason=run.reason)
+        for run in board.runs
+    ]  # fmt: skip
+
+
+def content_sha256(board: Board, records: Mapping[str, str], baseline: str | None) -> str:
+    """Of what a version is made of, and not of how it is shown: runs, grades, title, note, baseline, printed numbers."""
+    runs = sorted((one.run_id, one.record, one.grade, one.submitted_by or "") for one in _runs(board, records))
+    return _sha256([runs, board.title, board.note, baseline, references_sha256(board)])
+
+
+def references_sha256(board: Board) -> str:
+    return _sha256([dataclasses.asdict(one) for one in board.references])
+
+
+def _sha256(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def updated(runs: Sequence[PublishedRun]) -> str:
+    """When the newest run was made, in UTC; a moment without a zone counts as UTC."""
+    return max((_moment(run.record.provenance.created) for run in runs), default=_EARLIEST).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _moment(created: str) -> datetime:
+    """A record's schema lets through days that no calendar has."""
+    try:
+        found = datetime.fromisoformat(created)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return _EARLIEST
+
+
+def other_news(last: Version, board: Board) -> list[str]:
+    """What is new in a version besides its runs: grades, title, note, printed numbers; a sentence each."""
+    before: Mapping[str, VersionRun] = {run.run_id: run for run in last.runs}
+    news = [
+        f"{run.record.run_id} is {run.grade} now; it was {old.grade}."
+        for run in board.runs if (old := before.get(run.record.run_id)) is not None and old.grade != run.grade
+    ]  # fmt: skip
+    if last.references != references_sha256(board):
+        news.append("What papers printed, or what is remarked on it, is other than before.")
+    for what, old_text, new_text in (("title", last.title, board.title), ("note", last.note, board.note)):
+        if old_text != new_text:
+            news.append(f"The {what} is another one.")
+    return news
+
+
+def next_name(found: Sequence[Version]) -> str:
+    return f"v{found[-1].number + 1 if found else 1}"
+
+
+def refuse_strange(out: Path) -> None:
+    """Raises BenchError where ``out`` is something else than a folder of versions."""
+    if out.exists() and not out.is_dir():
+        raise BenchError(f"{out} is no folder", "--out DIR")

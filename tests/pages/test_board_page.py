@@ -1,0 +1,180 @@
+"""The main page of a version: what stands in it, before any browser draws it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from html5lib import HTMLParser
+from made_runs import HOSTILE, made_runs
+
+from bench.figures import Figure
+from bench.pages import board as pages
+from bench.pages import cell_data, printed, score_tables
+from bench.publish.board import Board, PublishedRun
+from bench.publish.content import board
+from bench.runs import RunsFolder
+
+METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
+    """Three methods, three seeds, sts."""
+    folder = tmp_path_factory.mktemp("board") / "runs"
+    made_runs(folder, METHODS, seeds=(1, 2, 3), suites=("sts", "geometry"))
+    runs = [PublishedRun(record=record, folder=folder / record.run_id) for record in RunsFolder(folder).records()[0]]
+    return board(
+        runs, version="v1", title="Some sentences", note="No evidence.", left_out=("simcse-x: failed",), baseline="simcse"
+    )
+
+
+def data_of(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="board-data">(.*?)</script>', html, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_the_page_is_valid_and_the_same_twice(made: Board) -> None:
+    html = pages.render(made)
+    HTMLParser(strict=True).parse(html)
+    assert html == pages.render(made)
+
+
+def test_every_number_links_to_a_run_and_is_the_tables(made: Board) -> None:
+    html = pages.render(made)
+    sts = next(one for one in made.tables if one.table.suite == "sts")
+    for row in sts.table.rows:
+        for cell in row.cells:
+            assert cell is not None
+            assert re.search(
+                rf'<a href="runs/{re.escape(row.runs[0])}/index.html">(<[bu]>)?{cell.mean:.{cell.decimals}f}(</[bu]>)?</a>', html
+            )
+
+
+def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
+    data = data_of(pages.render(made))
+    for one in made.tables:
+        kept = data["tables"][one.anchor]
+        for row, (runs, cells) in zip(one.table.rows, kept["rows"], strict=True):
+            assert [data["runs"][run][0] for run in runs] == [f"runs/{run}" for run in row.runs]
+            for cell, found, column in zip(row.cells, cells, kept["columns"], strict=False):
+                assert cell is not None and found[0] == [round(value, column["d"]) for value in cell.values]
+                if cell.spread:
+                    assert found[1:3] == [round(cell.spread.low, column["d"]), round(cell.spread.high, column["d"])]
+            for run in runs:
+                folder, seed, command, _, grade = data["runs"][run]
+                record = made.run(folder.removeprefix("runs/")).record
+                assert (seed, data["commands"][command], grade) == (record.seed, record.provenance.command, "submitted")
+
+
+def test_predictions_are_linked_where_they_lie(made: Board) -> None:
+    data = data_of(pages.render(made))
+    for one in made.tables:
+        for column in data["tables"][one.anchor]["columns"]:
+            there = column["task"] != "Avg."
+            assert bool(column["file"]) == there
+            for run in made.runs:
+                assert not there or (run.folder / column["file"].replace("%40", "@")).is_file()
+
+
+def test_the_verdict_against_each_baseline_is_the_tables(made: Board) -> None:
+    data = data_of(pages.render(made))
+    one = next(one for one in made.tables if one.table.suite == "sts")
+    kept = dict(data["tables"][one.anchor]["baselines"])
+    assert set(kept) == {"simcse", *one.baselines} and len(kept) == 3
+    letters = {"better": "b", "worse": "w", "unknown": "u"}
+    for name, found in (("simcse", one.table), *one.baselines.items()):
+        assert found.rows[kept[name]["row"]].name == name
+        for row, verdicts in zip(found.rows, kept[name]["rows"], strict=True):
+            for cell, verdict in zip(row.cells, verdicts, strict=True):
+                against = cell.against if cell is not None else None
+                assert (verdict[0] if verdict else None) == (letters[against.verdict] if against and against.verdict else None)
+    assert any(verdict[0] == "b" for row in kept["simcse"]["rows"] for verdict in row if verdict)
+
+
+def test_a_page_of_many_comparisons_has_their_verdicts_alone(made: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = data_of(pages.render(made))
+    monkeypatch.setattr(cell_data, "MOST_TESTS", 0)
+    monkeypatch.setattr(score_tables, "MOST_LINKS", 0)
+    html = pages.render(made)
+    anchor = made.tables[0].anchor
+    for (name, found), (_, short) in zip(
+        whole["tables"][anchor]["baselines"], data_of(html)["tables"][anchor]["baselines"], strict=True
+    ):
+        assert short["rows"] == ["".join(one[0] if one else "-" for one in row) for row in found["rows"]], name
+    HTMLParser(strict=True).parse(html)
+    links = re.findall(r'<td[^>]*><a href="runs/', html)
+    assert len(links) == sum(len(one.table.rows) * (2 if one.table.columns[-1] == "Avg." else 1) for one in made.tables)
+
+
+def test_hairlines_stand_between_rank_groups_only(made: Board) -> None:
+    (table,) = [one for one in score_tables.score_tables(made) if one.suite == "sts"]
+    assert table.ranks and [row.new_group for row in table.rows] == [
+        i > 0 and row.rank != table.rows[i - 1].rank for i, row in enumerate(table.rows)
+    ]
+
+
+def test_a_row_has_the_grade_of_its_least_checked_run(made: Board) -> None:
+    grades = iter(("retrained", "checkpoint", "submitted") * 3)
+    mixed = replace(made, runs=tuple(replace(run, grade=next(grades)) for run in made.runs))
+    assert {row.grade for table in score_tables.score_tables(mixed) for row in table.rows} == {"submitted"}
+    assert score_tables.row_grade(["retrained", "checkpoint"]) == "checkpoint"
+
+
+def test_foreign_text_stays_text(made: Board) -> None:
+    hostile = replace(
+        made, title=HOSTILE, note=HOSTILE, answer=HOSTILE, left_out=(HOSTILE,),
+        runs=tuple(replace(run, record=replace(run.record, provenance=replace(run.record.provenance, command=HOSTILE))) for run in made.runs),
+    )  # fmt: skip
+    html = pages.render(hostile)
+    HTMLParser(strict=True).parse(html)
+    assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
+    assert html.count("<script") == 3, "two of ours, and the data"
+    assert "<" not in json.dumps(data_of(html)).replace(json.dumps(data_of(html)["commands"]), "")
+
+
+def test_a_long_table_of_a_figure_is_in_its_file(made: Board) -> None:
+    figure = Figure(name="many", kind="cost", title="Many", caption="All <of> them.", alt="many", svg="<svg></svg>", header=("a", "b"),
+                    data=tuple((f"m{i}", i / 3) for i in range(pages.MOST_DATA + 5)))  # fmt: skip
+    page = pages.board_page(made, [figure] * 4)
+    assert (len(page.figures), len(page.more_figures)) == (3, 1)
+    assert page.figures[0].more == 5 and page.figures[0].numbers == (False, True) and page.figures[0].rows[1] == ("m1", "0.3333")
+    html = pages.render(made, [figure])
+    assert "5 more rows" in html and "All &lt;of&gt; them." in html and "<svg></svg>" in html
+
+
+def test_printed_tables_are_all_there_with_their_remarks(made: Board) -> None:
+    papers = printed.printed_papers(made)
+    assert sum(len(paper.tables) for paper in papers) == len(made.references) > 0
+    html = pages.render(made)
+    for paper in papers:
+        for table in paper.tables:
+            anchors = [remark.anchor for remark in table.remarks]
+            assert len(set(anchors)) == len(anchors) and all(f'<li id="{anchor}"' in html for anchor in anchors)
+            used = {remark.anchor for row in table.rows for remark in row.remarks}
+            used |= {remark.anchor for row in table.rows for cell in row.cells if cell for remark in cell.remarks}
+            assert used == set(anchors)
+    assert any(table.remarks for paper in papers for table in paper.tables)
+
+
+@pytest.mark.parametrize("module", [pages, score_tables, printed])
+def test_every_field_of_the_page_says_what_it_is(module: Any) -> None:
+    own = [
+        one for one in vars(module).values() if isinstance(one, type) and is_dataclass(one) and one.__module__ == module.__name__
+    ]
+    assert own and all(part.metadata.get("help") for one in own for part in fields(one))
+
+
+def test_what_the_page_weighs_without_its_data(made: Board) -> None:
+    """Script, style and the words around the numbers."""
+    empty = replace(made, tables=(), references=(), runs=made.runs[:1], methods=())
+    templates = Path(pages.__file__).with_name("templates")
+    weight = len(pages.render(empty).encode()) + sum(
+        (templates / name).stat().st_size for name in ("board.css", "panel.js", "board.js")
+    )
+    assert weight < 60_000

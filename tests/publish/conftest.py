@@ -1,0 +1,7 @@
+"""Fixtures of the tests that look at published pages."""
+
+from __future__ import annotations
+
+from board_page import page, seen  # noqa: F401
+from browser import chromium  # noqa: F401
+from published import hostile_site, site  # noqa: F401

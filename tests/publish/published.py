@@ -1,0 +1,40 @@
+"""A published version to look at, made once for all tests of a process: runs of several methods, and some that wish us ill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import bench
+from made_runs import HOSTILE, damaged_run, hostile_run, hostile_scores, whole_folder
+
+SUB_PATH = "some/where else"
+"""Where the site lies on its host, with a space, for links must be quoted."""
+
+
+def publish(runs: Path, out: Path, *more: str) -> Path:
+    """The folder of the one version that ``bench publish`` makes of the runs."""
+    done = bench("publish", "--runs", runs, "--out", out, *more)
+    assert done.exit_code == 0, done.output
+    (version,) = out.glob("v[0-9]*")
+    return version
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of v1: two settings, two backbones, five suites, ablations."""
+    root = tmp_path_factory.mktemp("host")
+    whole_folder(root / "runs")
+    yield publish(root / "runs", root / SUB_PATH / "leaderboards", "--note", "Made by a test: no evidence of anything.")
+
+
+@pytest.fixture(scope="session")
+def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of v1 of runs whose every text holds markup, script and strange characters."""
+    root = tmp_path_factory.mktemp("hostile")
+    for seed in (1, 2):
+        hostile_run(root / "runs", seed=seed, suites=("sts", "geometry"))
+    hostile_scores(root / "runs")
+    damaged_run(root / "runs")
+    yield publish(root / "runs", root / "leaderboards", "--note", HOSTILE)

@@ -1,0 +1,191 @@
+"""The main page as its reader uses it: order, choices, baseline, search, and the address that keeps them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from board_page import STS, choose, column, current, header, methods, rows, shown_tables, sort_by, switch
+from browser import address, visit
+from playwright.sync_api import Browser, Page, expect
+
+
+def test_the_first_screen_answers(page: Page) -> None:
+    assert page.locator("p.answer").inner_text().endswith(".")
+    assert "no evidence" in page.locator("p.note").inner_text()
+    assert set(STS) <= set(shown_tables(page).first.locator("thead").inner_text().split())
+    assert {table.get_attribute("data-suite") for table in shown_tables(page).all()} == {"sts"}
+
+
+# --- order ---
+
+
+@pytest.mark.parametrize("name", ["STS12", "SICK-R"])
+def test_sorting_by_a_task(page: Page, name: str) -> None:
+    before = methods(page)
+    sort_by(page, name)
+    values = column(page, name)
+    assert values == sorted(values, reverse=True) and len(set(values)) > 3
+    expect(header(page, name)).to_have_attribute("aria-sort", "descending")
+    sort_by(page, name)
+    assert column(page, name) == values[::-1]
+    expect(header(page, name)).to_have_attribute("aria-sort", "ascending")
+    sort_by(page, name)
+    assert methods(page) == before
+    assert page.locator("[aria-sort]").count() == 0
+
+
+def test_sorting_by_name_and_by_parameters(page: Page) -> None:
+    sort_by(page, "method")
+    names = [name.lower() for name in methods(page)]
+    assert names == sorted(names)
+    sort_by(page, "params")
+    assert header(page, "params").get_attribute("aria-sort") == "ascending"
+
+
+def test_a_row_keeps_its_printed_lines_below_it_when_sorted(page: Page) -> None:
+    def below() -> dict[str, str]:
+        lines = shown_tables(page).first.locator("tbody tr").all()
+        return {
+            lines[i - 1].inner_text(): line.inner_text()
+            for i, line in enumerate(lines)
+            if "printed" in (line.get_attribute("class") or "")
+        }
+
+    choose(page, "backbone", "bert-base-uncased")
+    before, order = below(), methods(page)
+    sort_by(page, "STS13")
+    sort_by(page, "STS13")
+    assert below() == before != {}
+    assert methods(page) == order[::-1]
+
+
+def test_the_back_button_undoes_what_was_chosen(page: Page) -> None:
+    begun = page.url
+    sort_by(page, "STS12")
+    sorted_by = methods(page)
+    choose(page, "suite", "transfer")
+    assert current(page, "suite") == "transfer"
+    page.go_back()
+    assert current(page, "suite") == "sts" and methods(page) == sorted_by
+    page.go_back()
+    assert page.url == begun and page.locator("[aria-sort]").count() == 0
+    page.go_forward()
+    assert methods(page) == sorted_by
+
+
+# --- choices ---
+
+
+def test_every_choice_leaves_as_many_rows_as_it_says(page: Page) -> None:
+    for key in ("setting", "backbone", "suite", "text"):
+        for value in [one.get_attribute("data-value") for one in switch(page, key).locator("a").all()]:
+            assert value is not None
+            link = switch(page, key).locator(f"a[data-value='{value}']")
+            said = int(link.locator("small").inner_text())
+            link.click()
+            assert page.locator("section.scores:visible tbody tr:not(.printed):visible").count() == said > 0
+            assert f"{said} row" in page.locator("nav output").inner_text()
+            assert current(page, key) == value
+            if key != "text":  # a suite that has one form only is shown whatever the form is
+                assert {one.get_attribute(f"data-{key}") for one in shown_tables(page).all()} <= {value} or value == "all"
+
+
+def test_a_view_can_be_linked(page: Page, chromium: Browser) -> None:
+    choose(page, "suite", "transfer")
+    sort_by(page, "MR")
+    choose(page, "baseline", "promcse")
+    page.get_by_label("search").fill("p")
+    text, numbers, where = methods(page), column(page, "MR"), page.url
+    with visit(chromium, where) as again:
+        assert methods(again.page) == text and column(again.page, "MR") == numbers
+        assert current(again.page, "baseline") == "promcse" and again.page.get_by_label("search").input_value() == "p"
+        assert again.troubles == []
+
+
+def test_a_setting_that_another_backbone_has_takes_the_backbone_along(page: Page) -> None:
+    choose(page, "backbone", "bert-base-uncased")
+    choose(page, "setting", "supervised")
+    assert shown_tables(page).count() == 1
+    assert (current(page, "setting"), current(page, "backbone")) == ("supervised", "builtin")
+
+
+def test_an_address_that_names_nothing_shows_the_whole_page(chromium: Browser, site: Path) -> None:
+    for view in ("#suite=nonsense", "#cell=a/b/c", "#sort=nonsense", "#show=nonsense&baseline=nobody", "#nowhere"):
+        with visit(chromium, address(site / "index.html") + view) as one:
+            assert one.troubles == []
+            assert shown_tables(one.page).count() > 0 or one.page.locator("p.empty").is_visible(), view
+
+
+def test_a_table_can_be_linked_by_its_name(chromium: Browser, site: Path, page: Page) -> None:
+    anchors = page.evaluate("[...document.querySelectorAll('section.scores h2')].map(one => one.id)")
+    assert len(set(anchors)) == len(anchors) > 3
+    with visit(chromium, address(site / "index.html") + "#" + anchors[-1]) as one:
+        assert shown_tables(one.page).locator(f"h2[id='{anchors[-1]}']").is_visible()
+
+
+def test_ours_and_papers(page: Page) -> None:
+    choose(page, "backbone", "bert-base-uncased")
+    printed = page.locator("section.scores:visible tr.printed:visible")
+    assert printed.count() > 0
+    choose(page, "show", "ours")
+    assert printed.count() == 0 and rows(page).count() > 0
+    assert not page.locator(".printed-tables").is_visible()
+    choose(page, "show", "papers")
+    assert shown_tables(page).count() == 0 and page.locator(".printed-tables").is_visible()
+    page.go_back()
+    assert rows(page).count() > 0
+
+
+def test_printed_rows_have_no_rank(page: Page) -> None:
+    lines = page.locator("section.scores tr.printed").all()
+    assert lines
+    for line in lines:
+        assert line.locator("td.rank").all_inner_texts() in ([], [""])
+
+
+# --- search ---
+
+
+def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
+    everything, all_rows = methods(page), page.locator("section.scores:visible tbody tr:not(.printed):visible")
+    number, search = all_rows.count(), page.get_by_label("search")
+    search.fill("PROM")
+    assert methods(page) == [one for one in everything if "prom" in one.lower()] != everything
+    assert f"{all_rows.count()} of {number} rows" in page.locator("nav output").inner_text()
+    search.fill("nothing has this name")
+    expect(page.locator("p.empty")).to_be_visible()
+    search.fill("")
+    assert methods(page) == everything
+
+
+# --- the baseline ---
+
+
+def verdicts(page: Page, task: str) -> dict[str, str]:
+    at = [one.inner_text().strip() for one in shown_tables(page).first.locator("thead tr:last-child th").all()].index(task)
+    return {
+        row.locator("th.method").inner_text(): (row.locator("th, td").nth(at).locator("i").first.text_content() or "")
+        for row in rows(page).all()
+    }
+
+
+def test_another_baseline_turns_the_verdicts_round(page: Page) -> None:
+    names = [one.get_attribute("data-value") for one in switch(page, "baseline").locator("li:visible a").all()]
+    assert {"simcse", "promptbert"} <= set(names)
+    choose(page, "baseline", "simcse")
+    first = verdicts(page, "STS12")
+    assert first["simcse"] == "" and first["promptbert"] == "better"
+    assert page.locator(".against:visible .baseline").first.inner_text() == "simcse"
+    choose(page, "baseline", "promptbert")
+    second = verdicts(page, "STS12")
+    assert second["promptbert"] == "" and second["simcse"] == "worse"
+    assert page.locator(".against:visible .baseline").first.inner_text() == "promptbert"
+    page.go_back()
+    assert verdicts(page, "STS12") == first
+
+
+def test_a_verdict_is_never_colour_alone(page: Page) -> None:
+    signs = page.locator("section.scores:visible tbody td i:visible")
+    words = {one.text_content() for one in signs.all()}
+    assert words <= {"better", "worse", "cannot tell", ""} and "better" in words

@@ -1,0 +1,271 @@
+"""What a board holds: which runs meet in one table, against whom they are judged, and what of their cost may be compared."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from factories import STS, record, sts_scores
+from made_runs import failed_run, made_run, made_runs
+from scipy import stats
+
+from bench.errors import BenchError, UnknownName
+from bench.publish import judging
+from bench.publish.board import Board, BoardTable, PublishedRun
+from bench.publish.content import board
+from bench.publish.selection import chosen_on
+from bench.runs import Cost, RunRecord, RunsFolder, Score, Training
+
+METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
+
+
+def published(records: Sequence[RunRecord], runs: Path) -> list[PublishedRun]:
+    return [PublishedRun(record=one, folder=runs / one.run_id) for one in records]
+
+
+def made(records: Sequence[RunRecord], runs: Path = Path("nowhere"), **asked: object) -> Board:
+    return board(published(records, runs), version="v1", title="A board", **asked)  # type: ignore[arg-type]
+
+
+def only(shown: Board) -> BoardTable:
+    (one,) = shown.tables
+    return one
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunRecord]]:
+    runs = tmp_path_factory.mktemp("runs")
+    records = made_runs(runs, METHODS)
+    return runs, [*records, made_run(runs, "cls", None, noise=1.6), made_run(runs, "last-avg", None, noise=1.2), failed_run(runs)]
+
+
+@pytest.fixture(scope="module")
+def shown(folder: tuple[Path, list[RunRecord]]) -> Board:
+    return made(folder[1], folder[0])
+
+
+def test_the_order_in_which_runs_are_found_changes_nothing(shown: Board, folder: tuple[Path, list[RunRecord]]) -> None:
+    mixed = list(folder[1])
+    random.Random(3).shuffle(mixed)
+    assert mixed != folder[1]
+    assert made(mixed, folder[0]) == shown
+
+
+def test_a_run_that_failed_has_no_row_and_no_method(shown: Board) -> None:
+    assert len(shown.runs) == 11
+    assert shown.methods == ("cls", "last-avg", "promcse", "promptbert", "simcse")
+    assert not any("consert" in run for one in shown.tables for row in one.table.rows for run in row.runs)
+    assert shown.date == max(one.record.provenance.created for one in shown.runs)[:10] == "2026-01-04"
+
+
+def test_nothing_to_show_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match="none of these runs is finished"):
+        made([failed_run(tmp_path)], tmp_path)
+
+
+def test_a_baseline_that_no_table_has_is_refused(folder: tuple[Path, list[RunRecord]]) -> None:
+    with pytest.raises(UnknownName, match="consert"):
+        made(folder[1], folder[0], baseline="consert")
+
+
+def test_every_other_baseline_is_what_a_board_of_its_own_would_say(shown: Board, folder: tuple[Path, list[RunRecord]]) -> None:
+    sts = shown.tables[0]
+    assert sts.table.baseline == "simcse"
+    assert list(sts.baselines) == ["last-avg", "promptbert", "promcse", "cls"]  # untrained first, then the best
+    for name in ("promcse", "cls"):
+        alone = made(folder[1], folder[0], baseline=name).tables[0].table
+        assert sts.baselines[name] == alone
+        assert [row.is_baseline for row in alone.rows] == [row.name == name for row in alone.rows]
+        verdicts = {cell.against.verdict for row in alone.rows for cell in row.cells if cell and cell.against}
+        assert verdicts - {None}
+
+
+def test_the_default_baseline_is_told_from_what_is_far_above_it(shown: Board) -> None:
+    rows = {row.name: row for row in shown.tables[0].table.rows}
+    best = rows["promptbert"].cells[-1]
+    assert best is not None and best.against is not None and best.against.verdict == "better"
+    assert rows["cls"].cells[-1].against.verdict == "worse"  # type: ignore[union-attr]
+    assert rows["promptbert"].rank == rows["promcse"].rank == 1
+
+
+def test_no_more_baselines_than_a_page_can_hold(tmp_path: Path) -> None:
+    records = [record(f"m{i}", 1, base=20 + 6 * i) for i in range(12)]
+    one = only(made(records))
+    assert one.table.baseline == "m11"  # no simcse, nothing untrained: the best row
+    assert list(one.baselines) == ["m10", "m9", "m8", "m7", "m6", "m5"]
+    assert len(only(made(records[:1])).baselines) == 0
+
+
+def test_without_predictions_the_interval_is_that_of_the_seeds() -> None:
+    records = [record("simcse", seed, base=base) for seed, base in ((1, 70.0), (2, 71.5), (3, 70.6))]
+    one = only(made([*records, record("cls", None, base=40, setting="none")]))
+    row = next(row for row in one.table.rows if row.method == "simcse")
+    for cell in row.cells:
+        assert cell is not None and cell.spread is not None and cell.spread.covers == "seeds"
+        low, high = stats.t.interval(0.95, 2, loc=stats.tmean(cell.values), scale=stats.sem(cell.values))
+        assert (cell.spread.low, cell.spread.high) == pytest.approx((low, high), abs=1e-9)
+    assert all(cell is not None and cell.spread is None for row in one.table.rows if row.method == "cls" for cell in row.cells)
+    assert "not tested: none of these runs has predictions" in one.table.notes
+
+
+def test_of_very_many_runs_the_items_are_resampled_only_where_that_is_asked_for(
+    folder: tuple[Path, list[RunRecord]], shown: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "MANY_RUNS", 10)
+    many = made(folder[1], folder[0]).tables[0]
+    assert many.table.tested is None and any("--statistics yes" in note for note in many.table.notes)
+    assert len(many.baselines) == judging.FEW_BASELINES
+    assert made(folder[1], folder[0], statistics="yes").tables[0].table == shown.tables[0].table
+
+
+# --- which numbers meet in one column ---
+
+
+def selected(dev_task: str | None, dev_score: float | None = 70.0) -> Training:
+    return Training(steps=1000, best_step=875, dev_task=dev_task, dev_score=dev_score, sentences=64_000)
+
+
+@pytest.mark.parametrize(
+    "training, table",
+    [(None, ""), (selected("STS-B dev"), ""), (selected("MNLI validation"), ""), (selected("none", None), ""), (selected("STS-B test"), "STS-B test"),
+     (selected("STS12"), "STS12"), (selected(None), "a set that was not recorded"), (selected(" "), "a set that was not recorded")],
+)  # fmt: skip
+def test_what_was_not_chosen_on_a_development_set_is_named(training: Training | None, table: str) -> None:
+    assert chosen_on(record("simcse", 1, training=training)) == table
+
+
+def test_dev_selected_and_test_selected_scores_share_no_table() -> None:
+    honest = [
+        record("simcse", 1),
+        record("promcse", 1, base=80, training=selected("none", None)),
+        record("cls", None, base=40, setting="none"),
+    ]
+    tables = made([*honest, record("cheat", 1, base=90, training=selected("STS-B test"))]).tables
+    assert [[row.method for row in one.table.rows] for one in tables] == [["promcse", "simcse", "cls"], ["cheat"]]
+    assert tables[0].selection == "Checkpoint: best on STS-B dev; the last step, nothing selected (promcse)."
+    assert "no development set" in tables[1].selection and tables[1].anchor.endswith("on-sts-b-test")
+    assert {cell.mark for cell in tables[0].table.rows[0].cells if cell is not None} >= {"best"}
+
+
+def test_a_column_says_how_often_its_dev_set_was_scored() -> None:
+    one = only(made([record("simcse", 1, recipe={"eval_steps": 125}), record("promcse", 1, recipe={"eval_steps": 125})]))
+    assert one.selection == "Checkpoint: best on STS-B dev, scored every 125 steps."
+    assert only(made([record("cls", None, setting="none")])).selection == ""
+
+
+def on(device: str | None, version: str | None = "0.1.0", method: str = "simcse", seed: int = 1) -> RunRecord:
+    basis = record(method, seed)
+    return replace(
+        basis, cost=replace(basis.cost, device=device), provenance=replace(basis.provenance, bench_version=version, platform={})
+    )
+
+
+def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
+    records = [on("cpu: A"), on("cpu: A", method="promcse"), on("cuda: B", method="dclr"), on("cpu: A", "0.2.0", method="ct"),
+               on(None, method="diffcse"), on("cpu: A", method="mixed"), on("cuda: B", method="mixed", seed=2)]  # fmt: skip
+    one = only(made(records))
+    costs = {row.method: row.cost for row in one.table.rows}
+    timed = {method for method, cost in costs.items() if cost is not None and cost.train_seconds is not None}
+    assert (
+        timed
+        == {method for method, cost in costs.items() if cost is not None and cost.peak_memory_bytes is not None}
+        == {"simcse", "promcse"}
+    )
+    assert all(cost is not None and cost.trainable_parameters == 5_300_000 for cost in costs.values())
+    assert one.cost_of is not None and (one.cost_of.device, one.cost_of.bench_version) == ("cpu: A", "0.1.0")
+    assert not one.costs_comparable
+    assert all(name in one.cost_note for name in ("cpu: A", "dclr", "ct", "diffcse", "mixed")) and "promcse" not in one.cost_note
+    for other in one.baselines.values():
+        assert [row.cost for row in other.rows] == [row.cost for row in one.table.rows]
+
+
+def test_costs_of_one_machine_are_all_shown() -> None:
+    one = only(made([on("cpu: A"), on("cpu: A", method="promcse")]))
+    assert one.costs_comparable and one.cost_note == "Time and memory are those of cpu: A, bench 0.1.0."
+    nothing = only(made([replace(on("cpu: A"), cost=Cost(device="cpu: A"))]))
+    assert nothing.cost_of is None and nothing.cost_note == "" and nothing.costs_comparable
+
+
+def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
+    part = sts_scores(70, tasks=tuple(STS)[:-1])
+    row = next(
+        row for row in only(made([record("simcse", 1), record("promcse", 1, scores=part)])).table.rows if row.method == "promcse"
+    )
+    assert row.cells[-1] is None and row.cells[-2] is None and row.cells[0] is not None and row.rank is None
+
+
+# --- addresses, names, order ---
+
+
+def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
+    raw = tuple(replace(score, text="raw") for score in sts_scores(60))
+    records = [record("simcse", 1), record("promcse", 1), record("simcse", 1, setting="supervised"), record("promcse", 2, scores=raw),
+               record("pretrained", None, setting="none", backbone="/home/me/models/all-MiniLM-L6-v2"),
+               record("pretrained", None, setting="none", backbone="/elsewhere/all-MiniLM-L6-v2/"),
+               record("simcse", 1, backbone="bert-base-uncased", base=75)]  # fmt: skip
+    shown = made(records)
+    assert [one.anchor for one in shown.tables] == [
+        "unsupervised-builtin-sts-senteval-all-1-tokenised", "unsupervised-builtin-sts-senteval-all-1-raw",
+        "unsupervised-bert-base-uncased-sts-senteval-all-1-tokenised", "supervised-builtin-sts-senteval-all-1-tokenised",
+        "untrained-all-minilm-l6-v2-sts-senteval-all-1-tokenised", "untrained-all-minilm-l6-v2-sts-senteval-all-1-tokenised-2",
+    ]  # fmt: skip
+    assert {one.table.backbone for one in shown.tables[-2:]} == {"all-MiniLM-L6-v2"}
+    assert "/home/me" not in repr([one for one in shown.tables]) + shown.answer + repr(shown.made)
+
+
+def test_the_column_of_another_suite_stands_beside_the_average_of_the_same_runs() -> None:
+    def with_cxc(one: RunRecord, value: float, protocol: str = "cxc-promcse/1") -> RunRecord:
+        score = Score(
+            suite="cxc", task="CxC-STS", protocol=protocol, metric="spearman-bootstrap", value=value, n=100, text="tokenised"
+        )
+        return replace(one, scores=(*one.scores, score))
+
+    records = [with_cxc(record("simcse", 1), 67.5), with_cxc(record("promcse", 1, base=72), 71.2), record("cls", None, setting="none"),
+               with_cxc(record("dclr", 1, base=50), 60.0, "cxc-parekh/1")]  # fmt: skip
+    shown = made(records)
+    (beside,) = shown.tables[0].beside
+    assert (beside.name, beside.anchor) == ("CxC-STS", "unsupervised-builtin-cxc-cxc-promcse-1-tokenised")
+    means = {
+        row.method: None if cell is None else cell.mean
+        for row, cell in zip(shown.tables[0].table.rows, beside.cells, strict=True)
+    }
+    assert means == {"promcse": 71.2, "simcse": 67.5, "cls": None, "dclr": None}
+    assert not any(one.beside for one in shown.tables[1:])
+
+
+def test_a_run_is_found_by_its_id(shown: Board) -> None:
+    assert shown.run(shown.runs[3].record.run_id) is shown.runs[3]
+    with pytest.raises(KeyError):
+        shown.run("nobody")
+
+
+def test_predictions_that_do_not_fit_leave_their_cells_untested_and_say_so(tmp_path: Path) -> None:
+    records = made_runs(tmp_path, {"simcse": 0.8, "promcse": 0.45}, seeds=(1,))
+    RunsFolder(tmp_path).predictions_path(records[1].run_id, "STS12", "tokenised").write_bytes(b"nothing")
+    table = only(made(records, tmp_path)).table
+    row = next(row for row in table.rows if row.method == "promcse")
+    assert (
+        row.cells[0] is not None and row.cells[0].spread is None and row.cells[1] is not None and row.cells[1].spread is not None
+    )
+    assert any("promcse on STS12" in note for note in table.notes)
+
+
+def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(tmp_path: Path) -> None:
+    before = made(made_runs(tmp_path / "a", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2)), tmp_path / "a")
+    after = made(
+        made_runs(tmp_path / "b", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2), suites=("sts", "fewshot")), tmp_path / "b"
+    )
+    (sts,) = before.tables
+    assert [one.table.suite for one in after.tables] == ["sts", "fewshot"]
+    same = [replace(one, rows=tuple(replace(row, runs=()) for row in one.rows)) for one in (sts.table, after.tables[0].table)]
+    assert same[0] == same[1] and same[0].tested is not None
+
+
+def test_generated_sentences_are_no_evidence_where_there_is_other(tmp_path: Path) -> None:
+    both = made_runs(tmp_path / "both", {"simcse": 0.8}, seeds=(1,), suites=("sts", "check"))
+    assert [one.table.suite for one in made(both, tmp_path / "both").tables] == ["sts"]
+    alone = made_runs(tmp_path / "alone", {"simcse": 0.8}, seeds=(1,), suites=("check",))
+    assert [one.table.suite for one in made(alone, tmp_path / "alone").tables] == ["check"]

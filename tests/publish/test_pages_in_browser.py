@@ -1,0 +1,182 @@
+"""All kinds of pages in a real browser: nothing is asked of anybody else, nothing complains, nothing is hard to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import PHONE, WIDE, address, host, under, visit
+from playwright.sync_api import Browser, Page
+from published import SUB_PATH
+
+SERIOUS = ("serious", "critical")
+WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "resultTypes": ["violations"]}
+KINDS = {
+    "main": "index.html",
+    "run": "runs/*/index.html",
+    "method": "methods/*.html",
+    "versions": "../index.html",
+}
+
+
+def page_of(version: Path, kind: str) -> Path:
+    """The largest page of that kind: the one with most on it."""
+    if kind == "versions":
+        return version.parent / "index.html"
+    return max(version.glob(KINDS[kind]), key=lambda path: (path.stat().st_size, path))
+
+
+@pytest.fixture(scope="module")
+def base(site: Path) -> Iterator[str]:
+    """The address of the site on a static host, under a path of its own."""
+    root = site.parents[len(Path(SUB_PATH).parts) + 1]
+    with host(root) as found:
+        yield under(found, f"{SUB_PATH}/leaderboards")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_a_disk_nothing_else_is_asked_for(chromium: Browser, site: Path, kind: str) -> None:
+    with visit(chromium, address(page_of(site, kind))) as seen:
+        assert seen.troubles == []
+        assert seen.outside(address(site.parent)) == []
+        assert len(seen.requests) > 1, "a page has a style sheet at least"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_under_a_path_of_a_host_nothing_else_is_asked_for(chromium: Browser, site: Path, base: str, kind: str) -> None:
+    path = page_of(site, kind).resolve().relative_to(site.parent.resolve())
+    with visit(chromium, under(base, str(path))) as seen:
+        assert seen.troubles == []
+        assert seen.outside(base) == []
+
+
+def test_pages_of_hostile_runs_run_nothing(chromium: Browser, hostile_site: Path) -> None:
+    pages = sorted(hostile_site.parent.rglob("*.html"))
+    for path in pages:
+        with visit(chromium, address(path)) as seen:
+            assert seen.troubles == [], path
+            assert seen.outside(address(hostile_site.parent)) == [], path
+            press_everything(seen.page)
+            assert seen.page.evaluate("window.hit") is None, path
+            assert seen.troubles == [], path
+            assert seen.page.evaluate("document.querySelectorAll('img[src=x]').length") == 0, path
+
+
+def press_everything(page: Page) -> None:
+    """Every button and every heading that can be opened: texts of records are put in place by a script, too."""
+    page.evaluate("""() => {
+        for (const one of document.querySelectorAll('details')) one.open = true;
+        for (const one of document.querySelectorAll('button, th[tabindex], td a')) {
+            one.addEventListener('click', event => event.preventDefault());
+            one.click();
+        }
+        for (const one of document.querySelectorAll('input')) {
+            one.value = '<img src=x onerror="window.hit=1">';
+            one.dispatchEvent(new Event('input', {bubbles: true}));
+        }
+    }""")
+
+
+def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) -> None:
+    page = address(page_of(site, "main"))
+    for view in ("#<img src=x onerror=window.hit=1>", "?search=<script>window.hit=1</script>#suite=<b>&sort=__proto__&baseline=constructor",
+                 "#%", "#sort=%E0%A4%A", "#" + "x" * 5000, "#suite=%00"):  # fmt: skip
+        with visit(chromium, page + view) as seen:
+            assert seen.troubles == [], view
+            assert seen.page.evaluate("window.hit") is None, view
+            assert seen.page.locator("table.main:visible").count() or seen.page.locator("p.empty").is_visible(), view
+
+
+@pytest.mark.parametrize(("kind", "size", "dark"), [(kind, *view) for kind in KINDS for view in ((WIDE, False), (PHONE, True))])
+def test_no_serious_finding_of_accessibility(chromium: Browser, site: Path, kind: str, size: Any, dark: bool) -> None:
+    with visit(chromium, address(page_of(site, kind)), size, dark=dark) as seen:
+        for one in seen.page.locator("details").all()[:12]:  # more of the same takes a minute
+            one.evaluate("one => { one.open = true }")
+        found = Axe().run(seen.page, options=WCAG).response["violations"]
+        serious = [
+            (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
+            for one in found
+            if one["impact"] in SERIOUS
+        ]
+        assert serious == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_phone_scrolls_one_way_only(chromium: Browser, site: Path, kind: str) -> None:
+    """Tables scroll in themselves; the page does not."""
+    with visit(chromium, address(page_of(site, kind)), PHONE) as seen:
+        assert seen.page.evaluate("document.scrollingElement.scrollWidth") <= PHONE[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dark_is_dark_and_light_is_light(chromium: Browser, site: Path, kind: str) -> None:
+    brightness = {}
+    for dark in (False, True):
+        with visit(chromium, address(page_of(site, kind)), dark=dark) as seen:
+            colours = seen.page.evaluate("[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor,"
+                                         " getComputedStyle(document.body).backgroundColor]")  # fmt: skip
+            ink, paper = (
+                numbers(colours[0]),
+                next(numbers(one) for one in (colours[2], colours[1]) if "rgba(0, 0, 0, 0)" not in one),
+            )
+            brightness[dark] = sum(paper[:3]) - sum(ink[:3])
+    assert brightness[False] > 400 and brightness[True] < -400, brightness
+
+
+def numbers(colour: str) -> list[float]:
+    return [float(one) for one in colour[colour.index("(") + 1 : -1].replace(",", " ").split()]
+
+
+def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -> None:
+    with (
+        visit(chromium, address(page_of(site, "main")), script=False) as without,
+        visit(chromium, address(page_of(site, "main"))) as using,
+    ):
+        assert without.troubles == []
+        rows = [seen.page.evaluate("document.querySelectorAll('table.main tbody tr').length") for seen in (without, using)]
+        assert rows[0] == rows[1] > 10
+        shown = without.page.evaluate(
+            "[...document.querySelectorAll('table.main')].filter(t => t.getBoundingClientRect().height > 20).length"
+        )
+        assert shown == without.page.locator("table.main").count() > 1
+        number = without.page.locator("table.main tbody td a:visible").first
+        number.click()
+        assert "/runs/" in without.page.url and without.page.locator("h1").count() == 1
+
+
+def test_every_number_is_two_clicks_from_its_command(chromium: Browser, site: Path) -> None:
+    """Number, panel; or number, run's page. The record is one more."""
+    with visit(chromium, address(page_of(site, "main")), script=False) as seen:
+        seen.page.locator("table.main tbody tr:not(.printed) td a:visible").first.click()
+        assert "bench run --method" in seen.page.locator("main").inner_text()
+        record = seen.page.locator("a[href$='run.json']").first
+        target = (
+            Path(seen.page.evaluate("decodeURIComponent(location.pathname)")).parent / str(record.get_attribute("href"))
+        ).resolve()
+        assert target.is_file()
+
+
+def test_print_has_the_table_and_not_the_switches(chromium: Browser, site: Path) -> None:
+    with visit(chromium, address(page_of(site, "main"))) as seen:
+        seen.page.emulate_media(media="print")
+        assert seen.page.locator("table.main").first.is_visible()
+        assert not seen.page.locator("nav").first.is_visible()
+
+
+def test_the_main_page_weighs_little(site: Path) -> None:
+    """Style sheet and script, and the page without what grows with the runs and the papers: tables, drawings, data."""
+    text = (site / "index.html").read_text(encoding="utf-8")
+    for part in (
+        '<section class="scores".*?</section>',
+        "<figure.*?</figure>",
+        '<details class="paper".*?</details>',
+        "<script type=.*?</script>",
+    ):
+        text, cut = re.subn(part, "", text, flags=re.DOTALL)
+        assert cut, part
+    weight = len(text.encode()) + sum(path.stat().st_size for path in (site / "assets").glob("board.*"))
+    assert weight < 60_000

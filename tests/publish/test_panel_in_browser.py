@@ -1,0 +1,140 @@
+"""The panel of a number on the main page, the page on a phone, and all of it by keyboard."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import unquote
+
+from board_page import column, current, rows, shown_tables
+from browser import PHONE, address, host, under, visit
+from playwright.sync_api import Browser, Locator, Page, expect
+from published import SUB_PATH
+
+
+def first_number(page: Page) -> Locator:
+    return rows(page).first.locator("td:visible > a").nth(1)
+
+
+def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
+    row = shown_tables(page).first.locator("tbody tr", has=page.locator("th", has_text="promptbert")).first
+    at = [one.inner_text().strip() for one in shown_tables(page).first.locator("thead tr:last-child th").all()].index("STS12")
+    row.locator("th, td").nth(at).locator("a").click()
+    panel = page.get_by_role("dialog")
+    said = panel.inner_text()
+    records = [json.loads(path.read_text()) for path in site.glob("runs/promptbert-builtin-s[123]-*/run.json")]
+    assert len(records) == 3
+    for record in records:
+        (score,) = [one for one in record["scores"] if one["task"] == "STS12"]
+        assert f"{score['value']:.2f}" in said and record["provenance"]["command"] in said
+    assert "senteval-all/1" in said and "interval" in said and "150" in said
+    for link in panel.get_by_role("link").all():
+        path = site / unquote(str(link.get_attribute("href")))
+        assert path.is_file(), path
+
+
+def test_the_panel_closes_and_the_number_is_where_one_was(page: Page) -> None:
+    number = first_number(page)
+    number.click()
+    panel = page.get_by_role("dialog")
+    expect(panel).to_be_visible()
+    expect(number).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    expect(number).to_be_focused()
+    number.click()
+    page.get_by_role("button", name="close").click()
+    expect(panel).to_have_count(0)
+    number.click()
+    page.locator("p.answer").click()
+    expect(panel).to_have_count(0)
+
+
+def test_a_panel_can_be_linked_and_the_back_button_closes_it(page: Page, chromium: Browser) -> None:
+    first_number(page).click()
+    said = page.get_by_role("dialog").inner_text()
+    with visit(chromium, page.url) as again:
+        assert again.page.get_by_role("dialog").inner_text() == said
+    page.go_back()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_command_can_be_copied(chromium: Browser, site: Path) -> None:
+    """On a host, where a page may write to the clipboard."""
+    root = site.parents[len(Path(SUB_PATH).parts) + 1]
+    with (
+        host(root) as base,
+        visit(
+            chromium, under(base, f"{SUB_PATH}/leaderboards/v1/index.html"), permissions=["clipboard-read", "clipboard-write"]
+        ) as one,
+    ):
+        first_number(one.page).click()
+        box = one.page.get_by_role("dialog").locator(".command").first
+        box.get_by_role("button", name="copy").click()
+        expect(box.get_by_role("button")).to_have_text("copied")
+        assert one.page.evaluate("navigator.clipboard.readText()") == box.locator("pre").inner_text()
+
+
+def test_a_panel_fits_on_a_phone(chromium: Browser, site: Path) -> None:
+    with visit(chromium, address(site / "index.html"), PHONE) as one:
+        first_number(one.page).click()
+        box = one.page.get_by_role("dialog").bounding_box()
+        assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= PHONE[0]
+        assert one.page.evaluate("document.scrollingElement.scrollWidth") <= PHONE[0]
+
+
+def test_the_average_comes_right_after_the_method_on_a_phone(chromium: Browser, site: Path) -> None:
+    with visit(chromium, address(site / "index.html"), PHONE) as one:
+        heads = [
+            head.inner_text().strip()
+            for head in shown_tables(one.page).first.locator("thead tr:last-child th").all()
+            if head.is_visible()
+        ]
+        assert heads[:2] == ["method", "Avg."] and heads.count("Avg.") == 1
+
+
+# --- the keyboard ---
+
+
+def test_all_of_it_works_by_keyboard(page: Page) -> None:
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("to the tables")  # the first stop leads past everything
+    tab_to(page, "nav [data-key=suite] a[data-value=transfer]")
+    page.keyboard.press("Enter")
+    expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute(
+        "aria-current", "true"
+    )  # after the address
+    assert current(page, "suite") == "transfer"
+    tab_to(page, "section.scores:visible th[data-sort=CR] button")
+    page.keyboard.press("Enter")
+    values = column(page, "CR")
+    assert values == sorted(values, reverse=True)
+    tab_to(page, "section.scores:visible td > a")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    number = page.locator("td > a:focus")
+    assert number.evaluate("one => one.closest('tr').sectionRowIndex") >= 1
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(number).to_be_focused()
+
+
+def tab_to(page: Page, selector: str, most: int = 80) -> None:
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("one => document.activeElement.matches(one.replaceAll(':visible', ''))", selector):
+            return
+    raise AssertionError(f"{selector} is not reached by Tab")
+
+
+def test_what_has_the_focus_can_be_seen(page: Page) -> None:
+    for selector in ("nav a", "th button", "td > a", "summary"):
+        one = page.locator(f"{selector}:visible").first
+        one.focus()
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
+        style = page.evaluate(
+            "(() => { const s = getComputedStyle(document.activeElement); return [s.outlineStyle, parseFloat(s.outlineWidth)]; })()"
+        )
+        assert style[0] != "none" and style[1] >= 1, selector

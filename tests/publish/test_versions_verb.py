@@ -1,0 +1,166 @@
+"""``bench publish`` as it is typed: what it says, its exit codes, and submissions on their way into a version."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from commands import bench, error_line
+from made_runs import failed_run, made_run, made_runs
+
+from bench.cli import publish as verb
+from bench.errors import BenchError
+from bench.publish import build
+from bench.publish.versions import versions
+from bench.submit import pack
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(build, "_figures", lambda *_: ())
+    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
+    return tmp_path / "runs"
+
+
+def publish(runs: Path, *more: str | Path) -> tuple[str, str]:
+    done = bench("publish", "--runs", runs, "--out", runs.parent / "board", "--statistics", "no", *more)
+    assert done.exit_code == 0, done.output
+    return done.stdout, done.stderr
+
+
+def test_what_is_said(runs: Path) -> None:
+    out = runs.parent / "board"
+    failed = failed_run(runs)
+    said, aside = publish(runs, "--note", "A test.")
+    assert said.splitlines()[0] == f"v1: 4 runs of 2 methods, 1 table: {out / 'v1' / 'index.html'}"
+    assert f"left out: {failed.run_id}: failed: the loss is not finite at step 12" in aside.splitlines()
+    assert publish(runs)[0] == "nothing is new since v1; no version is made (--anyway makes one)\n"
+    made_run(runs, "simcse", 3, suites=("check",))
+    lines = publish(runs)[0].splitlines()
+    assert lines[0].startswith("v2: 5 runs of 2 methods") and lines[2:4] == ["since v1:", "  1 new run: simcse (1)."]
+    assert publish(runs, "--preview")[0].startswith(f"preview: 5 runs of 2 methods, 1 table: {out / 'preview' / 'index.html'}")
+
+
+def test_json_is_alone_on_standard_output(runs: Path) -> None:
+    found = json.loads(publish(runs, "--json")[0])
+    assert (found["version"], found["new"], found["runs"], found["changes"], found["methods"]) == (
+        "v1",
+        True,
+        4,
+        None,
+        ["promcse", "simcse"],
+    )
+    assert json.loads(publish(runs, "--json")[0])["new"] is False
+
+
+def test_markdown_alone(runs: Path) -> None:
+    assert publish(runs, "--format", "md")[0].splitlines()[0].endswith("v1/README.md")
+    assert not list((runs.parent / "board" / "v1").rglob("*.html"))
+
+
+def test_the_check_has_an_exit_code(runs: Path) -> None:
+    out = runs.parent / "board"
+    publish(runs)
+    done = bench("publish", "--check", "--out", out)
+    assert done.exit_code == 0 and "as published" in done.output and "differ" not in done.output
+    (out / "v1" / "tables.json").write_text("{}")
+    done = bench("publish", "--check", "--out", out)
+    assert done.exit_code == 1 and "  tables.json: changed since it was published" in done.output.splitlines()
+    objects = [json.loads(line) for line in bench("publish", "--check", "--out", out, "--json").stdout.splitlines()]
+    assert [one["differ"] for one in objects] == [1, 0]
+    assert "v1 is not as it was published" in error_line(bench("publish", "--runs", runs, "--out", out))
+
+
+def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "board"
+    assert "no finished run in" in error_line(bench("publish", "--runs", tmp_path / "none", "--out", out))
+    assert "no version in" in error_line(bench("publish", "--check", "--out", out))
+    assert "no folder" in error_line(bench("publish", "--runs", runs, "--out", out, "--submissions", tmp_path / "none"))
+    assert "unknown" in error_line(bench("publish", "--runs", runs, "--out", out, "--baseline", "nobody"))
+    assert not out.exists()
+
+
+def test_a_folder_of_the_publisher_in_a_command_is_told(runs: Path) -> None:
+    assert "names a folder" not in publish(runs)[1]
+    told = made_run(runs, "simcse", 3, suites=("check",), provenance={"command": "bench run --data /home/ada/data --seeds 3"})
+    assert (
+        f"the command of 1 run names a folder of this machine; it is published as it was recorded: {told.run_id}"
+        in publish(runs)[1]
+    )
+
+
+def test_a_submitted_run_is_added_and_stays_when_its_file_is_gone(runs: Path, tmp_path: Path) -> None:
+    theirs = made_run(tmp_path / "theirs", "mine", 7, suites=("check",))
+    box = tmp_path / "box"
+    box.mkdir()
+    pack([tmp_path / "theirs" / theirs.run_id], box / "a.zip", by="Ada")
+    (box / "b.zip").write_bytes(b"no zip")
+    said, aside = publish(runs, "--submissions", box)
+    assert said.startswith("v1: 5 runs of 3 methods") and "b.zip" in aside
+    (v1,) = versions(runs.parent / "board")
+    assert [(one.grade, one.submitted_by) for one in v1.runs if one.run_id == theirs.run_id] == [("submitted", "Ada")]
+    assert publish(runs, "--submissions", box)[0].startswith("nothing is new")
+    (box / "a.zip").unlink()
+    assert publish(runs, "--keep")[0].startswith("nothing is new since v1")
+    assert "1 run no longer shown: mine (1)." in publish(runs)[0]
+
+
+def test_a_published_run_is_not_replaced_by_a_submission(runs: Path, tmp_path: Path) -> None:
+    """Neither where the publisher has only the published version and no runs folder of the time."""
+    publish(runs)
+    other = tmp_path / "other"
+    made_run(other, "promptbert", 1, suites=("check",))
+    box = tmp_path / "box"
+    box.mkdir()
+    pack([next(runs.iterdir())], box / "a.zip", by="Eve")
+    _, aside = publish(runs, "--runs", other, "--keep", "--submissions", box)
+    assert "this board has its own run of it" in aside
+    v2 = versions(runs.parent / "board")[-1]
+    assert len(v2.runs) == 5 and all(one.submitted_by is None for one in v2.runs)
+
+
+def test_a_run_that_was_checked_before_stays_checked(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.publish import grades
+
+    real = grades.graded
+    monkeypatch.setattr(
+        grades, "graded", lambda *a: tuple(replace(one, grade="checkpoint", reason="encoded again") for one in real(*a))
+    )
+    first = runs.parent / "first"
+    made_runs(first, {"simcse": 0.8, "promcse": 0.45}, seeds=(1,), suites=("check",))  # one seed: none agrees with another
+    publish(runs, "--runs", first)
+    monkeypatch.setattr(grades, "graded", real)
+    more = runs.parent / "more"
+    made_run(more, "promptbert", 1, suites=("check",))
+    publish(runs, "--runs", more, "--keep")
+    found = versions(runs.parent / "board")[-1].runs
+    assert sorted(one.grade for one in found) == ["checkpoint", "checkpoint", "submitted"]
+
+
+def test_an_interruption_leaves_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "version_files", stop)
+    done = bench("publish", "--runs", runs, "--out", runs.parent / "board", "--statistics", "no")
+    assert done.exit_code == 130 and not (runs.parent / "board").exists()
+
+
+def test_progress_is_plain_where_there_is_no_terminal(runs: Path) -> None:
+    aside = publish(runs)[1]
+    assert aside.splitlines()[:2] == ["copying predictions ...", "writing pages ..."] and not set("\r\x1b") & set(aside)
+
+
+def test_every_option_is_in_the_documentation() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "publish.md").read_text(encoding="utf-8")
+    options = [name for one in verb.publish.params for name in one.opts if name.startswith("--")]
+    assert [name for name in options if name not in page] == []
+
+
+def test_what_it_raises_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "v1").mkdir()
+    with pytest.raises(BenchError, match=r"version.json cannot be read"):
+        build.publish(build.Asked(runs=tmp_path, out=tmp_path / "out"))

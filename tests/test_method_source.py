@@ -1,0 +1,119 @@
+"""What is read of a method's source, against what importing it says; and sources that nobody should run."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from bench import method_source
+from bench.cli.method_facts import describe
+from bench.method_source import stated
+from bench.plugins import discover
+
+
+def test_every_installed_method_says_the_same_read_as_imported() -> None:
+    registry = discover()
+    for name in registry:
+        said, facts = stated(name), describe(registry[name])
+        assert said is not None, name
+        read = {key: getattr(said, key) for key in ("name", "summary", "paper", "trains", "about")}
+        assert read == {key: facts[key] for key in read}
+        assert list(said.settings) == facts["settings"]
+        assert {k: {a: list(b) if isinstance(b, tuple) else b for a, b in v.items()} for k, v in said.variants.items()} == facts[
+            "variants"
+        ]
+        assert [(e.setting, e.backbone, e.variant) for e in said.file.recipes] == [
+            (r["setting"], r["backbone"], r["variant"]) for r in facts["recipes"]
+        ]
+        assert f"{said.package} {said.version}" == facts["from"]
+
+
+def test_an_unknown_name_says_nothing() -> None:
+    assert stated("nobodys") is None
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Registers a module of the given source, in a package whose import fails."""
+
+    def register(source: str, value: str = "their_package.theirs") -> None:
+        package = tmp_path / "their_package"
+        package.mkdir()
+        (package / "__init__.py").write_text("raise SystemExit('imported')")
+        (package / "theirs.py").write_text(source)
+        monkeypatch.syspath_prepend(tmp_path)
+        point = EntryPoint(name="theirs", value=value, group=method_source.GROUP)
+        monkeypatch.setattr(method_source.importlib.metadata, "entry_points", lambda group: [point])
+
+    for kept in (stated, method_source._source, method_source._points):
+        kept.cache_clear()
+    yield register
+    for kept in (stated, method_source._source, method_source._points):
+        kept.cache_clear()
+    assert "their_package" not in sys.modules
+
+
+def test_constants_are_read_and_nothing_is_run(plugin) -> None:
+    plugin('''
+"""About the module."""
+raise SystemExit("run")
+PAPER = "Somebody: " "Something"
+class Base:
+    summary = "of the base"
+    trains = "everything"
+class Theirs(Base):
+    name, settings = "theirs", ("none", "unsupervised")
+    paper: str = PAPER
+    summary = open("/etc/passwd").read()
+    variants = {"hot": {"temperature": Value(-1.5, "us"), "made": make()}, **others}
+''')
+    said = stated("theirs")
+    assert said is not None
+    assert (said.name, said.settings, said.paper, said.trains) == (
+        "theirs",
+        ("none", "unsupervised"),
+        "Somebody: Something",
+        "everything",
+    )
+    assert said.summary == ""  # what is computed is not known, and the base's words are not this method's
+    assert said.variants == {} and said.about == "About the module." and said.package == ""
+
+
+def test_a_variant_that_is_computed_is_shown_as_it_is_written(plugin) -> None:
+    plugin('class T:\n    name = "theirs"\n    variants = {"hot": {"temperature": Value(-1.5, "us"), "made": make(1)}}')
+    said = stated("theirs")
+    assert said is not None and said.variants == {"hot": {"temperature": -1.5, "made": "make(1)"}}
+
+
+def test_an_entry_point_may_name_the_class(plugin) -> None:
+    plugin(
+        'class A:\n    name = "theirs"\n    summary = "A"\nclass B:\n    name = "theirs"\n    summary = "B"',
+        "their_package.theirs:B",
+    )
+    said = stated("theirs")
+    assert said is not None and said.summary == "B"
+
+
+@pytest.mark.parametrize(
+    "source", ["def broken(:", "name = 1", "\0", "class T:\n    name = name()", "x = " + "(" * 5000 + ")" * 5000]
+)
+def test_a_source_that_says_nothing_is_no_error(source: str, plugin) -> None:
+    plugin(source)
+    assert stated("theirs") is None
+
+
+@pytest.mark.parametrize("value", ["nowhere.theirs", "their_package.missing", "their_package.theirs.deeper"])
+def test_a_module_that_is_not_there_is_no_error(value: str, plugin) -> None:
+    plugin('class T:\n    name = "theirs"', value)
+    assert stated("theirs") is None
+
+
+def test_a_damaged_recipe_file_leaves_the_words(plugin, tmp_path: Path) -> None:
+    plugin('class T:\n    name = "theirs"\n    summary = "ours"')
+    (tmp_path / "their_package" / "recipes").mkdir()
+    (tmp_path / "their_package" / "recipes" / "theirs.toml").write_text("[[recipe")
+    said = stated("theirs")
+    assert said is not None and said.summary == "ours" and said.file.recipes == ()
