@@ -33,9 +33,10 @@ def demo(out: Path, methods: str, seeds: str, plain: bool) -> None:
     from bench import devices, plan
     from bench.cli.options import comma_list
     from bench.cli.progress import reporter as make_reporter
-    from bench.cli.run import parse_seeds, run_all
+    from bench.cli.run import parse_seeds
+    from bench.cli.run_all import run_all
     from bench.datasets import DataFolder
-    from bench.executors.local import Options
+    from bench.executors.options import Options
     from bench.pages import write_page
     from bench.plugins import discover
     from bench.runs import RunsFolder

@@ -15,7 +15,7 @@ from bench.errors import BenchError, UnknownName
 
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
-    from bench.executors.local import Options
+    from bench.executors.options import Options
     from bench.plugins import Registry
     from bench.reproduce.execute import Asked, Job
     from bench.runs import RunsFolder
@@ -61,7 +61,7 @@ def reproduce(
     from bench.cli.reproduce_report import show_plan, show_results, warn
     from bench.cli.run import parse_overrides, parse_seeds
     from bench.datasets import DataFolder
-    from bench.executors.local import Options
+    from bench.executors.options import Options
     from bench.plugins import discover
     from bench.references.rows import split_name
     from bench.reproduce.execute import Asked, in_order, jobs
@@ -121,7 +121,7 @@ def run_jobs(
     from bench.backbones import fetch
     from bench.cli.progress import reporter as make_reporter
     from bench.cli.reproduce_report import warn
-    from bench.cli.run import run_all
+    from bench.cli.run_all import run_all
     from bench.reproduce.execute import in_order, plan_job
 
     worst = 0

@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli.as_rank import one_of_several
-from bench.cli.filters import json_text
 from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
-from bench.errors import BenchError, OutOfMemory, RunFailed, RunLocked
+from bench.cli.run_all import run_all, show_result, tell_missing
+from bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from bench.cli.progress import RunReporter
-    from bench.executors.local import Options
     from bench.plan import PlannedRun
-    from bench.runs import RunRecord, RunsFolder
     from bench.training.ranks import Ranks
 
 
@@ -138,7 +135,7 @@ def run(
     from bench.cli.download_progress import downloads
     from bench.cli.progress import reporter as make_reporter
     from bench.datasets import DataFolder, Fetcher, fetched_folder
-    from bench.executors.local import Options
+    from bench.executors.options import Options
     from bench.executors.together import follow
     from bench.executors.torchrun import launch, ranks_asked
     from bench.fetching import offline_now
@@ -212,99 +209,3 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int) -> None:
     for one in planned:
         if one.corpus is not None and one.plugin.cls.fitted != "pass":
             check_chunk(one.plugin.cls, chunk)
-
-
-def tell_missing(planned: Sequence[PlannedRun]) -> int:
-    """One line for every set that is not here, and what gets it; returns the exit code, 1 where there is one."""
-    from bench.cli import show_error
-
-    missing = {error.message: error for one in planned for error in one.missing}
-    for error in missing.values():
-        show_error(error, label="missing")
-    if missing:
-        click.echo("the other sets go on; a suite that lacks one gets no average", err=True)
-    return int(bool(missing))
-
-
-def run_all(
-    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool
-) -> tuple[list[RunRecord], int]:
-    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
-    from bench.cli import show_error
-
-    records: list[RunRecord] = []
-    worst = 0
-    told: set[str] = set()
-    for i, one in enumerate(planned, 1):
-        reporter.start(f"{one.run_id} ({i} of {len(planned)})" if len(planned) > 1 else one.run_id)
-        for note in one.notes:
-            if note not in told:
-                reporter.note(note)
-        told |= set(one.notes)
-        try:
-            record, worked = execute_fitting(one, store, options, reporter)
-        except (RunFailed, RunLocked) as error:
-            worst = max(worst, error.exit_code)
-            show_error(error)
-            if options.ranks and options.ranks.broken:
-                click.echo(f"{len(planned) - i} more runs were not started", err=True) if i < len(planned) else None
-                break
-            continue
-        records.append(record)
-        reporter.done(outcome(record, worked))
-        if as_json:
-            click.echo(json_text(record.to_json()))
-    return records, worst
-
-
-def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:
-    """Execute a run; with ``--auto-batch``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
-    from bench.executors.local import execute
-    from bench.method import Value
-    from bench.plan import changed
-
-    try:
-        return execute(run, store, options, reporter)
-    except OutOfMemory as error:
-        if not options.auto_batch or not error.fits:
-            raise
-        asked, fits = run.recipe["batch_size"], error.fits
-    smaller = changed(run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory"))
-    reporter.note(f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)")
-    reporter.start(smaller.run_id)
-    return execute_fitting(smaller, store, options, reporter)
-
-
-def outcome(record: RunRecord, worked: bool) -> str:
-    from bench.statistics.summary import DECIMALS
-
-    averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [
-        f"{s.task} {s.value:.{DECIMALS.get(s.metric, 2)}f}" for s in record.scores
-    ]
-    dev = ""
-    if record.training and record.training.dev_score is not None:
-        dev = f"; {record.training.dev_task} {record.training.dev_score:.2f} at step {record.training.best_step}"
-    return f"{'done' if worked else 'was done already, nothing repeated'}: {', '.join(averages)}{dev}"
-
-
-def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
-    """The table as the papers print it, where the records are, and the next command."""
-    from bench.tables import render_terminal
-
-    render_terminal(records)
-    if len(records) == 1:
-        show_shifts(records[0])
-    where = store.folder(records[0].run_id) if len(records) == 1 else store.path
-    click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
-    click.echo(f"next: bench show {records[-1].run_id}" + (f" --runs {store.path}" if str(store.path) != "runs" else ""))
-
-
-def show_shifts(record: RunRecord) -> None:
-    """Both text forms side by side, and CxC-STS beside STS-B, where the run has them."""
-    from rich.console import Console
-
-    from bench.cli.show import print_section
-    from bench.tables import shifts
-
-    for section in shifts.sections(record):
-        print_section(section, Console(highlight=False, markup=False, emoji=False))

@@ -8,52 +8,35 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bench
 from bench import devices, provenance
-from bench.backbones import load as load_backbone
 from bench.encoding import VectorStore
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
+from bench.executors.build import build, prepared
+from bench.executors.options import Options
 from bench.executors.overlap import with_overlap
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
 from bench.executors.signals import stop_signals
 from bench.hashes import folder_sha256
-from bench.method import Context, Method, Reporter, seed_for
-from bench.plan import NOT_TRAINED, PlannedRun
+from bench.method import Method, Reporter
+from bench.plan import PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
 from bench.runs.files import FAILED_BATCH
 from bench.runs.store import data_key
 from bench.suites import RunPlace
 
 if TYPE_CHECKING:
-    from bench.corpora import Corpus, TokenisedCorpus
     from bench.suites import LoadedTask, Task, TaskResult
     from bench.suites.known import KnownTask
-    from bench.torch_method import TorchMethod
-    from bench.training.ranks import Alone
 
 
 VECTORS = "vectors"  # in the run's folder: of every sentence that was encoded; may be deleted
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to execute, as opposed to what: none of it changes a result."""
-
-    device: str = "cpu"
-    offline: bool = False
-    fresh: bool = False
-    cache: Path | None = None
-    wait_seconds: float = 0.0
-    save_seconds: float = 60.0
-    chunk: int | None = None  # rows of a batch whose activations are held at once while training
-    auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
-    ranks: Alone | None = None  # the processes that train together
 
 
 def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
@@ -212,42 +195,6 @@ def _score(
     return record
 
 
-def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -> Method:
-    """The method of a run on its backbone, with initial weights that the seed fixes."""
-    import torch
-
-    devices.keep_freed_memory()
-    devices.reset_peak_memory(options.device)
-    method = run.plugin.cls()
-    method.context = Context(
-        device=options.device,
-        precision=run.precision,
-        seed=run.seed or 0,
-        folder=folder,
-        reporter=reporter,
-        offline=options.offline,
-        save_seconds=options.save_seconds,
-        chunk=options.chunk,
-        auto_batch=options.auto_batch,
-        ranks=options.ranks,
-    )
-    backbone = (
-        None
-        if run.plugin.cls.own_backbone
-        else load_backbone(run.backbone, dropout=run.recipe.get("dropout"), offline=options.offline)
-    )
-    if backbone is not None:
-        reporter.note(backbone.report())
-    torch.manual_seed(seed_for(run.seed or 0, "init"))
-    method.build(backbone if backbone is not None else run.backbone, run.recipe)
-    if isinstance(method, torch.nn.Module):
-        if run.setting == NOT_TRAINED and not method.fitted:
-            method.requires_grad_(False)
-        method.to(options.device)
-        method.eval()
-    return method
-
-
 def _train(
     run: PlannedRun, known: Provenance, method: Method, store: RunsFolder, options: Options, reporter: Reporter
 ) -> dict[str, Any]:  # fmt: skip
@@ -282,21 +229,3 @@ def _train(
     )  # fmt: skip
     known = replace(known, execution={**(known.execution or {}), **report.execution} or None)
     return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / "checkpoint"), "provenance": known}
-
-
-def prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:
-    """The corpus as the method trains on it: as token ids, or as text."""
-    from bench.corpora import as_text, tokenised
-
-    def progress(done: int, total: int | None = None) -> None:
-        if method.context.should_stop():
-            raise Interrupted("stopped while tokenising the corpus; the same command begins that again")
-        reporter.advance(done, total=total)
-
-    reporter.phase("tokenise")
-    if method.trains_on == "text":
-        return as_text(corpus, options.cache, progress)
-    backbone = method.backbone
-    return tokenised(
-        corpus, backbone.ids, provenance.tokenizer_key(backbone.tokenizer), len(backbone.tokenizer), options.cache, progress
-    )

@@ -11,7 +11,7 @@ from bench.overlap.count import recorded
 
 if TYPE_CHECKING:
     from bench.corpora import Corpus
-    from bench.executors.local import Options
+    from bench.executors.options import Options
     from bench.method import Reporter
     from bench.runs import RunRecord
     from bench.suites import LoadedTask, TaskResult

@@ -18,7 +18,7 @@ from bench.training.ranks import Alone, Ranks
 
 if TYPE_CHECKING:
     from bench.corpora import TokenisedCorpus
-    from bench.executors.local import Options
+    from bench.executors.options import Options
     from bench.plan import PlannedRun
     from bench.runs import RunsFolder
     from bench.torch_method import TorchMethod
@@ -77,7 +77,7 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
 
 
 def _train_here(run: PlannedRun, store: RunsFolder, options: Options) -> None:
-    from bench.executors.local import build, prepared
+    from bench.executors.build import build, prepared
     from bench.torch_method import TorchMethod
 
     with stop_signals(insistent=False) as should_stop:

@@ -19,9 +19,11 @@ from torch import Tensor, nn
 
 from bench.features import Features
 from bench.torch_method import Batch, TorchMethod
+from bench.training.gradient import cut
 
 AS_IT_IS = "not compiled"
-WAYS: dict[str, dict[str, Any]] = {"compiled": {}, "compiled, CUDA graphs": {"mode": "reduce-overhead"}}
+GRAPHS = "compiled, CUDA graphs"
+WAYS: dict[str, dict[str, Any]] = {"compiled": {}, GRAPHS: {"mode": "reduce-overhead"}}
 WORTH_A_TRY = 600.0  # seconds that a training must have before it: compiling and measuring take one or two minutes
 GAIN = 1.05  # how many times as fast it must be
 WARM_UP, TIMED = 3, 7  # passes
@@ -39,22 +41,26 @@ class Choice:
 
 
 def choose(
-    method: TorchMethod, batch: Batch, *, steps: int | None, autocast: Callable[[], AbstractContextManager[Any]] = nullcontext,
-    compile: Compile | None = None, now: Callable[[], float] = time.perf_counter,
+    method: TorchMethod, batch: Batch, *, steps: int | None, chunk: int | None = None,
+    autocast: Callable[[], AbstractContextManager[Any]] = nullcontext, compile: Compile | None = None,
+    now: Callable[[], float] = time.perf_counter,
 ) -> Choice:  # fmt: skip
     """The fastest way to compute the encoder's part of a step on ``batch``, of which ``steps`` are left (None: not known).
 
-    Measured on the batch's first column. Afterwards weights, gradients, random generators and the encoder are as before.
+    Measured on the batch's first column, or as many rows of it as ``chunk`` says go through the encoder at once. A graph keeps
+    its output in one place, which the next slice of a batch would overwrite: with ``chunk`` there are none. Afterwards weights,
+    gradients, random generators and the encoder are as before.
     """
-    column = batch.columns[0]
+    column: Features = cut(batch.columns[0], 0, chunk or batch.size)
+    parts = -(-batch.size // (chunk or batch.size))
     seconds: dict[str, float] = {}
     problems: dict[str, str] = {}
     with untouched(method):
         seconds[AS_IT_IS] = _seconds_per_pass(method, column, autocast, now)
-        if steps is not None and steps * seconds[AS_IT_IS] < WORTH_A_TRY:
+        if steps is not None and steps * parts * seconds[AS_IT_IS] < WORTH_A_TRY:
             return Choice(AS_IT_IS, f"{AS_IT_IS}: {steps} steps take less than compiling is worth")
         expected = _states(method, column, autocast)
-        for name in WAYS:
+        for name in (way for way in WAYS if chunk is None or way != GRAPHS):
             use(method, name, compile)
             try:
                 if not _close(_states(method, column, autocast), expected):

@@ -135,7 +135,7 @@ class Sitting:
         p = self.progress
         if p.kernels is None:
             left = None if self.horizon.steps is None else self.horizon.steps - p.step
-            choice = choose(self.method, batch, steps=left, autocast=self.autocast)
+            choice = choose(self.method, batch, steps=left, chunk=p.chunk, autocast=self.autocast)
             p.kernels = self.ranks.share(choice.name)
             self.context.reporter.note(choice.line)
         use(self.method, p.kernels)

@@ -65,7 +65,8 @@ class Encoder:
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str]]:
         """Results by cell, and why a cell has none."""
         from bench.encoding import VectorStore
-        from bench.executors.local import Options, build
+        from bench.executors.build import build
+        from bench.executors.options import Options
         from bench.method import SilentReporter
 
         loaded: list[LoadedTask] = []

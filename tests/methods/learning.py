@@ -13,7 +13,9 @@ import pytest
 
 from bench.corpora import open_corpus
 from bench.datasets import DataFolder
-from bench.executors.local import Options, build, execute
+from bench.executors.build import build
+from bench.executors.local import execute
+from bench.executors.options import Options
 from bench.executors.scoring import dev_scorer
 from bench.method import Recipe, SilentReporter, TorchMethod, Value
 from bench.plan import Request, make

@@ -65,8 +65,8 @@ def method(request: Any, tiny: str, tmp_path: Path) -> Any:
     return made
 
 
-def first_batch(method: Any) -> Batch:
-    return batch_of(method, Columns(method.token_ids(sentences(1))), 0, np.array([0]), 0)
+def first_batch(method: Any, rows: int = 1) -> Batch:
+    return batch_of(method, Columns(method.token_ids(sentences(rows))), 0, np.arange(rows), 0)
 
 
 def chosen(method: Any, compiler: Compiler, steps: int | None = 100_000) -> Choice:
@@ -94,6 +94,17 @@ def test_a_short_training_is_not_worth_compiling(method: Any) -> None:
     compiler = Compiler(1.0, compiled=0.1, graphs=0.1)
     assert chosen(method, compiler, steps=int(WORTH_A_TRY) - 1).name == AS_IT_IS
     assert compiler.time == compiler.passes  # nothing was compiled
+
+
+def test_of_a_batch_in_slices_one_slice_is_measured_and_no_graph_is_tried(method: Any) -> None:
+    compiler = Compiler(1.0, compiled=0.5, graphs=0.1)
+    compiler.watch(method.encoder)
+    seen: list[int] = []
+    method.encoder.register_forward_hook(lambda _, inputs, output: seen.append(len(output.last_hidden_state)))
+    steps = int(WORTH_A_TRY / 3) + 1  # of three slices each
+    choice = choose(method, first_batch(method, 5), steps=steps, chunk=2, compile=compiler, now=compiler.now)
+    assert choice.name == COMPILED and GRAPHS not in choice.line
+    assert set(seen) == {2}
 
 
 def test_looking_leaves_no_trace(method: Any) -> None:
@@ -157,8 +168,8 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
     asked: list[Any] = []
     used: list[str] = []
 
-    def measured(method: Any, batch: Batch, *, steps: int, autocast: Any) -> Choice:
-        asked.append(steps)
+    def measured(method: Any, batch: Batch, *, steps: int, chunk: int | None, autocast: Any) -> Choice:
+        asked.append((steps, chunk))
         return Choice(COMPILED, "compiled (a note)")
 
     monkeypatch.setattr("bench.training.sitting.choose", measured)
@@ -170,7 +181,7 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
     later = Sitting(method, corpus, method.context)
     later.progress = first.progress
     later.settle_kernels(first_batch(method))
-    assert (asked, used, first.settled) == ([9], [COMPILED, COMPILED], True)
+    assert (asked, used, first.settled) == ([(9, None)], [COMPILED, COMPILED], True)
     assert later.progress.kernels == COMPILED
 
 
