@@ -6,7 +6,7 @@ or on the order in which runs were found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,11 @@ class PublishedRun:
     grade: str = "submitted"  # one of GRADES
     submitted_by: str | None = None  # None: an own run
     reason: str = ""  # why it has this grade, in words
+
+
+def dating(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
+    """Those whose days date a version: the own ones, where there are any. A sender may write any day into a record."""
+    return [one for one in runs if one.submitted_by is None] or runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +136,7 @@ class Board:
     """All of one version."""
 
     version: str  # "v1"
-    date: str  # of the newest run: "2026-11-21"
+    date: str  # of the newest own run: "2026-11-21"
     title: str
     note: str | None  # what the publisher has to say, such as that it is not the papers' setting
     answer: str  # one computed sentence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.errors import BenchError
 from bench.publish.answer import answer
-from bench.publish.board import Board, PublishedRun
+from bench.publish.board import Board, PublishedRun, dating
 from bench.publish.grades import apart
 from bench.publish.judging import judged_tables
 from bench.publish.made import made
@@ -34,7 +34,7 @@ def board(
     judged = judged_tables([(apart(one), one.folder) for one in kept], baseline=baseline, statistics=statistics, report=report)
     tables = board_tables(judged, records)
     return Board(
-        version=version, date=max(record.provenance.created for record in records.values())[:10], title=title, note=note or None,
+        version=version, date=max(one.record.provenance.created for one in dating(kept))[:10], title=title, note=note or None,
         answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(), changes=changes,
         made=made(kept, tables, left_out, version), methods=tuple(sorted({record.method for record in records.values()})),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from bench import __version__
 from bench.errors import BenchError, DataDamaged
-from bench.publish.board import Board, PublishedRun
+from bench.publish.board import Board, PublishedRun, dating
 from bench.publish.place import manifest_sha256
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord
@@ -43,7 +43,7 @@ class Version:
 
     folder: Path
     name: str  # "v1"
-    date: str  # of its newest run: "2026-11-21"
+    date: str  # of its newest own run: "2026-11-21"
     updated: str  # the same to the second, in UTC: "2026-11-21T13:06:09Z"
     title: str
     note: str | None
@@ -164,8 +164,8 @@ def _sha256(value: object) -> str:
 
 
 def updated(runs: Sequence[PublishedRun]) -> str:
-    """When the newest run was made, in UTC; a moment without a zone counts as UTC."""
-    return max((_moment(run.record.provenance.created) for run in runs), default=_EARLIEST).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """When the newest own run was made, in UTC; a moment without a zone counts as UTC."""
+    return max((_moment(run.record.provenance.created) for run in dating(runs)), default=_EARLIEST).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _moment(created: str) -> datetime:

@@ -17,6 +17,7 @@ from bench.publish import judging
 from bench.publish.board import Board, BoardTable, PublishedRun
 from bench.publish.content import board
 from bench.publish.selection import chosen_on
+from bench.publish.versions import updated
 from bench.runs import Cost, RunRecord, RunsFolder, Score, Training
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
@@ -59,6 +60,16 @@ def test_a_run_that_failed_has_no_row_and_no_method(shown: Board) -> None:
     assert shown.methods == ("cls", "last-avg", "promcse", "promptbert", "simcse")
     assert not any("consert" in run for one in shown.tables for row in one.table.rows for run in row.runs)
     assert shown.date == max(one.record.provenance.created for one in shown.runs)[:10] == "2026-01-04"
+
+
+def test_a_sender_does_not_date_a_version(tmp_path: Path) -> None:
+    own, sent = (made_run(tmp_path, "simcse", seed, suites=("check",)) for seed in (1, 2))
+    sent = replace(sent, provenance=replace(sent.provenance, created="9999-12-31T00:00:00+00:00"))
+    runs = published([own, sent], tmp_path)
+    mixed = [runs[0], replace(runs[1], submitted_by="somebody")]
+    shown = board(mixed, version="v1", title="A board", statistics="no")
+    assert shown.date == own.provenance.created[:10] and updated(shown.runs).startswith(shown.date)
+    assert board(mixed[1:], version="v1", title="A board", statistics="no").date == "9999-12-31"  # of nobody else's
 
 
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:
