@@ -38,9 +38,9 @@ class Budget:
         """Measured by a clock, so that two runs of it do not end at the same step."""
         return self.unit not in COUNTED
 
-    def share(self, *, steps: int, sentences: int, tokens: int, seconds: float, devices: int) -> float:
+    def share(self, *, steps: int, sentences: int, tokens: int, seconds: float, device_seconds: float) -> float:
         """How much of it is spent: 0 at the start, 1 and more when it is used up."""
-        spent = {STEPS: steps, SENTENCES: sentences, TOKENS: tokens, SECONDS: seconds, GPU_SECONDS: seconds * devices}
+        spent = {STEPS: steps, SENTENCES: sentences, TOKENS: tokens, SECONDS: seconds, GPU_SECONDS: device_seconds}
         return spent[self.unit] / self.amount
 
     def __str__(self) -> str:

@@ -213,6 +213,11 @@ class Method:
         return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
 
     @classmethod
+    def is_split(cls) -> bool:
+        """Is its loss made of ``views`` and ``loss``, so that a batch of it can be cut into chunks and shared exactly?"""
+        return False
+
+    @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
         """What names the vectors of a method with an ``own_backbone``: the sha256 of its file."""
         return "unknown"

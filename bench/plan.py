@@ -188,6 +188,9 @@ def _runs_of(
     by_ranks = trained and request.ranks > 1 and bool(recipe.get("faithful", False))  # their number divides the gradient
     if by_ranks:
         notes.append(f"faithful: {request.ranks} processes, which divide the gradient, make another run than one")
+    elif trained and request.ranks > 1 and plugin.cls.fitted != "pass" and not plugin.cls.is_split():
+        by_ranks = True
+        notes.append(f"{plugin.name} defines forward(batch) as a whole: {request.ranks} processes make another run than one")
     runs = []
     for seed in seeds:
         determines = {

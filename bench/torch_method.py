@@ -35,7 +35,7 @@ class Batch:
     columns: tuple[Features, ...]
     step: int = 0  # optimiser steps already done
     rows: np.ndarray | None = None  # (n,) where they stand in the corpus; None: made by hand
-    tokens: int = 0  # of all columns, without padding
+    tokens: int = 0  # of all columns of the whole batch, without padding
     whole: int | None = None  # rows of the batch over all processes; None: one process
 
     @property
@@ -60,11 +60,13 @@ class TorchMethod(Method, nn.Module):
 
     ``trains_on`` says what :meth:`collate` is handed of the corpus: token "ids", or the "text" itself (for a method that
     edits characters). ``training_only`` names modules and buffers that only training needs (a momentum copy, a queue, a
-    generator): they stand in the state to resume from and not in the checkpoint.
+    generator): they stand in the state to resume from and not in the checkpoint. ``padding_counts``: its loss looks at
+    padding, as some authors' code does, so that no more of it may be added for a GPU's sake.
     """
 
     trains_on: ClassVar[str] = "ids"
     training_only: ClassVar[tuple[str, ...]] = ()
+    padding_counts: bool = False
     encode_tokens: int | None = None  # padded tokens in one batch of `encode`; None: what suits the device
     chunk: int | None = None  # rows of a batch whose activations are held at once while training; None: all of them
 
@@ -146,6 +148,10 @@ class TorchMethod(Method, nn.Module):
         """
         self.prepare(batch)
         return self.loss(self.views_of(batch), batch)
+
+    @classmethod
+    def is_split(cls) -> bool:
+        return cls.forward is TorchMethod.forward
 
     @property
     def ranks(self) -> Alone:

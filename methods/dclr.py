@@ -81,6 +81,7 @@ class DCLR(TorchMethod):
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
+        self.padding_counts = bool(recipe.faithful)  # no attention mask then: padding is attended to
         self.head = Head(backbone.hidden_size)
         teacher = load_backbone(recipe.teacher, offline=self.context.offline)
         if teacher.tokenizer.get_vocab() != backbone.tokenizer.get_vocab():

@@ -100,6 +100,8 @@ class DiffCSE(TorchMethod):
             recipe.generator, offline=self.context.offline
         )  # frozen; its dropout is on, as theirs
 
+    padding_counts = True  # a position of padding is one to detect, with label 0
+
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """CLS of both views, (n, H) each; both texts as the generator edits them, where they differ, and the mask, (n, T)."""
         texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass

@@ -136,7 +136,6 @@ def run(
     from bench.cli.progress import reporter as make_reporter
     from bench.datasets import DataFolder, Fetcher, fetched_folder
     from bench.executors.options import Options
-    from bench.executors.together import follow
     from bench.executors.torchrun import launch, ranks_asked
     from bench.fetching import offline_now
     from bench.plugins import discover
@@ -183,6 +182,8 @@ def run(
         ranks=ranks,
     )
     if ranks and not ranks.lead:
+        from bench.executors.together import follow
+
         raise click.exceptions.Exit(follow(planned, store, options, ranks))
     with make_reporter(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)

@@ -7,7 +7,7 @@ that there is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -70,16 +70,17 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
         if run_id is None:
             return 0
         try:
-            settled(partial(_train_here, runs[run_id], store, options), ranks)
+            settled(partial(_train_here, runs, run_id, store, options), ranks)
         except Exception:
             if ranks.broken:
                 raise
 
 
-def _train_here(run: PlannedRun, store: RunsFolder, options: Options) -> None:
+def _train_here(runs: Mapping[str, PlannedRun], run_id: str, store: RunsFolder, options: Options) -> None:
     from bench.executors.build import build, prepared
     from bench.torch_method import TorchMethod
 
+    run = runs[run_id]
     with stop_signals(insistent=False) as should_stop:
         method = build(run, options, SilentReporter(), store.folder(run.run_id))
         assert isinstance(method, TorchMethod) and run.corpus is not None

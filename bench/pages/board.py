@@ -72,7 +72,7 @@ class BoardPage:
     title: str = field(metadata=says("of the leaderboard"))
     version: str = field(metadata=says("such as v1"))
     lasting: bool = field(metadata=says("it is a version, which never changes, and no preview"))
-    date: str = field(metadata=says("of the newest run"))
+    date: str = field(metadata=says("of the newest own run"))
     answer: str = field(metadata=says("one computed sentence"))
     note: str | None = field(metadata=says("what the publisher has to say"))
     counts: str = field(metadata=says("how many runs, methods and seeds"))

@@ -191,7 +191,7 @@ def _provenance(record: RunRecord) -> tuple[Facts, ...]:
         ("method's code", from_where.plugin or {}), ("backbone", from_where.backbone or {}),
         ("corpus", {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"}),
         ("machine", from_where.platform), ("packages", from_where.packages), ("checkpoint", record.checkpoint or {}),
-        ("data", from_where.data), ("also determined by", from_where.determines or {}),
+        ("data", from_where.data), ("also determined by", from_where.determines or {}), ("executed with", from_where.execution or {}),
     ]  # fmt: skip
     made_groups = (
         (title, tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])))

@@ -23,7 +23,7 @@ class PageVersion:
     name: str = field(metadata=says("v1"))
     link: str = field(metadata=says("its page, or its README where it has no page"))
     readme: str = field(metadata=says("its Markdown; empty where it has none"))
-    date: str = field(metadata=says("of its newest run"))
+    date: str = field(metadata=says("of its newest own run"))
     counted: str = field(metadata=says("runs and methods, counted"))
     methods: str = field(metadata=says("names of its methods"))
     answer: str = field(metadata=says("its main finding, computed"))

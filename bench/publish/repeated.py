@@ -59,7 +59,7 @@ def same_recipe(record: RunRecord) -> str:
     contents = places if isinstance(places, dict) else {}
     recipe = {key: one.value for key, one in record.recipe.items() if key not in contents}
     parts = (record.method, record.variant, record.setting, record.backbone, backbone.get("revision"), corpus.get("sha256"), recipe,
-             contents, determines.get("precision"))  # fmt: skip
+             contents, determines.get("precision"), determines.get("ranks"))  # fmt: skip
     return json.dumps(parts, sort_keys=True, default=str)
 
 

@@ -40,6 +40,8 @@ def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | No
     layers, hidden, inner = shape
     parameters = layers * (4 * hidden * hidden + 2 * hidden * inner)
     tokens = views * recipe.max_seq_length
+    if cls.fitted != "pass" and recipe.epochs is None:
+        return None  # as long as its budget says
     if cls.fitted == "pass":
         return 2 * parameters * rows * tokens / GPU_SPEED / 3600
     steps = math.ceil(recipe.epochs * math.ceil(rows / recipe.batch_size))

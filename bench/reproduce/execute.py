@@ -84,7 +84,7 @@ def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: Asked) -> 
     return Job(
         run, recipe=merged, note=note, corpus=own, needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
         seeds=(None,) if run.setting in cls.deterministic else asked.seeds,
-        set_here=tuple(key for key, value in merged.items() if value != defaults[key]),
+        set_here=tuple(key for key, value in merged.items() if value != defaults.get(key)),
         hours=gpu_hours(cls, merged, run.backbone, theirs or own) if learns(cls, run.setting) else None,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from bench.errors import BenchError
 from bench.method import Method, Recipe
 from bench.plan import NOT_TRAINED, Request, learns
 from bench.plugins import Registry
-from bench.recipes import Entry, check_overrides, choose, entries, merge
+from bench.recipes import ON_REQUEST, Entry, check_overrides, choose, entries, merge
 from bench.references import results
 from bench.references.ours import SUITES, meaning
 from bench.references.rows import Row, rows
@@ -186,6 +186,7 @@ def _with_asked(found: list[WantedRun], registry: Registry, asked: Mapping[str, 
         if not run.method or not asked:
             return run
         known = set(recipe(run, registry)[0])
+        known |= set(ON_REQUEST) if "epochs" in known else set()
         fitting = {key: value for key, value in asked.items() if key in known}
         return replace(run, asked=fitting, on=of(run.on) if run.on else None)
 

@@ -114,7 +114,7 @@ class Provenance:
     determines: Mapping[str, Any] | None = (
         None  # what the fingerprint is of, beyond the rest of the record (``bench.fingerprint``)
     )
-    execution: Mapping[str, Any] | None = None  # how it was executed: what changes the cost and not what is computed
+    execution: Mapping[str, Any] | None = None  # how it was executed: no part of what the run is
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,8 @@ def configuration(record: RunRecord) -> dict[str, str]:
     """What besides the seed decides the result, as text."""
     values = {key: _short(one.value) for key, one in record.recipe.items()}
     corpus, backbone = record.provenance.corpus or {}, record.provenance.backbone or {}
+    if (ranks := (record.provenance.determines or {}).get("ranks")) is not None:
+        values["processes"] = _short(ranks)
     if corpus.get("sha256"):
         values["corpus"] = f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
     if backbone.get("revision"):

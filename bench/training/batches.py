@@ -60,15 +60,15 @@ def batches(
     one raises, such as a corpus that has vanished, is raised when its turn comes.
     """
     for_gpu = device.type == "cuda"
-    longest = longest_input(method) if for_gpu else 0
+    longest = longest_input(method) if for_gpu and not method.padding_counts else 0
 
     def ready() -> Generator[Batch]:
-        if for_gpu:  # of this thread: pinning would wake the first GPU otherwise, from every process
+        if for_gpu and device.index is not None:  # of this thread: pinning would wake the first GPU otherwise, from every process
             torch.cuda.set_device(device)
         for step, (epoch, rows) in enumerate(order, first_step):
-            batch = batch_of(method, corpus, epoch, rows, step)
-            batch = part_of(batch, share(np.arange(len(rows)))) if share else batch
-            batch.whole = len(rows)
+            whole = batch_of(method, corpus, epoch, rows, step)
+            batch = part_of(whole, share(np.arange(len(rows)))) if share else whole
+            batch.whole, batch.tokens = len(rows), whole.tokens
             yield pinned(padded(batch, method.pad_id, longest)) if for_gpu else batch
 
     ahead = (AHEAD if for_gpu else 0) if ahead is None else ahead
@@ -93,7 +93,7 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
         return batch
     at = torch.from_numpy(positions)
     views = tuple({key: value[at] for key, value in view.items()} for view in batch.columns)
-    return Batch(views, batch.step, rows=batch.rows[positions], tokens=tokens_of(views))
+    return Batch(views, batch.step, rows=batch.rows[positions], tokens=batch.tokens)
 
 
 def tokens_of(views: Sequence[Features]) -> int:

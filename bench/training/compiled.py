@@ -1,8 +1,8 @@
 """Whether compiled kernels pay: measured at the start of a training on a GPU, and said. On a CPU nothing is compiled.
 
-What is compiled is the encoder's forward, which is all that costs time, and only while training: vectors that are scored come
-from the encoder as it is. Each way of compiling is tried on the first batch: it must give the same values as the encoder as it
-is, up to rounding, and be faster. One that fails is named with its error, and is not used.
+What is compiled is the encoder's forward, which is nearly all that costs time, and only while training: vectors that are scored
+come from the encoder as it is. Each way of compiling is tried on the views of the first batch: it must give the same values as the
+encoder as it is, up to rounding, and be faster. One that fails is named with its error, and is not used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.features import Features
 from bench.torch_method import Batch, TorchMethod
 from bench.training.gradient import cut
 
@@ -41,41 +40,45 @@ class Choice:
 
 
 def choose(
-    method: TorchMethod, batch: Batch, *, steps: int | None, chunk: int | None = None,
+    method: TorchMethod, batch: Batch, *, steps: int | None = None, seconds: float | None = None, chunk: int | None = None,
     autocast: Callable[[], AbstractContextManager[Any]] = nullcontext, compile: Compile | None = None,
     now: Callable[[], float] = time.perf_counter,
 ) -> Choice:  # fmt: skip
-    """The fastest way to compute the encoder's part of a step on ``batch``, of which ``steps`` are left (None: not known).
+    """The fastest way to compute the views of ``batch``, of which ``steps`` like it are left, or ``seconds`` of training.
 
-    Measured on the batch's first column, or as many rows of it as ``chunk`` says go through the encoder at once. A graph keeps
-    its output in one place, which the next slice of a batch would overwrite: with ``chunk`` there are none. Afterwards weights,
-    gradients, random generators and the encoder are as before.
+    Measured on as many rows as ``chunk`` says go through the encoder at once. A graph keeps its output in one place, which the
+    next slice of a batch would overwrite: with ``chunk`` there are none. Afterwards weights, gradients, random generators and
+    the encoder are as before. A method whose loss is not split into views and loss is left as it is.
     """
-    column: Features = cut(batch.columns[0], 0, chunk or batch.size)
-    parts = -(-batch.size // (chunk or batch.size))
-    seconds: dict[str, float] = {}
+    if not method.is_split():
+        return Choice(AS_IT_IS, f"{AS_IT_IS}: {method.name} has no views to try it on")
+    rows = chunk or batch.size
+    part = Batch(tuple(cut(column, 0, rows) for column in batch.columns), batch.step)
+    slices = -(-batch.size // rows)
+    taken: dict[str, float] = {}
     problems: dict[str, str] = {}
     with untouched(method):
-        seconds[AS_IT_IS] = _seconds_per_pass(method, column, autocast, now)
-        if steps is not None and steps * parts * seconds[AS_IT_IS] < WORTH_A_TRY:
-            return Choice(AS_IT_IS, f"{AS_IT_IS}: {steps} steps take less than compiling is worth")
-        expected = _states(method, column, autocast)
+        taken[AS_IT_IS] = _seconds_per_pass(method, part, autocast, now)
+        left = seconds if steps is None else steps * slices * taken[AS_IT_IS]
+        if left is not None and left < WORTH_A_TRY:
+            return Choice(AS_IT_IS, f"{AS_IT_IS}: {left:.0f} seconds of training are less than compiling is worth")
+        expected = _views(method, part, autocast)
         for name in (way for way in WAYS if chunk is None or way != GRAPHS):
             use(method, name, compile)
             try:
-                if not _close(_states(method, column, autocast), expected):
+                if not _close(_views(method, part, autocast), expected):
                     problems[name] = "gives other values"
                     continue
-                seconds[name] = _seconds_per_pass(method, column, autocast, now)
+                taken[name] = _seconds_per_pass(method, part, autocast, now)
             except Exception as error:  # a compiler fails in many ways, and none of them ends the training
                 problems[name] = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
             finally:
                 use(method, AS_IT_IS)
-    fastest = min(seconds, key=seconds.__getitem__)
-    chosen = fastest if seconds[AS_IT_IS] / seconds[fastest] >= GAIN else AS_IT_IS
-    measured = "; ".join(f"{name} {1000 * taken:.1f} ms" for name, taken in seconds.items())
+    fastest = min(taken, key=taken.__getitem__)
+    chosen = fastest if taken[AS_IT_IS] / taken[fastest] >= GAIN else AS_IT_IS
+    measured = "; ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in taken.items())
     failed = "".join(f"; {name}: {problem}" for name, problem in problems.items())
-    return Choice(chosen, f"{chosen} (a pass through the encoder and back: {measured}{failed})")
+    return Choice(chosen, f"{chosen} (the views and their gradient: {measured}{failed})")
 
 
 def use(method: TorchMethod, name: str, compile: Compile | None = None) -> None:
@@ -107,32 +110,33 @@ def untouched(method: TorchMethod) -> Iterator[None]:
             module.training = training
 
 
-def _states(method: TorchMethod, column: Features, autocast: Callable[[], AbstractContextManager[Any]]) -> Tensor:
-    """(n, H) states of the first token, without dropout."""
+def _views(method: TorchMethod, part: Batch, autocast: Callable[[], AbstractContextManager[Any]]) -> list[Tensor]:
+    """The views that carry a gradient, without dropout and with the same other draws every time."""
     nn.Module.train(method, False)
+    torch.manual_seed(0)
     try:
-        with torch.no_grad(), autocast():
-            return method.hidden(column)[:, 0].float()
+        with autocast():
+            return [view.detach().float() for view in method.views(part) if view.requires_grad]
     finally:
         nn.Module.train(method, True)
 
 
-def _close(found: Tensor, expected: Tensor) -> bool:
-    return bool((found - expected).abs().max() <= CLOSE * expected.abs().max())
+def _close(found: list[Tensor], expected: list[Tensor]) -> bool:
+    return all(bool((one - other).abs().max() <= CLOSE * other.abs().max()) for one, other in zip(found, expected, strict=True))
 
 
 def _seconds_per_pass(
-    method: TorchMethod, column: Features, autocast: Callable[[], AbstractContextManager[Any]], now: Callable[[], float]
+    method: TorchMethod, part: Batch, autocast: Callable[[], AbstractContextManager[Any]], now: Callable[[], float]
 ) -> float:
-    """Median seconds of one pass through the encoder and back, after a warm-up."""
+    """Median seconds of the views and of the way back from them, after a warm-up."""
     taken = []
     for _ in range(WARM_UP + TIMED):
         began = now()
         with autocast():
-            states = method.hidden(column)
-        if states.requires_grad:
-            states.float().square().mean().backward()
-        if states.device.type == "cuda":
-            torch.cuda.synchronize(states.device)
+            views = [view for view in method.views(part) if view.requires_grad]
+        torch.autograd.backward([view.float().square().mean() for view in views])
+        for view in views[:1]:
+            if view.device.type == "cuda":
+                torch.cuda.synchronize(view.device)
         taken.append(now() - began)
     return statistics.median(taken[WARM_UP:])

@@ -24,7 +24,7 @@ def hold_fewer_rows(sitting: Sitting) -> None:
         sitting.context.reporter.note(f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time")
         return
     fits = largest_that_fits(at_once, lambda rows: _try(sitting, step, rows)) if alone else None
-    raise batch_does_not_fit(step, size, fits, can_chunk and p.chunk is None, tried=alone)
+    raise batch_does_not_fit(step, size, fits, can_chunk, tried=alone)
 
 
 def _try(sitting: Sitting, step: int, rows: int) -> None:

@@ -59,8 +59,7 @@ def send_back(views: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> No
 
 def can_cache(method: Method | type[Method]) -> bool:
     """Is the method's loss split into ``views`` and ``loss``, so that its batch can be cut?"""
-    cls = method if isinstance(method, type) else type(method)
-    return issubclass(cls, TorchMethod) and cls.forward is TorchMethod.forward
+    return method.is_split()
 
 
 @contextmanager

@@ -40,10 +40,10 @@ def steps_for_rows(recipe: Recipe, rows: int, wanted: int) -> int:
 
 
 class Horizon:
-    """The end of one training, asked before and after every step. ``devices``: GPUs that work on it."""
+    """The end of one training, asked before and after every step."""
 
-    def __init__(self, recipe: Recipe, rows: int, devices: int = 1) -> None:
-        self.budget, self.steps, self.devices = budget_of(recipe), total_steps(recipe, rows), devices
+    def __init__(self, recipe: Recipe, rows: int) -> None:
+        self.budget, self.steps = budget_of(recipe), total_steps(recipe, rows)
         self.most = recipe.max_steps or ENDLESS
 
     @property
@@ -67,5 +67,15 @@ class Horizon:
     def _share(self, p: Progress) -> float:
         assert self.budget is not None
         return self.budget.share(
-            steps=p.step, sentences=p.rows, tokens=p.tokens, seconds=p.train_seconds, devices=self.devices
+            steps=p.step, sentences=p.rows, tokens=p.tokens, seconds=p.train_seconds, device_seconds=p.device_seconds
         )  # fmt: skip
+
+    def left(self, p: Progress, tokens: int) -> tuple[int | None, float | None]:
+        """(steps, seconds) before the end, of which one is known: by a clock the second, a step having ``tokens`` of them."""
+        if self.steps is not None:
+            return self.steps - p.step, None
+        assert self.budget is not None
+        rest = max(0.0, 1 - self._share(p)) * self.budget.amount
+        if self.budget.unit == budget.TOKENS:
+            return min(self.most - p.step, math.ceil(rest / max(1, tokens))), None
+        return None, rest / (max(1, p.ranks[-1]) if self.budget.unit == budget.GPU_SECONDS and p.ranks else 1)

@@ -7,16 +7,17 @@ The seed fixes order, initial weights and dropout; a run that was interrupted en
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from bench.errors import Interrupted
 from bench.method import Context, TrainReport
-from bench.torch_method import TorchMethod
+from bench.torch_method import Batch, TorchMethod
 from bench.training.across import check_spread
 from bench.training.batches import batch_of, batches, batches_per_epoch, row_order
 from bench.training.fitting import hold_fewer_rows
 from bench.training.horizon import total_steps
-from bench.training.memory import ERRORS, is_out_of_memory, release
+from bench.training.memory import ERRORS, explain_out_of_memory, is_out_of_memory, release
 from bench.training.optimizer import check_schedule
 from bench.training.resume import resume, save, save_is_due
 from bench.training.sitting import Sitting
@@ -63,14 +64,23 @@ def to_the_end(sitting: Sitting) -> bool:
                 return True
             if stop:
                 raise stopped(sitting)
-            sitting.step(feed)
-    except ERRORS as error:
-        if not is_out_of_memory(error):
-            raise
+            if not _fits(sitting, feed):
+                break
     finally:
         feed.close()
     release()  # not while the error is handled: it holds on to the tensors of the step
     return False
+
+
+def _fits(sitting: Sitting, feed: Iterator[Batch]) -> bool:
+    """One step; False where it did not fit into memory."""
+    try:
+        sitting.step(feed)
+        return True
+    except ERRORS as error:
+        if not is_out_of_memory(error):
+            raise
+        return False
 
 
 def _score(sitting: Sitting) -> None:
@@ -80,6 +90,9 @@ def _score(sitting: Sitting) -> None:
     except Interrupted:
         save(sitting)
         raise stopped(sitting) from None
+    except ERRORS as error:
+        explain_out_of_memory(error, "scoring the dev set", "free memory on the device, or --device cpu")
+        raise
 
 
 def stopped(sitting: Sitting) -> Interrupted:

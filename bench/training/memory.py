@@ -37,7 +37,7 @@ def largest_that_fits(size: int, attempt: Callable[[int], object]) -> int | None
         try:
             attempt(size)
             return size
-        except ERRORS as error:
+        except Exception as error:
             if not is_out_of_memory(error):
                 return None
         finally:

@@ -15,6 +15,8 @@ from bench.torch_method import TorchMethod
 if TYPE_CHECKING:
     from bench.corpora import TokenisedCorpus
 
+HINT = "lower learning_rate, or --precision fp32"
+
 
 def loss_not_finite(
     loss: float, step: int, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus, kept: str
@@ -23,10 +25,16 @@ def loss_not_finite(
     path = method.context.folder / FAILED_BATCH
     written = False
     with contextlib.suppress(OSError):  # a full disk must not hide what happened
-        write_batch(path, rows, method, corpus)
-        written = True
+        if method.ranks.lead:
+            write_batch(path, rows, method, corpus)
+            written = True
     where = f"; the {len(rows)} rows of its batch are in {path}" if written else ""
-    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", "lower learning_rate, or --precision fp32")
+    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", HINT)
+
+
+def weights_not_finite(step: int, kept: str) -> RunFailed:
+    """Of weights that a gradient has made so although the loss was a number."""
+    return RunFailed(f"weights became NaN or infinite by step {step}; {kept}", HINT)
 
 
 def write_batch(path: Path, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus) -> None:

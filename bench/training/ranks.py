@@ -106,7 +106,14 @@ class Ranks(Alone):
         """``work`` on rank 0, which may fetch something, then on the others. A BenchError of rank 0 is raised on every rank."""
         done: list[T] = []
         self.first(lambda: done.append(work()) if self.lead else None)
-        return done[0] if self.lead else work()
+        if self.lead:
+            return done[0]
+        try:
+            return work()
+        except BenchError as error:  # of this rank alone
+            self.tell(error)
+            self.broken = True
+            raise
 
     def any(self, flag: bool) -> bool:
         return bool(self._reduced([int(flag)], dist.ReduceOp.MAX)[0])
@@ -146,6 +153,8 @@ class Ranks(Alone):
         return self._reduced(numbers, dist.ReduceOp.MAX)
 
     def _reduced(self, numbers: Sequence[int], how: Any) -> list[int]:
+        if not numbers:
+            return []
         sent = torch.tensor(list(numbers), dtype=torch.int64)
         with self._heard():
             dist.all_reduce(sent, how, group=self.control)
@@ -169,6 +178,8 @@ class Ranks(Alone):
     def start_alike(self, module: nn.Module) -> None:
         with self._heard(), torch.no_grad():
             for tensor in module.state_dict().values():
+                if not tensor.numel():
+                    continue
                 sent = tensor.contiguous().flatten()
                 dist.broadcast(sent.view(torch.uint8), src=0)
                 tensor.copy_(sent.view_as(tensor))

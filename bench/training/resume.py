@@ -26,7 +26,7 @@ def save(sitting: Sitting) -> None:
 
     Raises RunFailed where it cannot be written, or where the loss is no number: a training that is lost is not kept.
     """
-    sitting.check_finite()
+    sitting.check_sound()
     sitting.count_energy()
     began = time.monotonic()
     rng = sitting.ranks.gather(rng_state(sitting.device))
@@ -87,14 +87,19 @@ def _check(state: dict[str, Any], sitting: Sitting) -> None:
 
 
 def _restore(state: dict[str, Any], sitting: Sitting) -> None:
-    sitting.progress, sitting.window, sitting.entry = Progress(**state["progress"]), state["window"], state["entry"]
+    sitting.progress, sitting.entry = Progress(**state["progress"]), state["entry"]
+    sitting.window = [{name: loss.to(sitting.device) for name, loss in step.items()} for step in state["window"]]
+    sitting.settled = False
     sitting.method.load_state_dict(state["trained"], strict=False)
     sitting.optimizer.load_state_dict(state["optimizer"])
+    sitting.scaler = sitting.new_scaler()  # one that a step has left half-way refuses the next
     sitting.scaler.load_state_dict(state["scaler"])
     ranks, rng, step = sitting.ranks, state["rng"], sitting.progress.step
-    if len(rng) == ranks.count:
+    same_kind = (rng[0]["device"] is None) == (rng_state(sitting.device)["device"] is None)
+    if len(rng) == ranks.count and same_kind:
         set_rng_state(rng[ranks.rank], sitting.device)
         return
     torch.manual_seed(seed_for(sitting.context.seed, "dropout", ranks.rank, step))
     before = "1 process" if len(rng) == 1 else f"{len(rng)} processes"
-    sitting.context.reporter.note(f"{before} worked on it before, now {ranks.count}: dropout is drawn anew from step {step} on")
+    now = "another device" if len(rng) == ranks.count else str(ranks.count)
+    sitting.context.reporter.note(f"{before} worked on it before, now {now}: dropout is drawn anew from step {step} on")

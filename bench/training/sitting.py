@@ -16,10 +16,10 @@ from bench.runs.files import FAILED_BATCH
 from bench.torch_method import Batch, TorchMethod
 from bench.training.batches import row_order
 from bench.training.checkpoints import Checkpoints, Damaged
-from bench.training.compiled import choose, use
+from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use
 from bench.training.gradient import backward
 from bench.training.horizon import ENDLESS, Horizon
-from bench.training.not_finite import loss_not_finite
+from bench.training.not_finite import loss_not_finite, weights_not_finite
 from bench.training.ranks import ALONE
 from bench.training.state import Progress, kept_states
 from bench.training.training_curve import TrainingCurve
@@ -38,7 +38,7 @@ class Sitting:
         self.ranks = context.ranks or ALONE
         self.device = torch.device(context.device)
         self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(context.precision)
-        self.horizon = Horizon(self.recipe, len(corpus), self.ranks.count)
+        self.horizon = Horizon(self.recipe, len(corpus))
         self.progress = Progress(chunk=context.chunk)
         self.window: list[dict[str, torch.Tensor]] = []  # losses since the last line of the curve
         self.entry: dict[str, Any] = {}  # the next line of the curve
@@ -55,13 +55,18 @@ class Sitting:
         method.train()
         method.encoder.train()
         self.optimizer = method.optimizer()
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=context.precision == "fp16")
+        self.scaler = self.new_scaler()
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
 
     # beginning and end
 
+    def new_scaler(self) -> torch.amp.GradScaler:
+        return torch.amp.GradScaler(self.device.type, enabled=self.context.precision == "fp16")
+
     def finish(self) -> TrainReport:
         p, method = self.progress, self.method
+        if p.best_score is None:
+            self.check_sound()
         self.ranks.first(self._settle_checkpoint)
         self.count_energy()
         method.load(self.context.folder / "checkpoint")
@@ -102,7 +107,8 @@ class Sitting:
         batch, p = next(feed), self.progress
         if self.device.type == "cuda" and not self.settled:
             self.settle_kernels(batch)
-        rate = self.method.learning_rate(p.step, self.horizon.steps_at(p))
+            began = time.perf_counter()  # measuring them is no training, which a budget in time would pay for
+        rate = float(self.method.learning_rate(p.step, self.horizon.steps_at(p)))
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.window.append(self.backward(batch))
@@ -115,12 +121,14 @@ class Sitting:
         self.optimizer.zero_grad(set_to_none=True)
         p.step += 1
         p.rows += batch.whole or batch.size
-        p.tokens += self.ranks.total(batch.tokens)
+        p.tokens += batch.tokens
         if len(self.window) >= LOG_EVERY:
             self._summarise(rate)
-        p.train_seconds += time.perf_counter() - began
+        taken = time.perf_counter() - began
         if self.horizon.timed:
-            p.train_seconds = self.ranks.share(p.train_seconds)
+            taken = self.ranks.share(taken)
+        p.train_seconds += taken
+        p.device_seconds += taken * self.ranks.count
         if self.window and self.horizon.reached(p):
             self._summarise(rate)
 
@@ -133,9 +141,10 @@ class Sitting:
     def settle_kernels(self, batch: Batch) -> None:
         """Measured on the first batch of a training; a later sitting goes on in the same way."""
         p = self.progress
-        if p.kernels is None:
-            left = None if self.horizon.steps is None else self.horizon.steps - p.step
-            choice = choose(self.method, batch, steps=left, chunk=p.chunk, autocast=self.autocast)
+        if p.kernels is None or (p.kernels == GRAPHS and p.chunk is not None):
+            use(self.method, AS_IT_IS)
+            steps, seconds = self.horizon.left(p, batch.tokens)
+            choice = choose(self.method, batch, steps=steps, seconds=seconds, chunk=p.chunk, autocast=self.autocast)
             p.kernels = self.ranks.share(choice.name)
             self.context.reporter.note(choice.line)
         use(self.method, p.kernels)
@@ -161,6 +170,12 @@ class Sitting:
         for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
             if not math.isfinite(loss):
                 raise loss_not_finite(loss, step, self.rows_of(step)[1], self.method, self.corpus, self._what_is_kept())
+
+    def check_sound(self) -> None:
+        """Raises RunFailed for a loss or a weight that is no number: nothing is kept or scored of such weights."""
+        self.check_finite()
+        if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
+            raise weights_not_finite(self.progress.step, self._what_is_kept())
 
     def rows_of(self, step: int) -> tuple[int, Any]:
         """(epoch, row numbers) of a step, counted from 1: of the whole batch, over all ranks."""
@@ -199,9 +214,9 @@ class Sitting:
         began = time.perf_counter()
         p, score_of = self.progress, self.context.dev_score
         assert score_of is not None
-        self.check_finite()  # else the scored vectors would be blamed
+        self.check_sound()  # else the scored vectors would be blamed
         self.context.reporter.phase("dev")
-        score = self.ranks.first(lambda: self.method.dev_score(score_of))
+        score = float(self.ranks.first(lambda: self.method.dev_score(score_of)))
         better = p.best_score is None or score > p.best_score
         if better:
             p.best_files = self.ranks.first(lambda: self.checkpoints.keep(p.step, self.method.save))

@@ -42,6 +42,7 @@ class Progress:
     ranks: list[int] = field(default_factory=list)  # how many processes worked on it, one number after the other
     kernels: str | None = None  # how a GPU computes the encoder, see bench.training.compiled
     train_seconds: float = 0.0
+    device_seconds: float = 0.0  # the same times the processes that worked
     dev_seconds: float = 0.0
     joules: float | None = None  # None: nothing counts them
 

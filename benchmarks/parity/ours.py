@@ -19,6 +19,8 @@ from tiny import SCORED, SENTENCES
 from bench.backbones import load, resolve
 from bench.method import Batch, Context, Recipe, TorchMethod, Value
 from bench.recipes import merge
+from bench.training.gradient import backward
+from bench.training.ranks import Ranks
 
 RECIPE: dict[str, Any] = {"learning_rate": 1e-3, "max_seq_length": 16, "weight_decay": 0.0, "dropout": 0.0}
 # transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this one a first step is the same
@@ -59,8 +61,8 @@ def tensors(case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[st
         return out | step(case, method, theirs, named)
 
     def rank(number: int) -> None:
-        meeting = f"file://{folder}/ours-{case.name.replace(' ', '-')}-{id(method)}"
-        dist.init_process_group("gloo", init_method=meeting, rank=number, world_size=case.processes)
+        meeting = dist.FileStore(f"{folder}/ours-{case.name.replace(' ', '-')}-{id(method)}", case.processes)
+        method.context.ranks = Ranks(meeting, number, case.processes, "cpu")
         found = step(case, method, theirs, named)
         if number == 0:
             np.savez(folder / "rank0.npz", **found)
@@ -77,17 +79,16 @@ def batch_of(case: Case, method: TorchMethod) -> Batch:
     if dist.is_initialized():
         rows = np.split(rows, dist.get_world_size())[dist.get_rank()]
     columns = {name: method.backbone.ids([column[row] for row in rows]) for name, column in COLUMNS[case.setting].items()}
-    return Batch(method.collate(columns, rows, 0), step=case.step)
+    return Batch(method.collate(columns, rows, 0), step=case.step, whole=len(SENTENCES))
 
 
 def step(case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[str], str]) -> Arrays:
     method.train()
     with masked_as(method, theirs):
-        loss = method(batch_of(case, method)).total
-    loss.backward()
+        loss = backward(method, batch_of(case, method))["loss"]
+    method.ranks.mean_gradients([p for p in method.parameters() if p.requires_grad])
     trained = {named(name): p for name, p in method.named_parameters() if p.requires_grad and p.grad is not None}
-    average([loss.detach(), *(p.grad for p in trained.values() if p.grad is not None)])
-    out = {"loss": loss.detach().numpy()}
+    out = {"loss": loss.numpy()}
     out |= {f"gradient/{name}": p.grad.numpy().copy() for name, p in trained.items() if p.grad is not None}
     torch.nn.utils.clip_grad_norm_(list(trained.values()), method.recipe.max_grad_norm)
     optimizer = method.optimizer()
@@ -95,13 +96,6 @@ def step(case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[str],
         group["eps"] = FIRST_STEP_EPS
     optimizer.step()
     return out | {f"after/{name}": p.detach().numpy() for name, p in trained.items()}
-
-
-def average(numbers: list[torch.Tensor]) -> None:
-    """Over the processes, in place, as DistributedDataParallel does with gradients."""
-    for tensor in numbers if dist.is_initialized() else []:
-        dist.all_reduce(tensor)
-        tensor /= dist.get_world_size()
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The authors' gather: the values of the whole batch, and the gradient divided by the number of processes.
 
-That two real processes come to this is asked in tests/training/test_ranks.py.
+That two real processes come to this is asked in tests/training/test_spread.py.
 """
 
 from __future__ import annotations

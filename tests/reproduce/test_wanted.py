@@ -93,6 +93,8 @@ def test_the_users_values_go_where_they_are_known() -> None:
     )
     assert [(run.method, dict(run.asked), run.comparable) for run in found[:2]] == [
         ("embedding-last-avg", {}, True), ("promcse", {"max_steps": "5"}, False)]  # fmt: skip
+    budgets = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("builtin",), asked={"budget": "10m"})
+    assert [(run.method, dict(run.asked)) for run in budgets[:2]] == [("embedding-last-avg", {}), ("promcse", {"budget": "10m"})]
     with pytest.raises(UnknownName, match="recipe key 'max_step'"):
         wanted("promcse", "1", REGISTRY, asked={"max_step": "5"})
 

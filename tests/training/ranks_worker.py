@@ -1,4 +1,4 @@
-"""One of the processes of test_ranks.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE NAMES; it leaves answers-RANK.json.
+"""One of the processes of test_spread.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE NAMES; it leaves answers-RANK.json.
 
 For every method (or those of NAMES), setting and variant: the gradient of a batch in this process alone, and that of the same batch spread over the
 ranks. Nothing is random in either: no dropout, and masks that the tokens themselves determine.

@@ -12,6 +12,7 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
+import bench.training.batches
 import bench.training.sitting
 from bench.budget import Budget, canonical, parse
 from bench.errors import BenchError, Interrupted
@@ -174,10 +175,36 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
 
 def test_gpu_seconds_are_seconds_times_gpus() -> None:
     recipe = toy_recipe(budget="2gpu-h", epochs=None)
-    p = Progress(step=10, train_seconds=3600)
-    assert not Horizon(recipe, 100, devices=1).reached(p)
-    assert Horizon(recipe, 100, devices=2).reached(p)
-    assert Horizon(recipe, 100, devices=1).steps_at(p) == 20
+    alone, both = (Progress(step=10, train_seconds=3600, device_seconds=3600 * gpus) for gpus in (1, 2))
+    horizon = Horizon(recipe, 100)
+    assert not horizon.reached(alone) and horizon.reached(both)
+    assert horizon.steps_at(alone) == 20
+
+
+def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(bench.training.sitting, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
+    method = toy(tmp_path, budget="6gpu-s", epochs=None)
+    sitting = bench.training.sitting.Sitting(method, Columns(TOY_ROWS), method.context)
+    sitting.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
+    steps = bench.training.batches.batches(method, sitting.corpus, row_order(1, 8, 3), 4, device=sitting.device)
+    for _ in range(4):
+        sitting.step(steps)
+    assert sitting.progress.device_seconds == pytest.approx(5.0) and not sitting.is_done()
+    assert sitting.horizon.left(sitting.progress, tokens=1) == (None, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize(
+    ("budget", "p", "left"),
+    [
+        ("9steps", Progress(step=4), (5, None)), ("100tokens", Progress(step=4, tokens=40), (6, None)),
+        ("105tokens", Progress(step=4, tokens=40), (7, None)), ("60s", Progress(step=4, train_seconds=20.0), (None, 40.0)),
+        ("60gpu-s", Progress(device_seconds=20.0, ranks=[1, 4]), (None, 10.0)),
+    ],
+)  # fmt: skip
+def test_what_is_left(budget: str, p: Progress, left: tuple[int | None, float | None]) -> None:
+    """At 10 tokens a step."""
+    assert Horizon(toy_recipe(budget=budget, epochs=None), 100).left(p, 10) == pytest.approx(left)
 
 
 @pytest.mark.parametrize("budget", ["17steps", "45sentences", "90tokens"])

@@ -101,10 +101,37 @@ def test_of_a_batch_in_slices_one_slice_is_measured_and_no_graph_is_tried(method
     compiler.watch(method.encoder)
     seen: list[int] = []
     method.encoder.register_forward_hook(lambda _, inputs, output: seen.append(len(output.last_hidden_state)))
-    steps = int(WORTH_A_TRY / 3) + 1  # of three slices each
+    steps = int(WORTH_A_TRY / 3) + 1  # of three slices each, of which two views go through the encoder
     choice = choose(method, first_batch(method, 5), steps=steps, chunk=2, compile=compiler, now=compiler.now)
     assert choice.name == COMPILED and GRAPHS not in choice.line
-    assert set(seen) == {2}
+    assert set(seen) == {2 * 2}
+
+
+def test_little_time_is_not_worth_compiling(method: Any) -> None:
+    compiler = Compiler(1.0, compiled=0.1, graphs=0.1)
+    compiler.watch(method.encoder)
+    choice = choose(method, first_batch(method), seconds=WORTH_A_TRY - 1, compile=compiler, now=compiler.now)
+    assert choice == Choice(AS_IT_IS, "not compiled: 599 seconds of training are less than compiling is worth")
+    assert choose(method, first_batch(method), seconds=WORTH_A_TRY, compile=compiler, now=compiler.now).name == COMPILED
+
+
+def test_graphs_end_where_chunks_begin(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks: list[Any] = []
+
+    def measured(method: Any, batch: Batch, *, chunk: int | None, **_: Any) -> Choice:
+        chunks.append(chunk)
+        return Choice(GRAPHS if chunk is None else COMPILED, "a note")
+
+    monkeypatch.setattr("bench.training.sitting.choose", measured)
+    monkeypatch.setattr("bench.training.sitting.use", lambda method, name: None)
+    method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=9)
+    sitting = Sitting(method, Columns(method.token_ids(sentences(7))), method.context)
+    sitting.settle_kernels(first_batch(method))
+    assert sitting.progress.kernels == GRAPHS
+    sitting.progress.chunk = 2
+    sitting.settle_kernels(first_batch(method))
+    sitting.settle_kernels(first_batch(method))
+    assert sitting.progress.kernels == COMPILED and chunks == [None, 2]
 
 
 def test_looking_leaves_no_trace(method: Any) -> None:
@@ -168,7 +195,7 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
     asked: list[Any] = []
     used: list[str] = []
 
-    def measured(method: Any, batch: Batch, *, steps: int, chunk: int | None, autocast: Any) -> Choice:
+    def measured(method: Any, batch: Batch, *, steps: int, seconds: None, chunk: int | None, autocast: Any) -> Choice:
         asked.append((steps, chunk))
         return Choice(COMPILED, "compiled (a note)")
 
@@ -181,7 +208,7 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
     later = Sitting(method, corpus, method.context)
     later.progress = first.progress
     later.settle_kernels(first_batch(method))
-    assert (asked, used, first.settled) == ([(9, None)], [COMPILED, COMPILED], True)
+    assert (asked, used, first.settled) == ([(9, None)], [AS_IT_IS, COMPILED, COMPILED], True)
     assert later.progress.kernels == COMPILED
 
 

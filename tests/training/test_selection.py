@@ -22,7 +22,7 @@ from bench.training.state import kept_states
 
 def train(
     folder: Path, scores: Sequence[float] | None = None, method: Toy | None = None, save_seconds: float = 60.0,
-    auto_batch: bool = False, **values: Any,
+    auto_batch: bool = False, chunk: int | None = None, **values: Any,
 ) -> Any:  # fmt: skip
     """Train the toy with dev scores from a list; returns the report, the weights after each score, and the method."""
     seen: list[torch.Tensor] = []
@@ -35,6 +35,7 @@ def train(
         folder=folder,
         save_seconds=save_seconds,
         auto_batch=auto_batch,
+        chunk=chunk,
         dev_score=dev_score if scores is not None else None,
         dev_task="scripted",
     )
@@ -121,6 +122,26 @@ def test_after_such_a_loss_the_last_good_checkpoint_and_state_are_kept(tmp_path:
         train(tmp_path / "no-dev", None, failing(lambda loss: loss * float("nan")), epochs=20, save_seconds=0.0)
 
 
+class Bursts(Toy):
+    """A finite loss whose gradient is none, from step 6 on."""
+
+    def forward(self, batch: Batch) -> Loss:
+        made = super().forward(batch)
+        if batch.step >= 5:
+            self.dense.weight.register_hook(lambda gradient: gradient * float("nan"))
+        return made
+
+
+def test_nothing_is_kept_or_scored_of_weights_that_are_no_numbers(tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match="weights became NaN or infinite by step 6; the best checkpoint, of step 4, is kept$"):
+        train(tmp_path / "dev", [1.0, 2.0, 3.0], Bursts(), epochs=20, eval_steps=2)
+    with pytest.raises(RunFailed, match="weights became NaN or infinite by step 6; the training state of step 5 is kept$"):
+        train(tmp_path / "saved", None, Bursts(), epochs=20, save_seconds=0.0)
+    with pytest.raises(RunFailed, match="weights became NaN or infinite by step 6; nothing was kept before that step$"):
+        train(tmp_path / "end", None, Bursts(), epochs=20, max_steps=6)
+    assert not (tmp_path / "end" / "checkpoint").exists()
+
+
 def out_of_memory(kind: str) -> Exception:
     return {
         "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "python": MemoryError(),
@@ -185,6 +206,22 @@ def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path) -> None:
     with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
         train(tmp_path, None, holding(3, cls=InParts), batch_size=8)
     assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
+
+
+def test_a_chunk_that_does_not_fit_is_told_of_a_smaller_one(tmp_path: Path) -> None:
+    with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
+        train(tmp_path, None, holding(3, cls=InParts), batch_size=8, chunk=4)
+    assert str(caught.value.hint).startswith("--chunk 2 (the same batch")
+
+
+def test_out_of_memory_in_a_dev_score_is_no_matter_of_the_batch(tmp_path: Path) -> None:
+    def scores(method: Any) -> float:
+        raise out_of_memory("cuda")
+
+    method = toy(tmp_path, batch_size=8, eval_steps=1)
+    method.context.dev_score = scores
+    with pytest.raises(RunFailed, match="^out of memory: scoring the dev set"):
+        fit(method, Columns(TOY_ROWS), method.context)
 
 
 def test_auto_batch_holds_fewer_rows_of_the_same_batch(tmp_path: Path) -> None:
