@@ -11,6 +11,7 @@ peer's seconds by ours:
   update count on every side; where a side tokenises beforehand, that time is added;
 * with evaluation (needs --data): 125 steps and the evaluation after them. The authors' script encodes train, dev and test of
   STS-B and SICK-R and uses STS-B dev; sentence-transformers its evaluator on STS-B dev; we the distinct sentences of it;
+* --peak FLOPS: what our steps alone reach of a chip's peak, as 6 operations a weight of the layers and a token without padding;
 * --memory: the most memory of a process that does a few steps of one side, and nothing else.
 
 The cached sides cut the batch into --chunk rows (CachedMultipleNegativesRankingLoss; ours: --chunk of `bench run`).
@@ -61,6 +62,29 @@ def _columns(path: Path, first: int, second: int, gold: int, header: int) -> lis
     return [(line[first], line[second], float(line[gold])) for line in lines]
 
 
+def random_base() -> str:
+    """The folder of a random BERT of base's shape with the built-in vocabulary: speed depends on no weight."""
+    import tempfile
+
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    from bench.backbones import builtin_folder
+
+    folder = Path(tempfile.gettempdir()) / "bench-random-base"
+    if not (folder / "config.json").is_file():
+        tokenizer = AutoTokenizer.from_pretrained(builtin_folder())
+        BertModel(BertConfig(vocab_size=len(tokenizer))).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def weights_of_layers(folder: str) -> int:
+    """Weights that a token is multiplied with: those of the layers, without embeddings."""
+    from transformers import AutoModel
+
+    return sum(p.numel() for p in AutoModel.from_pretrained(folder).encoder.parameters())
+
+
 def peak_memory(args: argparse.Namespace, side: str) -> dict[str, int]:
     """Bytes that a process of its own needs for a few steps of one side."""
     options = [
@@ -82,7 +106,7 @@ def main() -> None:
 
     quiet()
     torch.set_num_threads(args.threads)
-    folder = str(builtin_folder()) if args.backbone == "builtin" else args.backbone
+    folder = {"builtin": lambda: str(builtin_folder()), "random-base": random_base}.get(args.backbone, lambda: args.backbone)()
     dev, everything = read_pairs(Path(args.data), args.share) if args.data else ([], [])
     setup = Setup(folder, read_sentences(args.corpus, args.steps * args.batch), args.steps, args.batch, args.length,
                   args.chunk, args.device, args.precision, dev, everything, now=time.process_time if args.processor else time.perf_counter)  # fmt: skip
@@ -99,14 +123,19 @@ def main() -> None:
     names = [name for name in SIDES if args.cached or "cached" not in name]
     steps: dict[str, list[float]] = {name: [] for name in names}
     evaluations: dict[str, list[float]] = {name: [] for name in names}
+    tokens = 0
     for i in range(args.repeat):
         for name in names:
             clock = SIDES[name](setup)
             steps[name].append(clock.seconds_per_step(args.steps))
+            tokens = clock.tokens or tokens
             if clock.evaluation is not None:
                 evaluations[name].append(clock.evaluation / args.share)
             print(f"  round {i + 1}: {args.batch / steps[name][-1]:7.1f} sentences/s  {name}", flush=True)
     show("steps alone", steps, args.batch)
+    if args.peak:
+        reached = 6 * weights_of_layers(folder) * 2 * tokens / args.steps / statistics.median(steps["bench"])
+        print(f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of the peak")
     if args.data:
         whole = {
             name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
@@ -151,7 +180,8 @@ def arguments() -> Any:
     add("--data", help="evaluation data with senteval-moses/ in it: for the times with evaluation")
     add("--share", type=float, default=1.0, help="of the evaluation's pairs: every tenth for 0.1; times are scaled up")
     add("--corpus", default="builtin", help="sentences: a file, or builtin")
-    add("--backbone", default="builtin")
+    add("--backbone", default="builtin", help="builtin, random-base (BERT-base's shape, random weights), or a folder")
+    add("--peak", type=float, help="operations a second that the chip can do at best, such as 989e12")
     add("--processor", action="store_true", help="clock the process's own processor time: for one thread on a busy machine")
     add("--steps", type=int, default=25, help=f"of each side in each round, the first {WARM_UP} not clocked")
     add("--repeat", type=int, default=3)

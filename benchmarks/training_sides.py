@@ -39,11 +39,17 @@ class Clock:
     """When steps began, and seconds of one evaluation."""
 
     now: Callable[[], float]
+    device: str = "cpu"
+    tokens: int | None = None  # without padding, of one view of all sentences
     starts: list[float] = field(default_factory=list)
     evaluation: float | None = None
     before: float = 0.0  # tokenising all that the steps read
 
     def tick(self) -> None:
+        if self.device != "cpu":  # what was asked of a GPU may not be done yet
+            import torch
+
+            torch.cuda.synchronize()
         self.starts.append(self.now())
 
     def seconds_per_step(self, steps: int) -> float:
@@ -61,7 +67,7 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
     from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss, MultipleNegativesRankingLoss
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
-    clock = Clock(setup.now)
+    clock = Clock(setup.now, setup.device)
     encoder = Transformer(setup.folder, max_seq_length=setup.length)
     model = SentenceTransformer(modules=[encoder, Pooling(encoder.get_embedding_dimension(), "cls")], device=setup.device)
     loss = (
@@ -91,7 +97,7 @@ def authors_script(setup: Setup) -> Clock:
     import torch
     from transformers import AutoModel, AutoTokenizer, Trainer, TrainingArguments
 
-    clock = Clock(setup.now)
+    clock = Clock(setup.now, setup.device)
     tokenizer = AutoTokenizer.from_pretrained(setup.folder)
 
     class Model(torch.nn.Module):
@@ -165,7 +171,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.recipes import merge
     from methods.simcse import SimCSE
 
-    clock, scoring = Clock(setup.now), [False]
+    clock, scoring = Clock(setup.now, setup.device), [False]
 
     def asked() -> bool:  # the loop asks once before every step whether to stop; encoding asks too
         if not scoring[0]:
@@ -200,7 +206,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
             open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch)
         )
         clock.before = setup.now() - began
-        method.train(corpus, method.context)
+        clock.tokens = method.train(corpus, method.context).tokens
     return clock
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 from safetensors.torch import load_file
 
 from bench.errors import BenchError, OutOfMemory, RunFailed
+from bench.executors.scoring import dev_scorer
 from bench.method import Batch, Context
 from bench.runs.curve import read_curve
 from bench.torch_method import Loss, TorchMethod
@@ -77,6 +80,21 @@ def test_without_a_dev_set_the_last_step_is_kept(tmp_path: Path) -> None:
     report, _, method = train(tmp_path, None, epochs=2, eval_steps=1)
     assert (report.steps, report.best_step, report.dev_score) == (6, 6, None)
     assert torch.equal(load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"], method.dense.weight)
+
+
+def test_a_dev_score_encodes_each_distinct_sentence_once() -> None:
+    encoded: list[str] = []
+
+    def encode(some: Sequence[str]) -> np.ndarray:
+        encoded.extend(some)
+        return np.ones((len(some), 2), np.float32)
+
+    def score(vectors: Any) -> Any:
+        return SimpleNamespace(value=vectors(["a", "b", "c"]).sum())
+
+    dev: Any = SimpleNamespace(task=SimpleNamespace(sentences=["a", "b", "a", "c", "b"], score=score))
+    method: Any = SimpleNamespace(encode=encode)
+    assert dev_scorer(dev)(method) == 6.0 and sorted(encoded) == ["a", "b", "c"]
 
 
 class Fails(Toy):
