@@ -122,7 +122,7 @@ def test_a_stop_while_tokenising_leaves_no_cache_and_the_run_goes_on_later(
     from bench.executors import local
 
     @contextmanager
-    def asked_at_once() -> Any:
+    def asked_at_once(**_: Any) -> Any:
         yield lambda: True
 
     with monkeypatch.context() as patch:
