@@ -97,11 +97,11 @@ def test_the_same_command_again_repeats_nothing(run: Path, text: Path, tmp_path:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("t.txt.gz", gzip.compress("\n".join(TEXT).encode())),
+        ("t.txt.gz", gzip.compress("\n".join(TEXT).encode(), mtime=0)),
         ("t.txt.xz", lzma.compress("\n".join(TEXT).encode())),
         ("t.jsonl", "\n".join(json.dumps({"text": s, "other": 1}) for s in TEXT).encode()),
         ("t.csv", ("sentence\n" + "\n".join('"' + s + '"' for s in TEXT)).encode()),
-        ("t.tsv.gz", gzip.compress(("sentence\n" + "\n".join(TEXT)).encode())),
+        ("t.tsv.gz", gzip.compress(("sentence\n" + "\n".join(TEXT)).encode(), mtime=0)),
     ],
 )
 def test_every_form_of_the_same_text(name: str, content: bytes, run: Path, expected: np.ndarray, tmp_path: Path) -> None:

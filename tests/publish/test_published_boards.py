@@ -1,0 +1,55 @@
+"""What this project has published itself: unaltered, every score again from the predictions beside it, and no larger than said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import bench
+
+PUBLISHED = Path(__file__).parents[2] / "leaderboards"
+VERSIONS = sorted(path.parent for path in PUBLISHED.glob("v*/MANIFEST.json"))
+TRAINED = {"simcse", "promcse", "dcpcse", "conpvp", "focal-infonce"}
+SUITES = {"sts", "cxc", "transfer", "clustering", "geometry"}
+MEGABYTES = 40
+
+
+def test_nothing_published_was_altered() -> None:
+    done = bench("publish", "--check", "--out", PUBLISHED)
+    assert done.exit_code == 0 and VERSIONS, done.output
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.name)
+def test_every_score_follows_from_the_predictions_beside_it(
+    version: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)  # nothing but the published folder is at hand
+    done = bench("verify", version, "--json")
+    reports = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.exit_code == 0 and len(reports) > len(list((version / "runs").iterdir())), done.output
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.name)
+def test_a_version_is_small_enough_for_a_repository(version: Path) -> None:
+    assert sum(path.stat().st_size for path in version.rglob("*") if path.is_file()) < MEGABYTES * 1e6
+
+
+def records(version: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(version.glob("runs/*/run.json"))]
+
+
+def test_the_first_version_has_the_five_methods_on_equal_terms() -> None:
+    """At least three seeds of each, one backbone, one corpus, one number of steps, all suites."""
+    trained = [record for record in records(PUBLISHED / "v1") if record["method"] in TRAINED]
+    for method in TRAINED:
+        assert len({record["seed"] for record in trained if record["method"] == method}) >= 3, method
+    terms = {
+        (r["backbone"], r["provenance"]["corpus"]["sha256"], r["training"]["steps"], r["recipe"]["batch_size"]["value"],
+         r["training"]["dev_task"], r["setting"], r["provenance"]["git"]["commit"])
+        for r in trained
+    }  # fmt: skip
+    assert len(terms) == 1, terms
+    assert not any(SUITES - {score["suite"] for score in r["scores"]} for r in trained)
+    assert not any(r["provenance"]["git"]["dirty"] for r in records(PUBLISHED / "v1"))
