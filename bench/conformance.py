@@ -244,10 +244,10 @@ ENCODING: Checks = (
 
 def a_batch_can_be_cut(case: Case) -> str:
     """In training mode, without dropout: a view that some other cause makes random is not compared."""
-    from bench.training.gradient import can_cache, chunked
+    from bench.training.gradient import chunked
 
     method = case.trained()
-    if not can_cache(method):
+    if not method.is_split():
         return "defines forward(batch) as a whole: no --chunk"
     batch = case.batch(method)
     method.train()

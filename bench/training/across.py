@@ -77,9 +77,7 @@ def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
     Raises BenchError where the mean over the ranks would not be the mean over the batch: the loss is not split into ``views`` and
     ``loss``, and the ranks would have different numbers of rows.
     """
-    from bench.training.gradient import can_cache
-
-    if ranks.count == 1 or can_cache(method):
+    if ranks.count == 1 or method.is_split():
         return None
     size, last = method.recipe.batch_size, rows % method.recipe.batch_size
     if size % ranks.count or (last % ranks.count and not (method.recipe.drop_last and rows >= size)):

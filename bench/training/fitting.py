@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from bench.training.batches import batch_of, moved
-from bench.training.gradient import can_cache
 from bench.training.memory import batch_does_not_fit, largest_that_fits
 from bench.training.sitting import Sitting
 
@@ -18,7 +17,7 @@ def hold_fewer_rows(sitting: Sitting) -> None:
     """
     sitting.optimizer.zero_grad(set_to_none=True)
     p, size, alone = sitting.progress, sitting.recipe.batch_size, sitting.ranks.count == 1
-    step, can_chunk, at_once = p.step + 1, can_cache(sitting.method), min(p.chunk or size, size)
+    step, can_chunk, at_once = p.step + 1, sitting.method.is_split(), min(p.chunk or size, size)
     if sitting.context.auto_batch and can_chunk and at_once > 1 and alone:
         p.chunk = at_once // 2
         sitting.context.reporter.note(f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time")

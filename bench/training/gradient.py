@@ -36,7 +36,7 @@ def backward(
     views: tuple[Tensor, ...] = ()
     leaves: tuple[Tensor, ...] = ()
     with chunked(method, chunk), autocast or nullcontext():
-        if can_cache(method):
+        if method.is_split():
             method.prepare(batch)
             views = method.views_of(batch)
             leaves = leaves_of(views, batch, method.ranks)
@@ -57,11 +57,6 @@ def send_back(views: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> No
         torch.autograd.backward([view for view, _ in reached], [gradient for _, gradient in reached])
 
 
-def can_cache(method: Method | type[Method]) -> bool:
-    """Is the method's loss split into ``views`` and ``loss``, so that its batch can be cut?"""
-    return method.is_split()
-
-
 @contextmanager
 def chunked(method: TorchMethod, chunk: int | None) -> Iterator[None]:
     """While open, the method computes its views in slices of ``chunk`` rows."""
@@ -78,7 +73,7 @@ def check_chunk(method: Method | type[Method], chunk: int) -> None:
     """Raises BenchError for a size that is none, and for a method whose batch cannot be cut."""
     if chunk < 1:
         raise BenchError(f"a chunk of {chunk} rows", "--chunk 1 or more")
-    if not can_cache(method):
+    if not method.is_split():
         raise BenchError(
             f"{method.name} defines its loss as a whole, in forward(batch), so that no batch of it can be cut into chunks",
             "leave --chunk out, or define views(batch) and loss(views, batch) instead: docs/add-a-method.md",

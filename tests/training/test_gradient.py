@@ -21,7 +21,7 @@ from bench.plugins import discover
 from bench.recipes import merge
 from bench.torch_method import Features
 from bench.training import gradient
-from bench.training.gradient import backward, by_rows, can_cache
+from bench.training.gradient import backward, by_rows
 
 REGISTRY = discover()
 COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
@@ -86,7 +86,7 @@ def in_slices(method: TorchMethod, batch: Batch, chunk: int) -> Loss:
 
 def test_every_method_that_has_a_loss_can_be_cut() -> None:
     assert len(CASES) > 35 and {"simcse", "diffcse", "sg-opt", "flow", "sbert", "esimcse"} <= {name for name, _, _ in CASES}
-    assert [name for name, _, _ in CASES if not can_cache(REGISTRY[name].cls)] == []
+    assert [name for name, _, _ in CASES if not REGISTRY[name].cls.is_split()] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
@@ -203,7 +203,7 @@ def test_a_loss_that_is_not_split_runs_whole_and_is_refused_in_slices(tmp_path: 
     features: Features = method.assemble([[1], [2, 3], [4, 4, 1]])
     found = backward(method, Batch((features,)))
     assert method.dense.weight.grad is not None and found.keys() == {"loss", "half"}
-    assert not can_cache(Whole)
+    assert not Whole.is_split()
     with pytest.raises(BenchError, match="defines its loss as a whole") as error:
         backward(method, Batch((features,)), chunk=2)
     assert "--chunk" in str(error.value.hint)
