@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,7 +116,9 @@ def tiny_roberta(folder: Path) -> str:
     bpe = ByteLevelBPETokenizer()
     bpe.train_from_iterator([TEXT, *sentences(200)], vocab_size=600, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     bpe.save_model(str(folder))
-    tokenizer = RobertaTokenizerFast.from_pretrained(folder)
+    vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    merges = [tuple(line.split()) for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]]
+    tokenizer = RobertaTokenizerFast(vocab=vocabulary, merges=merges)  # from_pretrained cannot read the two files in transformers 5.0
     tokenizer.save_pretrained(folder)
     state = torch.get_rng_state()
     torch.manual_seed(0)

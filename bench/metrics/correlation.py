@@ -107,6 +107,8 @@ def grouped(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correl
 
 
 def _two_sides(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if np.iscomplexobj(predicted) or np.iscomplexobj(gold):
+        raise ValueError("complex numbers among the values")
     a_N, b_N = np.asarray(predicted, dtype=np.float64), np.asarray(gold, dtype=np.float64)
     if a_N.ndim != 1 or a_N.shape != b_N.shape:
         raise ValueError(f"two (n,) arrays of one length expected, got {a_N.shape} and {b_N.shape}")
@@ -120,7 +122,11 @@ def _two_sides(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.float6
 def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
     # Asked of the values, not of their centred sums: the mean of equal numbers need not be that number in floating point.
     for name, side_N in (("predicted", a_N), ("gold", b_N)):
-        if np.ptp(side_N) == 0:
+        with np.errstate(over="ignore"):
+            spread = np.ptp(side_N)
+        if spread == 0:
             raise ValueError(f"the {name} side is constant: correlation is undefined, not zero")
+        if not np.isfinite(spread):
+            raise ValueError(f"the {name} side has values too far apart for a correlation")
     a_N, b_N = (a_N - a_N.mean()) / np.ptp(a_N), (b_N - b_N.mean()) / np.ptp(b_N)
     return 100 * float(np.clip(a_N @ b_N / np.sqrt((a_N @ a_N) * (b_N @ b_N)), -1.0, 1.0))

@@ -43,6 +43,8 @@ def rescore(key: Key, arrays: Arrays, metric: str = "") -> Rescored | None:
     ``metric`` is asked of mteb's tasks only. Raises DataDamaged where the arrays are not what the suite keeps, or give no number.
     """
     suite, task, protocol, _ = key
+    if "prediction" in arrays and not len(np.atleast_1d(arrays["prediction"])):
+        raise DataDamaged(f"{task}: the predictions hold no item")
     try:
         with np.errstate(all="ignore"):
             found = _scored(suite, task, protocol, arrays, metric)
