@@ -53,9 +53,14 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     from bench.backbones import resolve
     from bench.corpora import default_cache
     from bench.datasets import DataFolder
+    from bench.errors import BenchError
     from bench.plugins import discover
     from bench.runs import RunsFolder
 
+    if data is not None and not data.expanduser().is_dir():
+        raise BenchError(
+            f"--data {data}: no such folder", "without --data: what was fetched; bench data fetch sts --data DIR makes one"
+        )
     registry = discover()
     device = devices.choose_device("auto")
     store = RunsFolder(runs)
@@ -77,7 +82,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
         "cache": str(default_cache()),
         "disk free": f"{disk.free / 2**30:.1f} GiB",
     }
-    return facts | {"next": next_command(facts, folder)}
+    return facts | {"next": next_command(facts, folder, "" if runs is None else f" --runs {shlex.quote(str(runs))}")}
 
 
 def bf16_state(device: str) -> dict[str, Any]:
@@ -104,8 +109,6 @@ def data_state(folder: DataFolder) -> dict[str, Any]:
         return {"none": None, "suites": suites}
     if folder.roots:
         none = f"none of the sets is in {', '.join(map(str, folder.roots))}"
-    elif folder.root is not None:
-        none = f"{folder.root} is no folder"
     else:
         none = "no folder was given (--data DIR, or BENCH_DATA) and nothing was fetched yet"
     carried = ", ".join(one["suite"] for one in suites if one["carried"])
@@ -143,11 +146,11 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
 
 
 def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    packages, methods, bf16 = facts["packages"], facts["methods"], facts["bf16"]
+    methods, bf16 = facts["methods"], facts["bf16"]
     kept = f"; probed once, kept in {bf16['kept']} (delete it to probe again)" if bf16.get("kept") else ""
     return [
         ("bench", f"{facts['bench']}, Python {facts['python']}"),
-        *((name, packages[name]) for name in ("torch", "transformers", "mteb") if name in packages),
+        ("packages", ", ".join(f"{name} {version}" for name, version in facts["packages"].items())),
         ("device", facts["device"]),
         ("precision", f"{facts['precision']} while training, fp32 for scores"),
         ("bf16", bf16["why"] + kept),
@@ -160,8 +163,8 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def next_command(facts: dict[str, Any], folder: DataFolder) -> str:
-    """The one command that helps most from here."""
+def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
+    """The one command that helps most from here. ``runs``: the option that names the runs folder, where it was given."""
     if facts["data"]["none"]:
         return "bench data fetch sts --data DIR" if facts["records"] else "bench demo   (no data and no network needed)"
     whole = [one["suite"] for one in facts["data"]["suites"] if one["tokenised"] == "found" and not one["carried"]]
@@ -169,5 +172,5 @@ def next_command(facts: dict[str, Any], folder: DataFolder) -> str:
     if not whole:
         return f"bench data list{given}   (what is missing or damaged, and how to get it)"
     if facts["records"]:
-        return "bench compare"
-    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{given}"
+        return f"bench compare{runs}"
+    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{given}{runs}"
