@@ -26,9 +26,10 @@ from typing import Any
 MARK = "process.txt"
 FAULT = "Fatal Python error: "  # how faulthandler begins; then what it calls the signal
 FAULTS = {
-    "Illegal instruction": signal.SIGILL, "Segmentation fault": signal.SIGSEGV, "Bus error": signal.SIGBUS, "Aborted": signal.SIGABRT,
-    "Floating point exception": signal.SIGFPE, "Floating-point exception": signal.SIGFPE,
+    "Illegal instruction": "SIGILL", "Segmentation fault": "SIGSEGV", "Bus error": "SIGBUS", "Aborted": "SIGABRT",
+    "Floating point exception": "SIGFPE", "Floating-point exception": "SIGFPE",
 }  # fmt: skip
+KILLED = "SIGKILL (Killed)"
 GOES_ON = "the same command goes on from the last state"
 LESS_MEMORY = "hold less in memory: --chunk 32, --set batch_size=32 (another recipe), fewer processes at once"
 
@@ -53,15 +54,19 @@ def signal_name(number: int) -> str:
 
 def by_signal(number: int, precision: str = "") -> End:
     """What a signal says. ``precision``: that of the training; "" where it is not known."""
+    return _end(signal_name(number), precision)
+
+
+def _end(signal_and_words: str, precision: str) -> End:
     plainer = "ONEDNN_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2 before the same command (plainer instructions, slower)"
     crash = f"{GOES_ON}; if it ends so again, OMP_NUM_THREADS=1 before it, or another version of torch"
     hints = {
-        signal.SIGILL: {"": f"--precision fp32, or {plainer}", "bf16": "--precision fp32"}.get(precision, plainer),
-        signal.SIGBUS: f"df -h: a full disk or /dev/shm, or a mapped file that was cut short, ends a process so; then {GOES_ON}",
-        signal.SIGKILL: f"if memory was short, {LESS_MEMORY}; {GOES_ON}",
-        **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE), crash),
+        "SIGILL": {"": f"--precision fp32, or {plainer}", "bf16": "--precision fp32"}.get(precision, plainer),
+        "SIGBUS": f"df -h: a full disk or /dev/shm, or a mapped file that was cut short, ends a process so; then {GOES_ON}",
+        "SIGKILL": f"if memory was short, {LESS_MEMORY}; {GOES_ON}",
+        **dict.fromkeys(("SIGSEGV", "SIGABRT", "SIGFPE"), crash),
     }
-    return End(f"ended by {signal_name(number)}", next((hint for one, hint in hints.items() if one == number), GOES_ON))
+    return End(f"ended by {signal_and_words}", hints.get(signal_and_words.partition(" ")[0], GOES_ON))
 
 
 def found(folder: Path) -> End | None:
@@ -75,27 +80,26 @@ def found(folder: Path) -> End | None:
     except (ValueError, TypeError):  # the disk was full, or the machine lost power
         then = {}
     for line in rest:
-        if line.startswith(FAULT) and line.removeprefix(FAULT) in FAULTS:
-            return by_signal(FAULTS[line.removeprefix(FAULT)], str(then.get("precision", "")))
+        if line.startswith(FAULT) and (words := line.removeprefix(FAULT)) in FAULTS:
+            return _end(f"{FAULTS[words]} ({words})", str(then.get("precision", "")))
     return _without_a_word(then, _machine())
 
 
 def _without_a_word(then: dict[str, Any], now: dict[str, Any]) -> End:
-    killed = signal_name(signal.SIGKILL)
     if then.get("boot") != now["boot"]:
         if then.get("host") == now["host"]:
             return End("ended without a word; the machine was restarted since", GOES_ON)
         return End(f"ended without a word{' on ' + str(then['host']) if then.get('host') else ''}", GOES_ON)
     before, after = then.get("out_of_memory"), now["out_of_memory"]
     if not isinstance(before, int) or not isinstance(after, int):
-        return End(f"ended without a word: killed from outside, or by the kernel because memory was short ({killed})",
+        return End(f"ended without a word: killed from outside, or by the kernel because memory was short ({KILLED})",
                    f"if memory was short, {LESS_MEMORY}; {GOES_ON}")  # fmt: skip
     if after > before:
         return End(
-            f"ended without a word; the kernel has killed a process since it began, because memory was short: most likely this one ({killed})",
+            f"ended without a word; the kernel has killed a process since it began, because memory was short: most likely this one ({KILLED})",
             f"{LESS_MEMORY}; {GOES_ON}",
         )  # fmt: skip
-    return End(f"ended without a word: killed from outside ({killed}, a closed terminal, a scheduler)", GOES_ON)
+    return End(f"ended without a word: killed from outside ({KILLED}, a closed terminal, a scheduler)", GOES_ON)
 
 
 def _machine() -> dict[str, Any]:

@@ -42,7 +42,8 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
         print_columns([("data", facts["data"]["none"])])
     else:
         rows = [(one["suite"], one["tokenised"], one["raw"], ", ".join(one["missing"])) for one in facts["data"]["suites"]]
-        print_columns(rows, headings=("data", "tokenised", "raw", "missing or damaged"))
+        shown = 4 if any(row[3] for row in rows) else 3
+        print_columns([row[:shown] for row in rows], headings=("data", "tokenised", "raw", "missing or damaged")[:shown])
     click.echo(f"\nnext: {facts['next']}")
 
 
@@ -165,10 +166,14 @@ def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
     """The one command that helps most from here. ``runs``: the option that names the runs folder, where it was given."""
-    if facts["data"]["none"]:
-        return "bench data fetch sts --data DIR" if facts["records"] else "bench demo   (no data and no network needed)"
-    whole = [one["suite"] for one in facts["data"]["suites"] if one["tokenised"] == "found" and not one["carried"]]
     given = f" --data {shlex.quote(str(folder.root))}" if folder.root is not None else ""
+    if facts["data"]["none"]:
+        return (
+            f"bench data fetch sts{given or ' --data DIR'}"
+            if facts["records"]
+            else "bench demo   (no data and no network needed)"
+        )
+    whole = [one["suite"] for one in facts["data"]["suites"] if one["tokenised"] == "found" and not one["carried"]]
     if not whole:
         return f"bench data list{given}   (what is missing or damaged, and how to get it)"
     if facts["records"]:

@@ -148,7 +148,8 @@ def run(
         click.echo(f"warning: {warning}", err=True)
     device = devices.choose_device(device)
     count = ranks_asked(executor, gpus, device)
-    settle = partial(devices.choose_precision, precision, device, partial(click.echo, err=True))
+    say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
+    settle = partial(devices.choose_precision, precision, device, say)
     precision = ranks.first(settle) if ranks else settle()  # the ranks of a run agree
     check_budget(overrides.get("budget"), device)
     request = plan.Request(
