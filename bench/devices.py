@@ -48,11 +48,12 @@ def choose_precision(asked: str, device: str, say: Callable[[str], None] = lambd
 
     On a CPU bf16 is never taken on its word: see :mod:`bench.bf16`. Raises BenchError for a precision that the device has not.
     """
-    if asked == "fp16" and device == "cpu":
+    cpu = device.partition(":")[0] == "cpu"
+    if asked == "fp16" and cpu:
         raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
     if asked == "tf32" and not device.startswith("cuda"):
         raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
-    if asked == "bf16" and device == "cpu":
+    if asked == "bf16" and cpu:
         import torch
 
         from bench.bf16 import ask, what_helps
@@ -62,7 +63,7 @@ def choose_precision(asked: str, device: str, say: Callable[[str], None] = lambd
             raise BenchError(f"--precision bf16: {answer} ({answer.where})", what_helps(cpuinfo, threads))
     if asked != "auto":
         return asked
-    if device == "cpu":
+    if cpu:
         if (probed := probed_bf16()) is None:
             return "fp32"
         chosen = "bf16" if probed.faster else "fp32"

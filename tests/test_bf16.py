@@ -73,6 +73,9 @@ def test_a_child_that_a_signal_ends_means_fp32_and_a_line_that_names_it(child: C
     assert precision == "fp32"
     assert line == f"precision fp32: bf16 on this processor ended by {words}; probed once, kept in {kept}"
     assert chosen() == (precision, line) and child.started == 1, "said again, not probed again"
+    assert devices.choose_precision("auto", "cpu:0") == "fp32"
+    with pytest.raises(BenchError, match="ended by SIG"):
+        devices.choose_precision("bf16", "cpu:0")
     with pytest.raises(BenchError) as refused:
         chosen("bf16")
     assert refused.value.message == f"--precision bf16: bf16 on this processor ended by {words} (probed once, kept in {kept})"
