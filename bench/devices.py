@@ -8,11 +8,15 @@ import os
 import platform
 import resource
 import sys
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.errors import BenchError
+
+if TYPE_CHECKING:
+    from bench.bf16 import Answer
 
 PACKAGES = (
     "torch",
@@ -39,26 +43,51 @@ def choose_device(asked: str) -> str:
     return asked
 
 
-def choose_precision(asked: str, device: str) -> str:
-    """``auto`` is bf16 autocast where the device computes in it, fp32 elsewhere."""
+def choose_precision(asked: str, device: str, say: Callable[[str], None] = lambda line: None) -> str:
+    """``auto`` is bf16 autocast where the device computes in it, fp32 elsewhere. ``say`` gets the line where a probe decided.
+
+    On a CPU bf16 is never taken on its word: see :mod:`bench.bf16`. Raises BenchError for a precision that the device has not.
+    """
+    cpu = device.partition(":")[0] == "cpu"
+    if asked == "fp16" and cpu:
+        raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
+    if asked == "tf32" and not device.startswith("cuda"):
+        raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
+    if asked == "bf16" and cpu:
+        import torch
+
+        from bench.bf16 import ask, what_helps
+
+        cpuinfo, threads = cpu_info(), torch.get_num_threads()
+        if not (answer := ask(cpuinfo, threads)).works:
+            raise BenchError(f"--precision bf16: {answer} ({answer.where})", what_helps(cpuinfo, threads))
     if asked != "auto":
-        if asked == "fp16" and device == "cpu":
-            raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
-        if asked == "tf32" and not device.startswith("cuda"):
-            raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
         return asked
-    return "bf16" if computes_bf16(device) else "fp32"
-
-
-def computes_bf16(device: str) -> bool:
+    if cpu:
+        if (probed := probed_bf16()) is None:
+            return "fp32"
+        chosen = "bf16" if probed.faster else "fp32"
+        say(f"precision {chosen}: {probed}; {probed.where}")
+        return chosen
     import torch
 
-    if device.startswith("cuda"):
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return device == "cpu" and "amx_bf16" in _cpu_flags()
+    cuda = device.startswith("cuda")
+    return "bf16" if cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
 
 
-def _cpu_flags() -> str:
+def probed_bf16() -> Answer | None:
+    """What a child found of bf16 on this processor; None, at no cost, where the processor does not announce bfloat16 matrices."""
+    cpuinfo = cpu_info()
+    if "amx_bf16" not in cpuinfo:
+        return None
+    import torch
+
+    from bench.bf16 import ask
+
+    return ask(cpuinfo, torch.get_num_threads())
+
+
+def cpu_info() -> str:
     try:
         return Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -81,7 +110,7 @@ def device_name(device: str) -> str:
         import torch
 
         return torch.cuda.get_device_name(device)
-    model = next((line.split(":", 1)[1].strip() for line in _cpu_flags().splitlines() if line.startswith("model name")), "")
+    model = next((line.split(":", 1)[1].strip() for line in cpu_info().splitlines() if line.startswith("model name")), "")
     return f"{device}: {model or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
 
 

@@ -102,10 +102,11 @@ def main() -> None:
     import torch
 
     from bench.backbones import builtin_folder, quiet
-    from bench.devices import host_memory_bytes, keep_freed_memory, peak_memory_bytes, reset_peak_memory
+    from bench.devices import choose_precision, host_memory_bytes, keep_freed_memory, peak_memory_bytes, reset_peak_memory
 
     quiet()
     torch.set_num_threads(args.threads)
+    choose_precision(args.precision, args.device)  # bf16 on a processor that traps on it is refused
     folder = {"builtin": lambda: str(builtin_folder()), "random-base": random_base}.get(args.backbone, lambda: args.backbone)()
     dev, everything = read_pairs(Path(args.data), args.share) if args.data else ([], [])
     setup = Setup(folder, read_sentences(args.corpus, args.steps * args.batch), args.steps, args.batch, args.length,

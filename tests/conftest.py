@@ -51,6 +51,21 @@ def reference_b(shared: Path) -> dict[str, Any]:
     return json.loads((shared / "reference" / "vectors_b.json").read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="session")
+def bf16(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """For a test that computes in bfloat16 in this process: a child has done so before, and came back. One for all workers."""
+    import torch
+
+    from bench.bf16 import ask
+    from bench.devices import cpu_info
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp().parent / "bf16"))
+        answer = ask(cpu_info(), torch.get_num_threads())
+    if not answer.works:
+        pytest.skip(f"{answer} ({answer.where})")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither read nor fill the user's cache, data and runs."""

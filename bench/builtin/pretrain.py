@@ -37,6 +37,8 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM
 
+from bench.devices import choose_precision
+
 VOCABULARY = 8192
 MAX_TOKENS = 128
 POSITIONS = 256
@@ -203,9 +205,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--save-every", type=int, default=250)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--precision", choices=["bf16", "fp32"], default="bf16")
+    parser.add_argument("--precision", choices=["auto", "bf16", "fp32"], default="auto")
     parser.add_argument("--resume", action="store_true")
     a = parser.parse_args(argv)
+    a.precision = choose_precision(a.precision, a.device, print)
     a.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(a.seed)
 

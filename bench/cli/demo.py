@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -45,7 +46,7 @@ def demo(out: Path, methods: str, seeds: str, plain: bool) -> None:
     device = devices.choose_device("auto")
     request = plan.Request(
         methods=comma_list(methods), seeds=parse_seeds(seeds), suites=("check",), corpus="builtin", overrides=RECIPE,
-        precision=devices.choose_precision("auto", device),
+        precision=devices.choose_precision("auto", device, partial(click.echo, err=True)),
     )  # fmt: skip
     store = RunsFolder(out / "runs")
     planned = plan.make(request, discover(), DataFolder(None))

@@ -1,16 +1,23 @@
-"""``bench doctor``: what is installed, and where runs would go."""
+"""``bench doctor``: what is installed, what was probed, where runs would go, and which command is next."""
 
 from __future__ import annotations
 
 import json
 import platform
+import shlex
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli.options import data_option, json_option, runs_option
+
+if TYPE_CHECKING:
+    from bench.datasets import DataFolder
+
+NOT_BY_NAME = ("mteb",)  # its tasks are named one by one, and loaded by mteb from the hub's cache
+FEW = 6  # names that are listed; of more, how many there are
 
 
 @click.command()
@@ -18,68 +25,157 @@ from bench.cli.options import data_option, json_option, runs_option
 @runs_option
 @json_option
 def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
-    """What is installed, which device is used, which plugins and data are found.
+    """What is installed, which device and precision are used and why, which plugins and data are found, and what is next.
 
     \b
     Example:  bench doctor --data DIR
     """
+    from bench.cli.columns import print_columns
+
     facts = diagnose(data, runs)
     if as_json:
         click.echo(json.dumps(facts))
         return
-    from bench.cli.columns import print_columns
-
-    print_columns([(key, _in_words(value)) for key, value in facts.items()])
-
-
-def _in_words(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{k} {v}" for k, v in value.items())
-    return str(value) if value else "-"
+    print_columns(machine_rows(facts))
+    click.echo()
+    if facts["data"]["none"]:
+        print_columns([("data", facts["data"]["none"])])
+    else:
+        rows = [(one["suite"], one["tokenised"], one["raw"], ", ".join(one["missing"])) for one in facts["data"]["suites"]]
+        shown = 4 if any(row[3] for row in rows) else 3
+        print_columns([row[:shown] for row in rows], headings=("data", "tokenised", "raw", "missing or damaged")[:shown])
+    click.echo(f"\nnext: {facts['next']}")
 
 
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
+    """All facts, as JSON. Raises BenchError where a folder that was given cannot be read."""
     import bench
     from bench import devices
     from bench.backbones import resolve
     from bench.corpora import default_cache
+    from bench.datasets import DataFolder
+    from bench.errors import BenchError
     from bench.plugins import discover
     from bench.runs import RunsFolder
 
+    if data is not None and not data.expanduser().is_dir():
+        raise BenchError(
+            f"--data {data}: no such folder", "without --data: what was fetched; bench data fetch sts --data DIR makes one"
+        )
     registry = discover()
     device = devices.choose_device("auto")
     store = RunsFolder(runs)
+    folder = DataFolder(data)
     disk = shutil.disk_usage(store.path if store.path.exists() else Path.cwd())
-    return {
+    facts: dict[str, Any] = {
         "bench": bench.__version__,
         "python": platform.python_version(),
         "packages": devices.packages(),
         "device": devices.device_name(device),
-        "precision": f"{devices.choose_precision('auto', device)} while training, fp32 for scores",
-        "methods": ", ".join(registry),
-        "left out": "; ".join(registry.warnings),
+        "precision": devices.choose_precision("auto", device),
+        "bf16": bf16_state(device),
+        "methods": list(registry),
+        "left out": list(registry.warnings),
         "builtin": resolve("builtin").revision[:12],
-        "data": data_state(data),
-        "runs": f"{store.path.resolve()} ({len(store.ids())} records)",
+        "data": data_state(folder),
+        "runs": str(store.path.resolve()),
+        "records": len(store.ids()),
         "cache": str(default_cache()),
         "disk free": f"{disk.free / 2**30:.1f} GiB",
     }
+    return facts | {"next": next_command(facts, folder, "" if runs is None else f" --runs {shlex.quote(str(runs))}")}
 
 
-def data_state(data: Path | None) -> str:
-    """One line: which suites' data is there in which form."""
-    from bench.datasets import DataFolder
-    from bench.errors import BenchError
-    from bench.suites import suite, suite_names
+def bf16_state(device: str) -> dict[str, Any]:
+    """Why the precision is what it is: what a child process found, how long a step took it, and where the answer is kept."""
+    import torch
 
-    folder = DataFolder(data)
-    parts = []
-    for name in suite_names():
-        for text in ("tokenised", "raw"):
+    from bench import bf16, devices
+
+    if device != "cpu":
+        return {"probed": False, "why": f"{device} says itself what it computes in"}
+    answer = devices.probed_bf16() or bf16.remembered(devices.cpu_info(), torch.get_num_threads())
+    if answer is None:
+        return {"probed": False, "why": "the processor has no bf16 matrices (AMX), so nothing is probed"}
+    return {"probed": True, "why": str(answer), "works": answer.works, "faster": answer.faster, "bf16_seconds": answer.bf16,
+            "fp32_seconds": answer.fp32, "kept": None if answer.kept is None else str(answer.kept)}  # fmt: skip
+
+
+def data_state(folder: DataFolder) -> dict[str, Any]:
+    """One entry a suite, see :func:`suite_state`; ``none`` says why there is nothing to list."""
+    from bench.suites import suite_names
+
+    suites = [suite_state(name, folder) for name in suite_names() if name not in NOT_BY_NAME]
+    if any(one["here"] or "(damaged)" in " ".join(one["missing"]) for one in suites if not one["carried"]):
+        return {"none": None, "suites": suites}
+    if folder.roots:
+        none = f"none of the sets is in {', '.join(map(str, folder.roots))}"
+    else:
+        none = "no folder was given (--data DIR, or BENCH_DATA) and nothing was fetched yet"
+    carried = ", ".join(one["suite"] for one in suites if one["carried"])
+    return {"none": f"{none}; only {carried} can be scored, which the package carries", "suites": suites}
+
+
+def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
+    """How many of its tasks have their data in each text form, in words, and which have it in none, or damaged."""
+    from bench.datasets import data_set
+    from bench.errors import BenchError, DataDamaged
+    from bench.suites import suite
+    from bench.suites.known import known
+
+    tasks = suite(name).tasks
+    sets = [data_set(one) for task in tasks for one in getattr(task, "data", ())]
+    forms = ("tokenised", "raw") if any(one.forms for one in sets) else ("tokenised",)
+    state: dict[str, Any] = {"suite": name, "tokenised": "", "raw": "one form", "carried": not sets}
+    here: set[str] = set()
+    problems: dict[str, str] = {}
+    damaged: set[str] = set()
+    for text in forms:
+        found = 0
+        for task in tasks:
             try:
-                forms = {task.load(folder, text).form for task in suite(name).tasks}
+                known(task, folder, text)
+                found += 1
+                here.add(task.name)
             except BenchError as error:
-                parts.append(f"{name} {text}: {error.message[:80]}")
-                continue
-            parts.append(f"{name}{f' {text}' if forms != {None} else ''}: found")
-    return "; ".join(dict.fromkeys(parts))
+                problems[task.name] = error.message
+                damaged |= {task.name} if isinstance(error, DataDamaged) else set()
+        state[text] = "found" if found == len(tasks) else f"{found} of {len(tasks)}" if found else "missing"
+    names = [task.name for task in tasks if task.name not in here or task.name in damaged]
+    missing = [f"{one} (damaged)" if one in damaged else one for one in dict.fromkeys(names)]
+    return state | {"here": sorted(here), "missing": missing, "problems": problems}
+
+
+def machine_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    methods, bf16 = facts["methods"], facts["bf16"]
+    kept = f"; probed once, kept in {bf16['kept']} (delete it to probe again)" if bf16.get("kept") else ""
+    return [
+        ("bench", f"{facts['bench']}, Python {facts['python']}"),
+        ("packages", ", ".join(f"{name} {version}" for name, version in facts["packages"].items())),
+        ("device", facts["device"]),
+        ("precision", f"{facts['precision']} while training, fp32 for scores"),
+        ("bf16", bf16["why"] + kept),
+        ("methods", ", ".join(methods) if len(methods) <= FEW else f"{len(methods)}; bench methods lists them"),
+        *(("left out", warning) for warning in facts["left out"]),
+        ("backbone", f"builtin, {facts['builtin']}"),
+        ("runs", f"{facts['records']} in {facts['runs']}"),
+        ("cache", facts["cache"]),
+        ("disk free", facts["disk free"]),
+    ]
+
+
+def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
+    """The one command that helps most from here. ``runs``: the option that names the runs folder, where it was given."""
+    given = f" --data {shlex.quote(str(folder.root))}" if folder.root is not None else ""
+    if facts["data"]["none"]:
+        return (
+            f"bench data fetch sts{given or ' --data DIR'}"
+            if facts["records"]
+            else "bench demo   (no data and no network needed)"
+        )
+    whole = [one["suite"] for one in facts["data"]["suites"] if one["tokenised"] == "found" and not one["carried"]]
+    if not whole:
+        return f"bench data list{given}   (what is missing or damaged, and how to get it)"
+    if facts["records"]:
+        return f"bench compare{runs}"
+    return f"bench run --method cls,last-avg --backbone builtin --suite {whole[0]}{given}{runs}"

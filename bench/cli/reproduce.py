@@ -82,7 +82,7 @@ def reproduce(
         show_plan(name, listed, asked, as_json)
         return
     device = devices.choose_device(device)
-    asked = replace(asked, precision=devices.choose_precision(precision, device))
+    asked = replace(asked, precision=devices.choose_precision(precision, device, warn))
     options = Options(device=device, offline=offline, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
     show_results(name, listed, store, asked, as_json)

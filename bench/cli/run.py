@@ -148,10 +148,13 @@ def run(
         click.echo(f"warning: {warning}", err=True)
     device = devices.choose_device(device)
     count = ranks_asked(executor, gpus, device)
+    say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
+    settle = partial(devices.choose_precision, precision, device, say)
+    precision = ranks.first(settle) if ranks else settle()  # the ranks of a run agree
     check_budget(overrides.get("budget"), device)
     request = plan.Request(
         methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=request_seeds,
-        suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, precision=devices.choose_precision(precision, device),
+        suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, precision=precision,
         allow_pickle=allow_pickle, ranks=count,
     )  # fmt: skip
     offline = offline or offline_now()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,16 @@ from bench.cli.options import comma_list, json_option, runs_option
 from bench.errors import UnknownName
 
 if TYPE_CHECKING:
-    from bench.runs import RunRecord
+    from bench.runs import RunRecord, RunsFolder
+
+RUNNING = "running"  # as a list says it; a record is never of a run that is not at its end
+NO_RECORD = "ended before its record was written; its command goes on from the last state"
 
 
 @click.command()
 @click.argument("name", required=False)
 @runs_option
-@click.option("--status", help="Only these: finished, failed, interrupted.")
+@click.option("--status", help="Only these: finished, failed, interrupted, running.")
 @click.option("--method", help="Only these methods.")
 @json_option
 @click.pass_context
@@ -38,13 +42,13 @@ def runs(
         context.invoke(show, reference=name, runs=runs, as_json=as_json)
         return
     for one in comma_list(status):
-        if one not in STATUSES:
-            raise UnknownName("status", one, STATUSES)
+        if one not in (*STATUSES, RUNNING):
+            raise UnknownName("status", one, (*STATUSES, RUNNING))
     store = RunsFolder(runs)
     records, damaged = store.records()
-    chosen = [
-        r for r in records if r.status in (comma_list(status) or STATUSES) and (not method or r.method in comma_list(method))
-    ]
+    records = [as_it_stands(one, store) for one in (*records, *map(unrecorded, store.without_record()))]
+    wanted = comma_list(status) or (*STATUSES, RUNNING)
+    chosen = [r for r in records if r.status in wanted and (not method or r.method in comma_list(method))]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
         say(f"left out, damaged: {error.message}")
@@ -56,6 +60,26 @@ def runs(
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
         return
     _print(chosen)
+    for record in chosen:
+        if (end := store.ended(record.run_id)) is not None:
+            say(f"{record.run_id} {end.words}; try: {end.hint}")
+
+
+def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
+    """The record of a run that may be worked on now, or whose process died: neither could be written into it."""
+    if (end := store.ended(record.run_id)) is not None:
+        return replace(record, status="interrupted", error=end.words)
+    if record.status != "finished" and store.worked_on_by(record.run_id):
+        return replace(record, status=RUNNING, error=None)
+    return record
+
+
+def unrecorded(run_id: str) -> RunRecord:
+    """In place of a record: all that is known of a run that has a training state and no record."""
+    from bench.runs.record import Provenance, RunRecord
+
+    return RunRecord(run_id=run_id, fingerprint="", status="interrupted", method="", setting="", backbone="", seed=None,
+                     provenance=Provenance(created=""), error=NO_RECORD)  # fmt: skip
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

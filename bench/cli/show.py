@@ -26,20 +26,27 @@ def show(reference: str, runs: Path | None, as_json: bool) -> None:
 
     RUN is an id, its beginning, or a path.   Example: bench show simcse-builtin-s42
     """
+    from bench.cli.runs import NO_RECORD, as_it_stands
+    from bench.errors import BenchError
     from bench.runs import RunsFolder
     from bench.runs.store import read_record
 
-    file = RunsFolder(runs).record_file(reference)
-    record = read_record(file)
+    store = RunsFolder(runs)
+    if reference in store.without_record():
+        raise BenchError(f"{reference} {NO_RECORD}", "run its command again")
+    file = store.record_file(reference)
+    here = RunsFolder(file.parent.parent)
+    record = as_it_stands(read_record(file), here)
     if as_json:
         click.echo(json_text(record.to_json(), indent=1))
         return
     from rich.console import Console
 
-    _print(record, file.parent, Console(highlight=False, markup=False, emoji=False))
+    end = here.ended(record.run_id)
+    _print(record, file.parent, Console(highlight=False, markup=False, emoji=False), end.hint if end else "")
 
 
-def _print(record: RunRecord, folder: Path, console: Console) -> None:
+def _print(record: RunRecord, folder: Path, console: Console, hint: str = "") -> None:
     from rich.text import Text
 
     from bench.tables import report, shifts
@@ -54,6 +61,8 @@ def _print(record: RunRecord, folder: Path, console: Console) -> None:
     console.print(text(report.what(record)))
     if record.error:
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))
+    if hint:
+        console.print(Text.assemble(("try: ", "bold"), text(hint)))
     for section in (*report.score_sections(record), *shifts.sections(record), *report.fact_sections(record, folder)):
         print_section(section, console)
     if record.provenance.command:

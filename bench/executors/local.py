@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench import devices, provenance
 from bench.encoding import VectorStore
+from bench.ended import MARK, found, watched
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
 from bench.executors.build import build, prepared
 from bench.executors.options import Options
@@ -53,13 +54,20 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
                 (folder / name).unlink(missing_ok=True)
             for name in ("checkpoint", "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
-        record = _stored(run, store)
+        died, record = found(folder), _stored(run, store)
         unscored = [one for task, one in zip(run.tasks, run.known, strict=True) if not _scored(record, task, one)]
         if record is not None and record.status == "finished" and not unscored:
+            (folder / MARK).unlink(missing_ok=True)
             return record, False
-        record = record or _new_record(run, options)
+        if died is not None:
+            reporter.note(f"the process that worked on it before {died.words}")
+            reporter.note(f"try: {died.hint}")
+        if record is None:  # from here on it is known, however this process ends
+            record = _new_record(run, options)
+            store.write(record)
         try:
-            with stop_signals(insistent=options.ranks is None) as should_stop:
+            alone = options.ranks is None
+            with watched(folder, run.precision, alone), stop_signals(insistent=alone) as should_stop:
                 record = _train_and_score(run, record, store, options, reporter, unscored, should_stop)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bench.ended import GOES_ON, End, by_signal
 from bench.errors import BenchError
 
 TAIL = 20  # lines of the log of a rank that ended on its own
@@ -97,11 +98,11 @@ def _set_environment(count: int) -> None:
 
 
 def _show_log(rank: int, count: int, exit_code: int, logs: Path) -> None:
-    how = f"was ended by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
-    print(f"error: rank {rank} of {count} {how}; the others were ended", file=sys.stderr)
+    end = by_signal(-exit_code) if exit_code < 0 else End(f"ended with exit code {exit_code}", GOES_ON)
+    print(f"error: rank {rank} of {count} {end.words}; the others were ended", file=sys.stderr)
     for file in sorted(logs.rglob(f"{rank}/std*.log")):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
         if lines:
             print(f"the end of {file}:", *lines[-TAIL:], sep="\n  ", file=sys.stderr)
-    if rank == 0:  # else it has said so
-        print("try: the same command goes on from the last state", file=sys.stderr)
+    if rank == 0 or exit_code < 0:  # else rank 0 has said so
+        print(f"try: {end.hint}", file=sys.stderr)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from bench.ended import MARK, End, found
 from bench.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.runs.files import write_whole, writing
 from bench.runs.reading import loads, read_record
@@ -181,6 +182,18 @@ class RunsFolder:
                 return holder if holder and not _free(handle.fileno()) else None
         except OSError:
             return None
+
+    def ended(self, run_id: str) -> End | None:
+        """How the last process on a run ended, where it could not say so itself; None where it could, or works on it still."""
+        end = found(self.folder(run_id))
+        return None if end is None or self.worked_on_by(run_id) else end
+
+    def without_record(self) -> list[str]:
+        """Runs that were begun, with a training state or a process that died, and have no record: an older bench wrote it later."""
+        with contextlib.suppress(OSError):
+            folders = [path for path in self.path.iterdir() if _RUN_ID.search(path.name) and not (path / RECORD).exists()]
+            return sorted(path.name for path in folders if (path / MARK).exists() or any(path.glob("state/step-*.pt")))
+        return []
 
     # --- predictions ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,6 +17,7 @@ from bench.cli.run import parse_overrides, parse_seeds
 from bench.errors import BenchError
 from bench.plugins import discover
 from bench.recipes import HELP, TRAINING
+from bench.suites import suite_names
 
 PLUGIN = """
 from bench.method import TorchMethod
@@ -185,23 +187,64 @@ def test_the_backbones_are_listed_and_shown(tiny: str) -> None:
     assert "not on this machine" in bench("backbones", "someone/some-model").stdout
 
 
-def test_the_doctor_says_what_is_here(tmp_path: Path) -> None:
-    done = bench("doctor", "--runs", tmp_path / "runs")
+def doctor(*arguments: str | Path) -> dict[str, Any]:
+    done = bench("doctor", *arguments, "--json")
     assert done.exit_code == 0, done.stderr
-    facts = json.loads(bench("doctor", "--runs", tmp_path / "runs", "--json").stdout)
+    facts: dict[str, Any] = json.loads(done.stdout)
+    return facts
+
+
+def test_the_doctor_says_what_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    assert facts["packages"]["torch"] == torch.__version__.partition("+")[0] or facts["packages"]["torch"] == torch.__version__
-    assert "simcse" in facts["methods"] and "0 records" in facts["runs"] and "check: found" in facts["data"]
-    assert "sts tokenised: " in facts["data"] and "found" not in facts["data"].partition("sts tokenised: ")[2].partition(";")[
-        0
-    ].replace("not found", "")
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    facts = doctor("--runs", tmp_path / "runs")
+    assert facts["packages"]["torch"].partition("+")[0] == torch.__version__.partition("+")[0]
+    assert "simcse" in facts["methods"] and facts["records"] == 0 and not (tmp_path / "runs").exists()
+    states = {one["suite"]: one for one in facts["data"]["suites"]}
+    assert states["check"]["tokenised"] == "found" and states["check"]["missing"] == [] and states["check"]["carried"]
+    assert states["sts"]["tokenised"] == states["sts"]["raw"] == "missing" and states["sts"]["missing"][0] == "STS12"
+    assert states["transfer"]["raw"] == "one form" and set(states) == set(suite_names()) - {"mteb"}
 
 
-def test_the_doctor_finds_the_data(shared: Path) -> None:
-    facts = json.loads(bench("doctor", "--data", shared / "data", "--json").stdout)
-    assert "sts tokenised: found; sts raw: found" in facts["data"]
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_the_doctor_fits_the_terminal_and_says_what_is_next(
+    tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without data one line says so, and the first command needs none; every line fits, and no word is cut."""
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    done = CliRunner(env={"COLUMNS": columns}).invoke(main, ["doctor", "--runs", str(tmp_path / "runs")], catch_exceptions=False)
+    lines = done.stdout.splitlines()
+    assert done.exit_code == 0 and max(map(len, lines)) <= int(columns)
+    assert sum(line.startswith("data ") for line in lines) == 1 and done.stdout.count("no folder was given") == 1
+    assert re.search(r"^methods +24; bench methods lists them$", done.stdout, re.M)
+    assert lines[-1] == "next: bench demo   (no data and no network needed)"
+
+
+def test_the_doctor_says_what_of_a_folder_is_missing_or_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    assert error_line(bench("doctor", "--data", tmp_path / "nosuch")) == f"error: --data {tmp_path / 'nosuch'}: no such folder"
+    facts = doctor("--data", tmp_path)
+    assert facts["data"]["none"].startswith(f"none of the sets is in {tmp_path}") and facts["next"].startswith("bench demo")
+    sts12 = tmp_path / "senteval" / "STS" / "STS12-en-test"
+    sts12.mkdir(parents=True)
+    (sts12 / "STS.input.MSRpar.txt").write_text("one\ttwo\n")
+    facts = doctor("--data", tmp_path, "--runs", tmp_path / "runs")
+    (sts,) = [one for one in facts["data"]["suites"] if one["suite"] == "sts"]
+    assert sts["missing"][0] in ("STS12", "STS12 (damaged)") and sts["problems"]["STS12"]
+
+
+def test_the_doctor_finds_the_data(shared: Path, tmp_path: Path) -> None:
+    facts = doctor("--data", shared / "data", "--runs", tmp_path / "runs")
+    (sts,) = [one for one in facts["data"]["suites"] if one["suite"] == "sts"]
+    assert (sts["tokenised"], sts["raw"], sts["missing"], facts["data"]["none"]) == ("found", "found", [], None)
+    command = (
+        f"bench run --method cls,last-avg --backbone builtin --suite sts --data {shared / 'data'} --runs {tmp_path / 'runs'}"
+    )
+    assert facts["next"] == command
+    shown = bench("doctor", "--data", shared / "data", "--runs", tmp_path / "runs").stdout
+    assert re.search(r"^sts +found +found$", shown, re.M) and re.search(r"^cxc +found +one form$", shown, re.M)
+    assert bench(*command.split()[1:], "--dry-run").exit_code == 0, "the next command is one"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,8 @@ def test_killed_and_stopped_and_gone_on_with_is_the_same_as_undisturbed(command:
     killed.kill()
     killed.communicate()
     (folder,) = runs.iterdir()
-    assert not (folder / "run.json").exists(), "nothing was finished: no record yet"
+    begun = RunsFolder(runs).read(folder.name)
+    assert (begun.status, begun.error, begun.scores, begun.training) == ("interrupted", None, (), None)
 
     for number, step in ((signal.SIGINT, 60), (signal.SIGTERM, 90)):
         process = start(command, runs)

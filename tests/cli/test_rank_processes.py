@@ -131,7 +131,12 @@ def test_two_processes_end_as_one_does_and_however_they_were_disturbed(command: 
     whole, disturbed = tmp_path / "whole", tmp_path / "disturbed"
     assert done(command, whole, *TWO).returncode == 0
     err = disturb(process := start(command, disturbed, *TWO), disturbed, 5, 1, signal.SIGKILL)
-    assert process.returncode == 1 and "rank 1 of 2 ended without a word" in err and "signal 9" in err and "Traceback" not in err
+    assert (
+        process.returncode == 1
+        and "rank 1 of 2 ended without a word" in err
+        and "SIGKILL (Killed)" in err
+        and "Traceback" not in err
+    )
     assert the_record(disturbed).status == "failed" and "rank 1 of 2" in str(the_record(disturbed).error)
     err = disturb(process := start(command, disturbed, *TWO), disturbed, 12, None, signal.SIGTERM)
     assert process.returncode == 130 and "goes on from step" in err and "the same command goes on" in err
@@ -165,6 +170,24 @@ def test_a_rank_that_fails_alone_ends_all_and_says_why(command: list[str], tmp_p
     assert "rank 1 of 2 failed: ValueError: this rank alone" in ended.stderr and "1 more runs were not started" in ended.stderr
     assert "the end of" in ended.stderr and "fails.py" in ended.stderr, "with the log of that rank"
     assert the_record(tmp_path / "runs").status == "failed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_signal_that_ends_a_rank_is_named_with_what_to_try(command: list[str], tmp_path: Path, rank: int) -> None:
+    plugin = tmp_path / "fails.py"
+    when, then = f'os.environ["RANK"] == "{rank}" and batch.step == 3', f"os.kill(os.getpid(), {int(signal.SIGILL)})"
+    plugin.write_text(FAILS.format(what=f"on rank {rank}, at step 3", when=when, then=then))
+    ended = done([*command, "--method", "fails", "--plugin", str(plugin)], tmp_path / "runs", *TWO)
+    assert ended.returncode == 1
+    assert ended.stderr.count(f"error: rank {rank} of 2 ended by SIGILL (Illegal instruction); the others were ended\n") == 1
+    assert "try: --precision fp32, or ONEDNN_MAX_CPU_ISA=AVX2" in ended.stderr
+    record, store = the_record(tmp_path / "runs"), RunsFolder(tmp_path / "runs")
+    died = store.ended(record.run_id)
+    if rank == 0:  # who writes the record: its folder says it
+        assert (record.status, died and died.words) == ("interrupted", "ended by SIGILL (Illegal instruction)")
+    else:
+        assert record.status == "failed" and "rank 1 of 2 ended without a word" in str(record.error) and died is None
 
 
 @pytest.mark.slow

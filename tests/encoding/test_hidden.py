@@ -80,6 +80,7 @@ def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPa
         torch.testing.assert_close(one, other, atol=2e-5, rtol=1e-4)
 
 
+@pytest.mark.usefixtures("bf16")
 def test_bf16_goes_through_at_once() -> None:
     probe = Probe(bert())
     with torch.autocast("cpu", torch.bfloat16):

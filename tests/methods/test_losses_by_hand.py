@@ -189,6 +189,7 @@ def test_a_zero_vector_has_cosine_zero_and_a_finite_gradient() -> None:
     assert torch.isfinite(a.grad).all()
 
 
+@pytest.mark.usefixtures("bf16")
 def test_cosines_are_computed_in_float32_at_least_under_autocast() -> None:
     a, b = torch.randn(3, 8, generator=torch.manual_seed(0)), torch.randn(4, 8)
     with torch.autocast("cpu", torch.bfloat16):
@@ -218,6 +219,7 @@ def test_views_of_different_length_are_refused() -> None:
 
 @pytest.mark.parametrize("loss", [lambda *z: focal_info_nce(*z[:2], temperature=0.05, m=0.3), lambda *z: nt_xent(*z[:2], temperature=0.05),
                                   lambda *z: energy_hinge(*z, margin=0.2)])  # fmt: skip
+@pytest.mark.usefixtures("bf16")
 def test_half_precision_vectors_give_a_float32_loss(loss: Callable) -> None:
     z = [torch.randn(3, 8, generator=torch.manual_seed(seed)).bfloat16() for seed in range(3)]
     with torch.autocast("cpu", torch.bfloat16):

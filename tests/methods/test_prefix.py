@@ -266,6 +266,7 @@ def test_the_start_is_normal_with_deviation_002() -> None:
 
 @FAMILIES
 @ATTENTION
+@pytest.mark.usefixtures("bf16")
 def test_mixed_precision_takes_the_prefix_in_the_precision_of_the_layers(family: str, attention: str) -> None:
     model, features, E = encoder(family, attention), batch(family), prefix(table())
     with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):

@@ -152,8 +152,12 @@ def test_a_slice_of_all_rows_is_one_pass_bit_for_bit(tiny: str, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, None])
-def test_mixed_precision_and_a_scaled_loss(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Any) -> None:
+def test_mixed_precision_and_a_scaled_loss(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: Any, request: pytest.FixtureRequest
+) -> None:
     """The second pass of a slice computes in the precision of the first; the scaler's factor reaches every parameter."""
+    if dtype:
+        request.getfixturevalue("bf16")
     one, other = (made(("simcse", "unsupervised", ""), tiny, tmp_path).float() for _ in range(2))
     batch = batch_of(one, "unsupervised", 7)
     autocast: Callable[[], Any] = (lambda: torch.autocast("cpu", dtype)) if dtype else nullcontext
