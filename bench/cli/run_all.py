@@ -30,9 +30,13 @@ def tell_missing(planned: Sequence[PlannedRun]) -> int:
 
 
 def run_all(
-    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool
-) -> tuple[list[RunRecord], int]:
-    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
+    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool,
+    can_wait: bool = True,
+) -> tuple[list[RunRecord], int]:  # fmt: skip
+    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code.
+
+    ``can_wait``: the verb has --wait, which a run that another process works on is told with.
+    """
     from bench.cli import show_error
 
     records: list[RunRecord] = []
@@ -48,6 +52,8 @@ def run_all(
             record, worked = execute_fitting(one, store, options, reporter)
         except (RunFailed, RunLocked) as error:
             worst = max(worst, error.exit_code)
+            if isinstance(error, RunLocked) and can_wait:
+                error.hint = "--wait begins as soon as that one has ended"
             show_error(error)
             if options.ranks and options.ranks.broken:
                 click.echo(f"{len(planned) - i} more runs were not started", err=True) if i < len(planned) else None
