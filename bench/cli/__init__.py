@@ -112,5 +112,5 @@ def main() -> None:
 
     \b
     Start:   bench demo
-    A run:   bench run --method simcse --backbone builtin --suite check --corpus builtin
+    A run:   bench run --method simcse --suite check --corpus builtin
     """

@@ -33,7 +33,8 @@ def title(text: str, blank: bool = True) -> None:
 def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0) -> None:
     """Print rows of equally many cells; every column but the last is as wide as its longest cell, and the last wraps between words.
 
-    Where that would leave it less than a column of words, it stands below the others, further in. No word is broken.
+    Where that would leave it less than a column of words, or a word of a row does not fit into it, it stands below the others,
+    further in. No word is broken.
     """
     from rich.cells import cell_len
 
@@ -44,19 +45,15 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
         return
     shown = [[visible(heading) for heading in headings], *listed] if headings else listed
     widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
-    word = max((cell_len(word) for row in shown for word in row[-1].split()), default=0)
-    needed = min(max(map(cell_len, (row[-1] for row in shown))), max(NARROWEST, word))
     room = width() - indent - sum(widths)
-    below = bool(widths) and room < needed
-    if below:
-        room = max(width() - indent - 4, 1)
+    always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
     for row in shown:
         ahead = "".join(cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths, strict=True))
-        told = wrapped(row[-1], room)
+        below = always or (bool(widths) and any(cell_len(word) > room for word in row[-1].split()))
         if below:
-            lines = [ahead, *("    " + line for line in told)]
+            lines = [ahead, *("    " + line for line in wrapped(row[-1], width() - indent - 4) if row[-1])]
         else:
-            lines = [(ahead if not i else " " * sum(widths)) + line for i, line in enumerate(told)]
+            lines = [(ahead if not i else " " * sum(widths)) + line for i, line in enumerate(wrapped(row[-1], room))]
         click.echo("\n".join((" " * indent + line).rstrip() for line in lines))
 
 

@@ -131,7 +131,7 @@ def run(
     Run again, what is done is not repeated, and what was interrupted goes on.
 
     \b
-    Example:  bench run --method simcse --backbone builtin --suite sts --data DIR --corpus wiki.txt.xz
+    Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
     from bench import devices, plan
     from bench.backbones import fetch
