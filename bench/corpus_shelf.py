@@ -97,8 +97,7 @@ def corpus_file(name: str | None, data: DataFolder) -> str:
     path = data.corpus(file)
     if path is None:
         looked = f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
-        called = name if name == file else f"{name} ({file})"
-        raise DataMissing(f"the corpus {called} is not on this machine{looked}", "--corpus FILE, or --corpus builtin")
+        raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", "--corpus FILE, or --corpus builtin")
     return str(path)
 
 

@@ -53,10 +53,8 @@ def methods(
         return
     wanted = [part for part, asked in parts.items() if asked or everything]
     if name is None and (wanted or backbone):
-        option = f"--{wanted[0]}" if wanted else "--backbone"
-        raise BenchError(
-            f"{'--all' if everything else option} is of one method", f"bench methods NAME {option}; bench methods lists them"
-        )
+        option = "--all" if everything else f"--{wanted[0]}" if wanted else f"--backbone {backbone}"
+        raise BenchError(f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them")
     if name is not None:
         check_methods([name], plugins)
     registry = discover(plugins)
