@@ -44,14 +44,16 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     if not listed:
         return
     shown = [[visible(heading) for heading in headings], *listed] if headings else listed
-    widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
+    widths = [max(cell_len(row[i]) for row in shown) for i in range(len(shown[0]) - 1)]
+    widths = [wide + 2 for wide in widths]
     room = width() - indent - sum(widths)
     always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
     for row in shown:
         ahead = "".join(cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths, strict=True))
         below = always or (bool(widths) and any(cell_len(word) > room for word in row[-1].split()))
         if below:
-            lines = [ahead, *("    " + line for line in wrapped(row[-1], width() - indent - 4) if row[-1])]
+            first = wrapped(" ".join(row[:-1]), width() - indent) if cell_len(ahead.rstrip()) > width() - indent else [ahead]
+            lines = [*first, *("    " + line for line in wrapped(row[-1], width() - indent - 4) if row[-1])]
         else:
             lines = [(ahead if not i else " " * sum(widths)) + line for i, line in enumerate(wrapped(row[-1], room))]
         click.echo("\n".join((" " * indent + line).rstrip() for line in lines))

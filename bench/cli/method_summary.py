@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bench.cli.columns import print_columns, say, title
+from bench.cli.columns import print_columns, say, title, width
 
 Facts = Mapping[str, Any]
 KEYS_WIDE = 24  # characters of a value that still fits beside others
@@ -68,13 +68,16 @@ def _recipes(recipes: Sequence[Facts], several: bool) -> None:
         rows.append([recipe["setting"] if several else "", named([recipe]), _cut(recipe["corpus"] or "", 12), *values, expect])
     headings = ["setting", "backbone", "corpus", *columns.values(), "Avg."]
     kept = [i for i in range(len(headings)) if any(row[i] for row in rows)]
+    for i in (2, 3, 4):  # where the terminal is narrow, the backbone and the number are what to keep
+        if sum(max(len(row[one]) for row in [headings, *rows]) + 2 for one in kept) > width():
+            kept = [one for one in kept if one != i]
     print_columns([[row[i] for i in kept] for row in rows], indent=2, headings=[headings[i] for i in kept])
     if len(recipes) > ROWS:
         say(f"and {len(recipes) - ROWS} more: --recipes", indent=2)
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def named(recipes: Sequence[Facts]) -> str:
