@@ -208,7 +208,7 @@ MISTAKES = [
     ["run", "--method", "simcse", "--device", "tpu"], ["run", "--method", "simcse", "--gpus", "2"], ["run", "--method", "simcse", "--precision", "int8"],
     ["run", "--method", "simcse", "--corpus", "no.txt"], ["run", "--method", "simcse", "--backbone", "/no/folder"],
     ["run", "--method", "simcse", "--plugin", "no.py"], ["methods", "simsce"], ["methods", "--check", "simsce"], ["methods", "--check", "no.py"],
-    ["suites", "stss"], ["data", "list", "STS21"], ["references", "simcsee"], ["reproduce", "promcse:99"],
+    ["suites", "stss"], ["data", "list", "STS21"], ["references", "simcsee"], ["reproduce", "promcse:99"], ["reproduce", "promcse:1", "--rows", "nosuch"], ["reproduce", "promcse:1", "--seeds", "x"],
     ["show", "nosuch"], ["compare", "nosuch"], ["verify", "nosuch"], ["export", "nosuch", "--to", "new"], ["encode", "nosuch", "t.txt", "--to", "v.npy"],
     ["encode", "made", "no.txt", "--to", "v.npy"], ["encode", "made", "t.txt", "--to", "v.npy"], ["export", "made", "--to", "new"],
 ]  # fmt: skip

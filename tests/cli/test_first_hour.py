@@ -301,3 +301,11 @@ def test_no_word_is_broken_at_80_columns(verb: str, many: Path) -> None:
     assert new - signed == set()
     over = [line for line in narrow.splitlines() if len(line) > 80 and not line.startswith("bench run ")]
     assert [line for line in over if " " in line.strip()] == []
+
+
+@pytest.mark.parametrize("name", ['"mi" + "ne"', "NAMES[0]"])
+def test_a_method_whose_name_only_running_its_file_tells_is_found(name: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("NAMES = ['mine']\n" + MINE.replace('"mine"', name))
+    plan = ("--suite", "check", "--plugin", tmp_path / "mine.py", "--dry-run")
+    assert bench("run", "--method", "mine", *plan).exit_code == 0
+    assert "unknown method 'mien'; nearest: mine" in error_line(bench("run", "--method", "mien", *plan))
