@@ -31,13 +31,9 @@ def tell_missing(planned: Sequence[PlannedRun]) -> int:
 
 
 def run_all(
-    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool,
-    can_wait: bool = True,
-) -> tuple[list[RunRecord], int]:  # fmt: skip
-    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code.
-
-    ``can_wait``: the verb has --wait, which a run that another process works on is told with.
-    """
+    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool
+) -> tuple[list[RunRecord], int]:
+    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
     from bench.cli import show_error
 
     records: list[RunRecord] = []
@@ -54,7 +50,7 @@ def run_all(
             record, worked = execute_fitting(one, store, options, reporter)
         except (RunFailed, RunLocked) as error:
             worst = max(worst, error.exit_code)
-            if isinstance(error, RunLocked) and can_wait:
+            if isinstance(error, RunLocked) and _can_wait():
                 error.hint = "--wait begins as soon as that one has ended"
             show_error(error)
             if options.ranks and options.ranks.broken:
@@ -66,6 +62,12 @@ def run_all(
         if as_json:
             click.echo(json_text(record.to_json()))
     return records, worst
+
+
+def _can_wait() -> bool:
+    """Has the verb that was called --wait?"""
+    context = click.get_current_context(silent=True)
+    return context is not None and any(one.name == "wait" for one in context.command.params)
 
 
 def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:

@@ -12,6 +12,7 @@ import pytest
 from commands import bench, error_line, tree
 from factories import record
 
+from bench.cli import main
 from bench.errors import UnknownName
 from bench.runs import RunsFolder
 
@@ -209,10 +210,15 @@ def test_a_locked_run_is_told_with_wait_where_the_verb_has_it(tiny: str, tmp_pat
         done = bench(*command)
     assert "is being worked on by process" in error_line(done) and hint(done).startswith("--wait ")
     assert bench(*command, "--wait").exit_code == 0
-    from bench.cli import main
+    import click
 
-    for verb in ("run", "reproduce"):
-        assert any("--wait" in one.opts for one in main.get_command(None, verb).params), verb  # type: ignore[arg-type, union-attr]
+    from bench.cli.run_all import _can_wait
+
+    for verb, has in (("run", True), ("reproduce", True), ("demo", False)):
+        command = main.get_command(click.Context(main), verb)
+        assert command is not None
+        with click.Context(command):
+            assert _can_wait() is has, verb
 
 
 # --- files, options and groups ---
