@@ -37,7 +37,12 @@ class CorpusShelf:
         """The corpus of one run. Raises DataMissing where it is not on this machine, BenchError where it is of another kind
         than the method needs."""
         needed = plugin.cls.needs(setting, recipe)
-        name = self._asked or corpus_file(entry.corpus if entry else None, self._data)
+        asked = self._asked
+        if asked is not None:
+            check_asked(asked)
+        if asked is None or is_recipe_corpus(asked):
+            asked = corpus_file(asked or (entry.corpus if entry else None), self._data)
+        name = asked
         if name not in self._open:
             self._open[name] = self._opened(name)
         corpus = self._open[name]
@@ -64,6 +69,22 @@ class CorpusShelf:
             path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))
             return Corpus(path, full, default_cache())
         return open_corpus(name if name == "builtin" else Path(name))
+
+
+def is_recipe_corpus(asked: str) -> bool:
+    """Does --corpus name a corpus as recipes do ("wiki1m"), and no file that lies here?"""
+    return asked in RECIPE_CORPORA and not Path(asked).exists()
+
+
+def check_asked(asked: str) -> None:
+    """Raises DataMissing where --corpus is neither a name that is known nor a file."""
+    names = ("builtin", TARGET, *RECIPE_CORPORA)
+    if asked in names or asked.startswith(PREFIX):
+        return
+    try:
+        open_corpus(Path(asked))
+    except DataMissing as error:
+        raise DataMissing(error.message, f"--corpus FILE, with one sentence a line, or a name: {', '.join(names)}") from None
 
 
 def corpus_file(name: str | None, data: DataFolder) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import platform
+import re
 import resource
 import sys
 from collections.abc import Callable
@@ -33,6 +34,8 @@ PACKAGES = (
 
 def choose_device(asked: str) -> str:
     """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here."""
+    if not re.fullmatch(r"auto|cpu|(cuda|mps)(:[0-9]+)?", asked):  # before torch is loaded, which takes seconds
+        raise BenchError(f"--device {asked} is not available here", "--device auto, cpu, cuda, cuda:1 or mps")
     import torch
 
     here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}

@@ -17,7 +17,7 @@ BenchError            exit code 2: wrong usage or input, nothing was changed
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class BenchError(Exception):
@@ -32,14 +32,33 @@ class BenchError(Exception):
 
 
 class UnknownName(BenchError):
-    """``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few."""
+    """``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], where: str = "", hint: str | None = None) -> None:
+    ``begins``: a name may be given by its beginning (a run's id), so that beginnings are compared, and long lists help nobody.
+    """
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], where: str = "", hint: str | None = None, *, begins: bool = False
+    ) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or (names if len(names) <= 12 else names[:12] + ["..."])
-        found = f"nearest: {', '.join(near)}" if near else "none is known"
+        near = _nearest_beginnings(name, names) if begins else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        if near:
+            found = f"nearest: {', '.join(near)}"
+        elif not names:
+            found = "none is known"
+        elif len(names) <= (3 if begins else 12):
+            near, found = names, f"known: {', '.join(names)}"
+        else:
+            found = f"none of the {len(names)} known is like it"
         super().__init__(f"unknown {kind} '{name}'{' ' + where if where else ''}; {found}", hint)
         self.kind, self.name, self.near = kind, name, near
+
+
+def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
+    """At most three of ``names``, those first whose beginning is most like ``name``."""
+    heads = {one: one[: len(name)] for one in names}
+    near = difflib.get_close_matches(name, set(heads.values()), n=3, cutoff=0.6)
+    return sorted((one for one in names if heads[one] in near), key=lambda one: near.index(heads[one]))[:3]
 
 
 class DataMissing(BenchError):

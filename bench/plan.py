@@ -24,6 +24,7 @@ from bench.recipes import Entry, check_overrides, choose, entries, merge, settin
 if TYPE_CHECKING:
     from bench.corpora import Corpus
     from bench.datasets import DataFolder
+    from bench.method_source import Stated
     from bench.suites import Task
     from bench.suites.known import KnownTask
 
@@ -87,20 +88,9 @@ def make(
     ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is checked here: a run that could not be
     scored is refused before it is trained. A set that is not there is told of by every run (``missing``), and the others go on.
     """
-    for kind, names in (
-        ("method", request.methods),
-        ("backbone", request.backbones),
-        ("suite", request.suites),
-        ("seed", request.seeds),
-    ):
-        if not names:
-            raise BenchError(f"no {kind} was named", f"--{kind}{'s' if kind == 'seed' else ''}; --help says which there are")
-    texts = request.text.split(",")
-    for text in texts:
-        if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
-            raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
+    check_named(request)
     plugins = [registry[name] for name in request.methods]
-    scored = _scored(request.suites, data, texts)
+    scored = _scored(request.suites, data, request.text.split(","))
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     runs: list[PlannedRun] = []
     corpora = CorpusShelf(request.corpus, data, scored.known)
@@ -115,6 +105,25 @@ def make(
             runs += _runs_of(plugin, backbone, request, scored, data, corpora, ready)
     unique = {run.run_id: run for run in runs}
     return list(unique.values())
+
+
+def check_named(request: Request) -> None:
+    """Raises BenchError where nothing is named, and for a text form or a suite that is none."""
+    from bench.suites import check_suite, expanded
+
+    for kind, names in (
+        ("method", request.methods),
+        ("backbone", request.backbones),
+        ("suite", request.suites),
+        ("seed", request.seeds),
+    ):
+        if not names:
+            raise BenchError(f"no {kind} was named", f"--{kind}{'s' if kind == 'seed' else ''}; --help says which there are")
+    for text in request.text.split(","):
+        if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
+            raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
+    for name in expanded(request.suites):
+        check_suite(name)
 
 
 def _tasks(suites: Sequence[str]) -> list[Task]:
@@ -221,7 +230,7 @@ def changed(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     return replace(run, recipe=recipe, fingerprint=fingerprint.of(determines), expect=None)
 
 
-def learns(cls: type[Method], setting: str) -> bool:
+def learns(cls: type[Method] | Stated, setting: str) -> bool:
     """Whether a method takes a corpus in a setting: it is trained, or fitted."""
     return setting != NOT_TRAINED or cls.fitted is not None
 

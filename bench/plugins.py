@@ -11,7 +11,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -57,9 +57,28 @@ class Registry:
     def __iter__(self) -> Any:
         return iter(sorted(self.plugins))
 
+    def of_run(self, run_id: str, method: str, made_by: Mapping[str, Any] | None) -> Plugin:
+        """The method of a run. ``made_by``: the package that its record names. Raises BenchError with what brings it back."""
+        if method not in self.plugins:
+            raise not_here(run_id, method, made_by)
+        return self.plugins[method]
+
+
+def not_here(run_id: str, method: str, made_by: Mapping[str, Any] | None) -> BenchError:
+    """Of a run whose method nobody registers now: which package or file it came from, and how to give it."""
+    package, version = (str((made_by or {}).get(key) or "") for key in ("package", "version"))
+    if package.endswith(".py"):
+        return BenchError(f"{run_id} was made with the method '{method}' of the plugin file {package}", f"--plugin {package}")
+    if package:
+        known = f"the package {package}{f' {version}' if version else ''}, which has no such method here"
+        return BenchError(f"{run_id} was made with the method '{method}' of {known}", f"install {package}, or --plugin FILE")
+    return BenchError(f"{run_id} was made with the method '{method}', which is not here", "--plugin FILE, with the method's file")
+
 
 def discover(files: Sequence[Path] = ()) -> Registry:
     """Every method that is installed or given by file. A file wins over an installed method of the same name."""
+    for file in files:
+        check_file(file)
     plugins: dict[str, Plugin] = {}
     warnings: list[str] = []
     for point in importlib.metadata.entry_points(group=GROUP):
@@ -80,8 +99,7 @@ def discover(files: Sequence[Path] = ()) -> Registry:
 
 def from_file(file: Path) -> list[Plugin]:
     """The methods that a Python file defines. Raises BenchError where it does not import or defines none."""
-    if not file.is_file():
-        raise BenchError(f"--plugin {file}: no such file")
+    check_file(file)
     name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -99,6 +117,12 @@ def from_file(file: Path) -> list[Plugin]:
             f"--plugin {file} defines no method", "a method is a class with a `name` that derives from Method or TorchMethod"
         )
     return [Plugin(cls.name, cls, str(file), "", source_hash(cls)) for cls in found]
+
+
+def check_file(file: Path) -> None:
+    """Raises BenchError where --plugin names no file."""
+    if not file.is_file():
+        raise BenchError(f"--plugin {file}: no such file", "a Python file that defines a method: docs/add-a-method.md")
 
 
 def _methods_of(found: Any) -> list[type[Method]]:

@@ -8,15 +8,18 @@ A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bench.budget import canonical
 from bench.errors import BenchError, UnknownName
 from bench.method import Method, Recipe, Value
 from bench.recipe_file import Entry, entries
+
+if TYPE_CHECKING:
+    from bench.method_source import Stated
 
 __all__ = [
     "HELP",
@@ -141,10 +144,7 @@ def merge(
     known = {*values, *on_request}
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
-        if variant not in method.variants:
-            raise UnknownName(
-                "variant", variant, method.variants, f"of {method.name}", "without --variant: the method as its paper has it"
-            )
+        check_variant(method, variant)
         layers.append(
             {k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()}
         )
@@ -157,6 +157,12 @@ def merge(
         if key in known:
             values[key] = Value(parse(key, text, values.get(key, on_request.get(key)).value), "--set")  # type: ignore[union-attr]
     return Recipe(_budgeted(values, overrides))
+
+
+def check_variant(method: type[Method] | Stated, variant: str) -> None:
+    if variant and variant not in method.variants:
+        hint = "without --variant: the method as its paper has it"
+        raise UnknownName("variant", variant, method.variants, f"of {method.name}", hint)
 
 
 def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
@@ -174,16 +180,85 @@ def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[st
     }
 
 
-def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]], trained: bool) -> None:
-    """A key of ``--set`` must be known to at least one of the methods that it is meant for."""
+def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method] | Stated], trained: bool) -> None:
+    """A key of ``--set`` must be known to at least one of the methods that it is meant for; one that other tools use for the same
+    thing is translated in the message."""
     known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
     for method in methods:
         known |= set(method.defaults)
-    for key in overrides:
-        if key not in known:
-            raise UnknownName(
-                "recipe key", key, known, f"of {', '.join(m.name for m in methods)}", f"bench methods {methods[0].name}"
+    of = f"of {', '.join(m.name for m in methods)}"
+    for key, text in overrides.items():
+        if key in known:
+            continue
+        meant = meant_key(key, known)
+        if meant is not None:
+            raise BenchError(f"unknown recipe key '{key}' {of}; here it is called {meant}", f"--set {meant}={text}")
+        if plain_key(key) in OPTIONS:
+            option = OPTIONS[plain_key(key)]
+            raise BenchError(
+                f"unknown recipe key '{key}' {of}; that is an option", option if " " in option else f"{option} {text}"
             )
+        raise UnknownName("recipe key", key, known, of, f"bench methods {methods[0].name}")
+
+
+OTHER_NAMES: Mapping[str, str] = {
+    "learning_rate": "lr rate initial_lr base_lr max_lr",
+    "batch_size": "bs bsz batch train_batch_size per_device_train_batch_size per_gpu_train_batch_size",
+    "epochs": "epoch num_epochs n_epochs max_epochs num_train_epochs train_epochs passes",
+    "max_steps": "steps num_steps n_steps train_steps num_train_steps max_train_steps total_steps iterations iters",
+    "max_seq_length": "max_len max_length max_seq_len seq_len seq_length sequence_length sentence_length",
+    "max_length": "max_len max_seq_length max_seq_len seq_len seq_length sequence_length",
+    "eval_steps": "eval_every eval_interval evaluation_steps eval_freq eval_frequency logging_steps",
+    "select_on": "metric_for_best_model selection dev_set dev_task eval_on",
+    "warmup_steps": "warmup num_warmup_steps warm_up warm_up_steps",
+    "warmup_ratio": "warmup_proportion warm_up_ratio warmup_share",
+    "weight_decay": "wd decay l2",
+    "max_grad_norm": "clip grad_clip clip_norm gradient_clip gradient_clipping grad_norm max_norm clip_grad_norm",
+    "dropout": "dropout_rate dropout_prob drop p_dropout hidden_dropout hidden_dropout_prob attention_dropout",
+    "schedule": "scheduler lr_schedule lr_scheduler lr_scheduler_type",
+    "drop_last": "dataloader_drop_last",
+    "patience": "early_stopping early_stopping_patience early_stop",
+    "temperature": "temp tau t",
+    "pooler": "pool pooling pooler_type pooling_mode",
+    "pooling": "pool pooler pooler_type pooling_mode",
+    "prompt_length": "prompt_len pre_seq_len prefix_len prefix_length n_prompt num_virtual_tokens prompt_size",
+    "prefix_dropout": "prompt_dropout prefix_dropout_prob",
+    "hard_negative_weight": "hn_weight",
+    "head": "mlp projection projection_head",
+    "mlm": "do_mlm",
+    "mlm_weight": "mlm_lambda",
+    "mlm_probability": "mlm_prob masking_probability mask_probability",
+    "eh_margin": "margin",
+    "queue_size": "queue queue_len",
+    "repetition": "dup_rate repetition_rate",
+}  # recipe key -> what other tools and papers call it, separated by blanks
+OPTIONS: Mapping[str, str] = {
+    plain: option for names, option in {
+        "seed seeds random_seed": "--seeds", "device": "--device", "gpus num_gpus n_gpu": "--executor torchrun --gpus N",
+        "precision fp16 bf16 amp dtype mixed_precision": "--precision bf16", "corpus train_file train_data dataset data_file": "--corpus",
+        "backbone model model_name model_name_or_path": "--backbone", "variant": "--variant", "setting": "--setting",
+        "chunk gradient_accumulation_steps accumulation_steps mini_batch_size micro_batch_size": "--chunk", "suite task tasks": "--suite",
+        "output_dir out": "--runs", "method": "--method",
+    }.items() for plain in (name.replace("_", "") for name in names.split())
+}  # fmt: skip
+"""What other tools set by a name, and here is an option: the name without underscores -> the option, or an example of it."""
+
+
+def plain_key(key: str) -> str:
+    """Without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and ``learning_rate`` are one name."""
+    return "".join(c for c in key.lower() if c.isalnum())
+
+
+def meant_key(key: str, known: Collection[str]) -> str | None:
+    """The recipe key among ``known`` that is written differently, or that other tools call ``key``; None for neither."""
+    plain = plain_key(key)
+    for name in sorted(known):
+        if plain == plain_key(name):
+            return name
+    for name, others in OTHER_NAMES.items():
+        if name in known and plain in map(plain_key, others.split()):
+            return name
+    return None
 
 
 # the smallest sensible value of each number

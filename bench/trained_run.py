@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from bench.backbones import Reference, load, resolve
 from bench.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Value, seed_for
-from bench.plugins import Plugin, discover
+from bench.method_source import known
+from bench.plugins import Plugin, discover, not_here
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.store import read_record
 
@@ -43,15 +44,19 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     """
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
+    made_by = record.provenance.plugin
+    readable = known(plugins)
+    if readable.whole and record.method not in readable.methods:  # said before torch is loaded, which takes seconds
+        raise not_here(record.run_id, record.method, made_by)
     registry = discover(plugins)
-    plugin = registry[record.method]
+    plugin = registry.of_run(record.run_id, record.method, made_by)
     learned = record.setting != "none" or plugin.cls.fitted is not None
     if not (folder / CHECKPOINT).is_dir() or (learned and record.training is None):
         raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", "run its command again")
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
-    made_by = (record.provenance.plugin or {}).get("sha256")
+    made_from = (made_by or {}).get("sha256")
     changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
-    notes = (changed,) if made_by is not None and made_by != plugin.sha256 else ()
+    notes = (changed,) if made_from is not None and made_from != plugin.sha256 else ()
     return TrainedRun(record, folder, plugin, recipe, (*registry.warnings, *notes))
 
 

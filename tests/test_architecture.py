@@ -200,6 +200,49 @@ with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stder
 """
 
 
+MISTAKES = [
+    ["runn"], ["run", "--method", "simsce"], ["run", "--method", "simcse", "--suite", "chek"], ["run", "--method", "simcse", "--set", "lr=1e-5"],
+    ["run", "--method", "simcse", "--set", "batch_size=many"], ["run", "--method", "simcse", "--set", "temperature=hot"],
+    ["run", "--method", "simcse", "--variant", "energy"], ["run", "--method", "cls", "--setting", "supervised"],
+    ["run", "--method", "simcse", "--seeds", "5-1"], ["run", "--method", "simcse", "--budget", "10x"], ["run", "--method", "simcse", "--text", "loud"],
+    ["run", "--method", "simcse", "--device", "tpu"], ["run", "--method", "simcse", "--gpus", "2"], ["run", "--method", "simcse", "--precision", "int8"],
+    ["run", "--method", "simcse", "--corpus", "no.txt"], ["run", "--method", "simcse", "--backbone", "/no/folder"],
+    ["run", "--method", "simcse", "--plugin", "no.py"], ["methods", "simsce"], ["methods", "--check", "simsce"], ["methods", "--check", "no.py"],
+    ["suites", "stss"], ["data", "list", "STS21"], ["references", "simcsee"], ["reproduce", "promcse:99"], ["reproduce", "promcse:1", "--rows", "nosuch"], ["reproduce", "promcse:1", "--seeds", "x"],
+    ["show", "nosuch"], ["compare", "nosuch"], ["verify", "nosuch"], ["export", "nosuch", "--to", "new"], ["encode", "nosuch", "t.txt", "--to", "v.npy"],
+    ["encode", "made", "no.txt", "--to", "v.npy"], ["encode", "made", "t.txt", "--to", "v.npy"], ["export", "made", "--to", "new"],
+]  # fmt: skip
+
+
+def test_a_typing_mistake_is_answered_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    """Torch alone takes seconds; what is answered here was typed wrong, or names what is not there."""
+    from dataclasses import replace
+
+    from factories import record
+
+    from bench.runs import RunsFolder
+
+    made = record(method="made-by-somebody")
+    plugin = {"package": "made_by_somebody.py", "version": "", "sha256": "0" * 64}
+    RunsFolder(tmp_path / "runs").write(replace(made, run_id="made", provenance=replace(made.provenance, plugin=plugin)))
+    (tmp_path / "t.txt").write_text("a line\n")
+    code = f"""
+import contextlib, io, sys
+from bench.cli import main
+for arguments in {MISTAKES!r}:
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
+        try:
+            main(arguments)
+        except SystemExit as end:
+            code = end.code
+    said = out.getvalue()
+    assert code == 2 and said.startswith("error: ") and said.count("\\n") <= 2, (arguments, said)
+    loaded = [name for name in ("torch", "transformers", "mteb", "scipy.stats", "pandas", "matplotlib", "sklearn") if name in sys.modules]
+    assert not loaded, (arguments, loaded)
+"""
+    assert loaded_by(code, tmp_path) & {*HEAVY, "scipy", "pandas", "matplotlib", "sklearn"} == set()
+
+
 @pytest.mark.parametrize(
     ("code", "forbidden"),
     [

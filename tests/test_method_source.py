@@ -10,7 +10,7 @@ import pytest
 
 from bench import method_source
 from bench.cli.method_facts import describe
-from bench.method_source import stated
+from bench.method_source import known, stated
 from bench.plugins import discover
 
 
@@ -117,3 +117,66 @@ def test_a_damaged_recipe_file_leaves_the_words(plugin, tmp_path: Path) -> None:
     (tmp_path / "their_package" / "recipes" / "theirs.toml").write_text("[[recipe")
     said = stated("theirs")
     assert said is not None and said.summary == "ours" and said.file.recipes == ()
+
+
+METHOD = (
+    'from bench.method import Method, Value\n\nclass T(Method):\n    name = "theirs"\n    defaults = {"depth": Value(3, "us")}\n'
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        METHOD, '"""Words."""\n' + METHOD, METHOD + "\ndef helper():\n    return 1\n", METHOD + "\n\nclass Other(T):\n    name = 'other'\n",
+        METHOD.replace("from bench", "import re\nWORD = re.compile('a')\nfrom bench"),
+    ],
+)  # fmt: skip
+def test_a_plain_source_tells_all_of_its_methods(source: str, plugin) -> None:
+    plugin(source)
+    found = known()
+    assert found.whole and "theirs" in found.methods
+    assert all(one.whole and set(one.defaults) == {"depth"} and one.settings == ("none",) for one in found.methods.values())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        METHOD + "if True:\n    class More(Method):\n        name = 'more'\n", METHOD + "More = type('More', (Method,), {'name': 'more'})\n",
+        METHOD + "def make():\n    return type('More', (T,), {'name': 'more'})\n\nMore = make()\n", METHOD + "for i in range(3):\n    pass\n",
+        METHOD.replace("class T", "@renamed\nclass T"), METHOD.replace('"theirs"', '"the" + "irs"'), METHOD + "register(T)\n",
+        METHOD + "T.name = 'other'\n", METHOD + "    if True:\n        name = 'other'\n", METHOD.replace("Method)", "Method, metaclass=Odd)"),
+        "def broken(:",
+    ],
+)  # fmt: skip
+def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: str, plugin) -> None:
+    plugin(source)
+    assert not known().whole
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        METHOD.replace("Method):", "Base):").replace("import Method", "import Method as Base, Method").replace("Base, Method", "Base2, Method"),
+        METHOD.replace("{", "{**MORE, "), METHOD.replace('{"depth": Value(3, "us")}', "make()"),
+        METHOD + "    fitted = how()\n", METHOD.replace("from bench.method import Method, Value", "from elsewhere import Method, Value"),
+    ],
+)  # fmt: skip
+def test_what_a_method_has_from_elsewhere_is_not_known(source: str, plugin) -> None:
+    plugin(source)
+    assert not known().methods["theirs"].whole
+
+
+def test_every_installed_method_is_known_whole() -> None:
+    registry, found = discover(), known()
+    assert found.whole and set(found.methods) == set(registry)
+    for name, one in found.methods.items():
+        cls = registry[name].cls
+        assert one.whole and set(one.defaults) == set(cls.defaults) and one.fitted == cls.fitted, name
+
+
+def test_a_file_wins_over_an_installed_method_and_one_that_cannot_be_read_leaves_it_open(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(METHOD.replace('"theirs"', '"simcse"'))
+    found = known([tmp_path / "mine.py"])
+    assert found.whole and set(found.methods["simcse"].defaults) == {"depth"}
+    (tmp_path / "mine.py").write_text("x = 1")
+    assert not known([tmp_path / "mine.py"]).whole and not known([tmp_path / "none.py"]).whole

@@ -204,7 +204,7 @@ def test_a_suite_that_is_asked_twice_is_scored_once(registry: Registry, tiny: st
 def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(registry: Registry, corpus: str, triplets: str) -> None:
     assert planned(registry, backbones=("bert-base-uncased",), corpus=corpus)[0].setting == "unsupervised"
     assert planned(registry, setting="supervised", corpus=triplets)[0].recipe.head_at_test is True
-    with pytest.raises(UnknownName, match="unknown setting 'none' of simcse; nearest: supervised, unsupervised"):
+    with pytest.raises(UnknownName, match="unknown setting 'none' of simcse; known: supervised, unsupervised"):
         planned(registry, setting="none", corpus=corpus)
 
 

@@ -64,8 +64,8 @@ def test_a_recipe_with_a_key_that_nobody_declared_is_refused(values: dict[str, A
 def test_an_unknown_variant_and_key_come_with_the_nearest_names() -> None:
     with pytest.raises(UnknownName, match="unknown variant 'wram' of made; nearest: warm"):
         merge(Made, None, "wram", {}, trained=True)
-    with pytest.raises(UnknownName, match="unknown recipe key 'batchsize' of made; nearest: batch_size") as caught:
-        check_overrides({"batchsize": "1"}, [Made], True)
+    with pytest.raises(UnknownName, match="unknown recipe key 'bach_size' of made; nearest: batch_size") as caught:
+        check_overrides({"bach_size": "1"}, [Made], True)
     assert caught.value.hint == "bench methods made"
     with pytest.raises(UnknownName, match="unknown recipe key 'batch_size'"):
         check_overrides({"batch_size": "1"}, [Made], False)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bench import __version__
-from bench.errors import BenchError
+from bench.errors import BenchError, UnknownName
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
@@ -34,7 +34,25 @@ VERBS = {
 }
 
 
-class Verbs(click.Group):
+class HelpfulGroup(click.Group):
+    """A group that prints its help, and no error, where no command is named; and that of a command wherever --help stands,
+    also behind an option that would take it for its value."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            click.echo(ctx.get_help())
+            ctx.exit(0)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        options = rest[: rest.index("--")] if "--" in rest else rest
+        if {"-h", "--help"}.isdisjoint(options):
+            return name, command, rest
+        return name, command, [*(one for one in rest[:1] if one in getattr(command, "commands", ())), "--help"]
+
+
+class Verbs(HelpfulGroup):
     """A group whose commands are imported when they are named, and whose errors are one line each."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -47,8 +65,6 @@ class Verbs(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        from bench.errors import UnknownName
-
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             raise UnknownName("command", args[0], VERBS, hint="bench --help")
         return super().resolve_command(ctx, args)
@@ -60,8 +76,6 @@ class Verbs(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
-        except click.exceptions.NoArgsIsHelpError:
-            raise
         except click.UsageError as error:
             show_error(BenchError(error.format_message(), "bench --help"))
             ctx.exit(error.exit_code)
@@ -98,5 +112,5 @@ def main() -> None:
 
     \b
     Start:   bench demo
-    A run:   bench run --method simcse --backbone builtin --suite check --corpus builtin
+    A run:   bench run --method simcse --suite check --corpus builtin
     """

@@ -30,7 +30,7 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
     Example:  bench backbones builtin --check
     """
     from bench.backbones import KNOWN, fetch, resolve
-    from bench.cli.columns import print_columns
+    from bench.cli.columns import print_columns, title
 
     if name is None:
         rows = [(known, "here" if resolve(known).path else "fetched when needed", about) for known, about in KNOWN.items()]
@@ -38,7 +38,7 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
             click.echo(json.dumps([{"name": n, "state": s, "about": a} for n, s, a in rows]))
             return
         print_columns(rows, headings=("backbone", "files", "what it is"))
-        click.echo("\nA folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too.")
+        title("A folder with config.json and model.safetensors, and any encoder of the hub, is a backbone too.")
         return
     reference = resolve(name, allow_pickle=allow_pickle)
     if fetching or checking:

@@ -2,33 +2,79 @@
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Iterable, Sequence
+
+import click
+
+NARROWEST = 24  # characters of a column of words that can still be read
+
+
+def width() -> int:
+    return shutil.get_terminal_size((100, 24)).columns
+
+
+def say(text: str, indent: int = 0, hang: int = 0) -> None:
+    """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
+    from bench.tables.prose import lines
+
+    (line,) = lines(text) or [""]
+    click.echo("\n".join(textwrap.wrap(line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang),
+                                       break_on_hyphens=False)))  # fmt: skip
+
+
+def title(text: str, blank: bool = True) -> None:
+    if blank:
+        click.echo()
+    say(text)
 
 
 def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0) -> None:
-    """Print rows of equally many cells; every column but the last is as wide as its longest cell."""
-    import io
-    import shutil
+    """Print rows of equally many cells; every column but the last is as wide as its longest cell, and the last wraps between words.
 
-    import click
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
+    Where that would leave it less than a column of words, or a word of a row does not fit into it, it stands below the others,
+    further in. No word is broken.
+    """
+    from rich.cells import cell_len
 
     from bench.tables.words import visible
 
-    listed = [list(row) for row in rows]
+    listed = [[visible_indent(cell) for cell in row] for row in rows]
     if not listed:
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=bool(headings))
-    for i in range(len(listed[0])):
-        last = i == len(listed[0]) - 1
-        table.add_column(headings[i] if headings else "", no_wrap=not last, overflow="fold")
-    for row in listed:
-        table.add_row(*(Text(visible(cell, limit=None)) for cell in row))
-    drawn = io.StringIO()
-    Console(file=drawn, width=shutil.get_terminal_size((100, 24)).columns, highlight=False).print(
-        Padding(table, (0, 0, 0, indent))
-    )
-    click.echo("\n".join(line.rstrip() for line in drawn.getvalue().rstrip("\n").split("\n")))
+    shown = [[visible(heading) for heading in headings], *listed] if headings else listed
+    widths = [max(cell_len(row[i]) for row in shown) for i in range(len(shown[0]) - 1)]
+    widths = [wide + 2 for wide in widths]
+    room = width() - indent - sum(widths)
+    always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
+    for row in shown:
+        ahead = "".join(cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths, strict=True))
+        below = always or (bool(widths) and any(cell_len(word) > room for word in row[-1].split()))
+        if below:
+            first = wrapped(" ".join(row[:-1]), width() - indent) if cell_len(ahead.rstrip()) > width() - indent else [ahead]
+            lines = [*first, *("    " + line for line in wrapped(row[-1], width() - indent - 4) if row[-1])]
+        else:
+            lines = [(ahead if not i else " " * sum(widths)) + line for i, line in enumerate(wrapped(row[-1], room))]
+        click.echo("\n".join((" " * indent + line).rstrip() for line in lines))
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """In lines of ``room`` columns, between words; a longer word has a line of its own. At least one line."""
+    from rich.cells import cell_len
+
+    lines = [text[: len(text) - len(text.lstrip(" "))]]
+    for word in text.split():
+        if lines[-1].strip() and cell_len(lines[-1]) + 1 + cell_len(word) > room:
+            lines.append(word)
+        else:
+            lines[-1] += (" " if lines[-1].strip() else "") + word
+    return lines
+
+
+def visible_indent(cell: str, encoding: str = "utf-8") -> str:
+    """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
+    from bench.tables.words import visible
+
+    inside = cell.lstrip(" ")
+    return " " * (len(cell) - len(inside)) + visible(inside, encoding, limit=None)

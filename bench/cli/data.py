@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.cli import HelpfulGroup
 from bench.cli.data_overlap import overlap
 from bench.cli.filters import json_text
 from bench.cli.options import data_option, json_option, plain_option
@@ -21,7 +22,7 @@ WITH_LICENCE = 110  # columns of a terminal from which on the list has room for 
 MARKS = {"found": "green", "unread": "yellow", "missing": "dim", "damaged": "red"}
 
 
-@click.group()
+@click.group(cls=HelpfulGroup)
 def data() -> None:
     """Evaluation data and corpora: what there is, found or missing, and how to get it.
 

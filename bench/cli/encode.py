@@ -11,6 +11,7 @@ import click
 
 from bench.cli.filters import json_text
 from bench.cli.options import json_option, plain_option, plugin_option, runs_option
+from bench.errors import DataMissing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +57,7 @@ def encode(
     from bench.trained_run import find_run, load_run
 
     check_target(out)
+    check_file(file)
     run = find_run(reference, RunsFolder(runs), plugins)
     sentences, total = _sentences(file, kind, column)
     for note in run.notes:
@@ -73,6 +75,12 @@ def encode(
         click.echo(json_text({"to": str(out), **facts}))
     else:
         click.echo(out)
+
+
+def check_file(file: str) -> None:
+    """Raises DataMissing where FILE is not there."""
+    if file != "-" and not Path(file).expanduser().exists():
+        raise DataMissing(f"no file {file}", "FILE holds one sentence a line (.txt, .csv, .tsv, .jsonl); - is standard input")
 
 
 def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str], int | None]:

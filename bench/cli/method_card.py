@@ -2,78 +2,92 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-Facts = Mapping[str, Any]
+from bench.cli.columns import print_columns, say, title, width
+from bench.cli.method_summary import KEYS_WIDE, PARTS, Facts, named, show_head, show_summary, shown_value
+
 ORDER = {"unsupervised": 0, "supervised": 1}
-KEYS_WIDE = 24  # characters of a value that still fits beside others
 
 
-def width() -> int:
-    return shutil.get_terminal_size((100, 24)).columns
-
-
-def show(facts: Facts, backbone: str | None = None) -> None:
-    """The whole card, or with a backbone only its recipes, each value with its source."""
+def show(facts: Facts, backbone: str | None = None, parts: Sequence[str] = ()) -> None:
+    """A screenful; or the ``parts`` of PARTS that are named; or with a backbone only its recipes, each value with its source."""
     if backbone is not None:
         _full_recipes(facts, backbone)
         return
-    head = {"paper": facts["paper"], "settings": ", ".join(facts["settings"]), "trains": facts["trains"], "from": facts["from"]}
-    _say(f"{facts['name']}: {facts['summary']}" if facts["summary"] else facts["name"])
-    _columns([(name, text) for name, text in head.items() if text])
-    _about(facts["about"])
+    if not parts:
+        show_summary(facts)
+        return
+    if len(parts) > 1:
+        show_head(facts)
+    shown = {"about": _about, "recipes": _all_recipes, "disagreements": _disagreements, "numbers": _references}
+    for i, part in enumerate(parts):
+        if i or len(parts) > 1:
+            click.echo()
+        shown[part](facts)
+
+
+def _all_recipes(facts: Facts) -> None:
+    before = False
     if facts["variants"]:
-        _title("variants, and what they change (--variant NAME)")
-        _columns([(name, _changes(changes, facts["keys"])) for name, changes in facts["variants"].items()], indent=2)
-    _keys(facts["keys"])
+        title("variants, and what they change (--variant NAME)", blank=before)
+        print_columns([(name, _changes(changes, facts["keys"])) for name, changes in facts["variants"].items()], indent=2)
+        before = True
+    before = _keys(facts["keys"], before) or before
     for setting in dict.fromkeys(recipe["setting"] for recipe in facts["recipes"]):
-        _recipes(facts, [r for r in facts["recipes"] if r["setting"] == setting], setting)
-    if facts["disagreements"]:
-        _title("where the paper and its authors' code disagree, and what is done here")
-        for one in facts["disagreements"]:
-            _say(one["topic"], indent=2)
-            _columns([(word, one[field]) for word, field in (("paper", "paper"), ("code", "code"), ("here", "use"))], indent=4)
-    _references(facts)
+        _recipes(facts, [r for r in facts["recipes"] if r["setting"] == setting], setting, before)
+        before = True
+    if not before:
+        say(f"{facts['name']} has no variant, no recipe key of its own and no recipe")
 
 
-def _about(text: str) -> None:
+def _disagreements(facts: Facts) -> None:
+    found = facts["disagreements"]
+    title(PARTS["disagreements"] if found else f"{facts['name']}: no disagreement of paper and code is known", blank=False)
+    for one in found:
+        say(one["topic"], indent=2)
+        print_columns([(word, one[field]) for word, field in (("paper", "paper"), ("code", "code"), ("here", "use"))], indent=4)
+
+
+def _about(facts: Facts) -> None:
     """Paragraphs and bullets filled to the terminal's width; other indented lines, such as equations, as they are."""
     from bench.tables.prose import blocks
 
-    for block in blocks(text):
-        if block.first:
+    if not facts["about"]:
+        say(f"{facts['name']} says nothing of itself")
+    for i, block in enumerate(blocks(facts["about"])):
+        if block.first and i:
             click.echo()
         if block.kind == "lines":
             click.echo(block.text)
         else:
-            _say(block.bullet + block.text, hang=len(block.bullet))
+            say(block.bullet + block.text, hang=len(block.bullet))
 
 
 def _changes(changes: Mapping[str, Any], keys: Facts) -> str:
-    before = {key: f" (otherwise {_value(v['default'])})" for key, v in keys.items()}
-    return ", ".join(f"{key} {_value(new)}{before.get(key, '')}" for key, new in changes.items()) or "nothing in the recipe"
+    before = {key: f" (otherwise {shown_value(v['default'])})" for key, v in keys.items()}
+    return ", ".join(f"{key} {shown_value(new)}{before.get(key, '')}" for key, new in changes.items()) or "nothing in the recipe"
 
 
-def _keys(keys: Facts) -> None:
+def _keys(keys: Facts, blank: bool) -> bool:
+    """Its own recipe keys and the harness's; whether there were any."""
     own = {key: v for key, v in keys.items() if v["own"]}
     shared = {key: v for key, v in keys.items() if not v["own"]}
     if own:
-        _title("its own recipe keys (--set KEY=VALUE), their defaults, and where these come from")
-        _values([(key, _value(v["default"]), _told(v["help"], v["source"], v["note"])) for key, v in own.items()])
+        title("its own recipe keys (--set KEY=VALUE), their defaults, and where these come from", blank)
+        _values([(key, shown_value(v["default"]), _told(v["help"], v["source"], v["note"])) for key, v in own.items()])
     if shared:
-        _title("and the harness's: " + ", ".join(shared) + " (bench methods --keys says what each means)")
+        title("and the harness's: " + ", ".join(shared) + " (bench methods --keys says what each means)", blank or bool(own))
+    return bool(own or shared)
 
 
 def _values(rows: Sequence[tuple[str, str, str]]) -> None:
     """Keys, values and where these come from; long values (templates) below the others, on lines of their own."""
-    _columns([row for row in rows if len(row[1]) <= KEYS_WIDE], indent=2)
-    _columns([(key, _told(value, told)) for key, value, told in rows if len(value) > KEYS_WIDE], indent=2)
+    print_columns([row for row in rows if len(row[1]) <= KEYS_WIDE], indent=2)
+    print_columns([(key, _told(value, told)) for key, value, told in rows if len(value) > KEYS_WIDE], indent=2)
 
 
 def show_shared_keys() -> None:
@@ -81,39 +95,39 @@ def show_shared_keys() -> None:
     from bench.recipes import HELP, ON_REQUEST, TRAINING
 
     shared = {**TRAINING, **ON_REQUEST}
-    _title("recipe keys of every trained method (--set KEY=VALUE)", blank=False)
-    _columns([(key, _value(v.value), _told(HELP[key], v.source, v.note)) for key, v in shared.items()], indent=2)
+    title("recipe keys of every trained method (--set KEY=VALUE)", blank=False)
+    print_columns([(key, shown_value(v.value), _told(HELP[key], v.source, v.note)) for key, v in shared.items()], indent=2)
 
 
 # --- recipes: one table a setting, backbones as columns ---
 
 
-def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str) -> None:
+def _recipes(facts: Facts, recipes: Sequence[Facts], setting: str, blank: bool) -> None:
     recipes = sorted(recipes, key=lambda r: r["backbone"] == "builtin")
-    _title(f"recipes, {setting}" if setting != "none" else "recipes, nothing trained")
+    title(f"recipes, {setting}" if setting != "none" else "recipes, nothing trained", blank)
     own = {key for key, v in facts["keys"].items() if v["own"]}.union(*(r["own"] for r in recipes))
     keys = [key for key in facts["keys"] if key in own]
-    rows = {key: [_value(r["values"][key]["value"]) if key in r["values"] else "" for r in recipes] for key in keys}
+    rows = {key: [shown_value(r["values"][key]["value"]) if key in r["values"] else "" for r in recipes] for key in keys}
     rows = {"corpus": [r["corpus"] or "" for r in recipes], **rows}
     rows["paper's Avg."] = [f"{r['expect']['value']:.2f}" if r["expect"] else "" for r in recipes]
     differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
     if len(recipes) > 1:
         _grid([_heading(r) for r in recipes], {k: c for k, c in differing.items() if max(map(len, c)) <= KEYS_WIDE})
     same = ", ".join(f"{key} {cells[0]}" for key, cells in rows.items() if key not in differing and cells[0])
-    said = [("for all" if len(recipes) > 1 else _named(recipes), same)]
+    said = [("for all" if len(recipes) > 1 else named(recipes), same)]
     said += [(key, _by_recipe(cells, recipes)) for key, cells in differing.items() if max(map(len, cells)) > KEYS_WIDE]
     said += _notes(recipes, keys)
-    stated = {f"{key} {_value(v['value'])}": None for r in recipes for key, v in r["facts"].items()}
+    stated = {f"{key} {shown_value(v['value'])}": None for r in recipes for key, v in r["facts"].items()}
     said += [("also stated", "; ".join(stated))] if stated else []
     said.append(("sources", "; ".join(_sources(recipes))))
-    _columns([(label, text) for label, text in said if text], indent=2)
+    print_columns([(label, text) for label, text in said if text], indent=2)
     example = recipes[0]["backbone"]
-    _say(f"each value with its source: bench methods {facts['name']} --backbone {example}", indent=2)
+    say(f"each value with its source: bench methods {facts['name']} --backbone {example}", indent=2)
 
 
 def _by_recipe(cells: Sequence[str], recipes: Sequence[Facts]) -> str:
     users = {cell: [r for r, c in zip(recipes, cells, strict=True) if c == cell] for cell in dict.fromkeys(cells)}
-    return "; ".join(f"{cell or 'none'} ({_named(who)})" for cell, who in users.items())
+    return "; ".join(f"{cell or 'none'} ({named(who)})" for cell, who in users.items())
 
 
 def _notes(recipes: Sequence[Facts], keys: Sequence[str]) -> list[tuple[str, str]]:
@@ -141,11 +155,7 @@ def _sources(recipes: Sequence[Facts]) -> list[str]:
 def _only(who: Sequence[Facts], recipes: Sequence[Facts]) -> str:
     """ " (these backbones)", or which it does not hold for where that is shorter; nothing where it holds for all."""
     others = [r for r in recipes if r not in who]
-    return "" if not others else f" (not {_named(others)})" if len(others) < len(who) else f" ({_named(who)})"
-
-
-def _named(recipes: Sequence[Facts]) -> str:
-    return ", ".join(r["backbone"] + (f" +{r['variant']}" if r["variant"] else "") for r in recipes)
+    return "" if not others else f" (not {named(others)})" if len(others) < len(who) else f" ({named(who)})"
 
 
 def _heading(recipe: Facts) -> list[str]:
@@ -182,17 +192,19 @@ def _full_recipes(facts: Facts, backbone: str) -> None:
     if backbone not in known:
         raise UnknownName("backbone", backbone, known, f"among the recipes of {facts['name']}")
     for i, recipe in enumerate(r for r in facts["recipes"] if r["backbone"] == backbone):
-        _title(f"{facts['name']} on {_named([recipe])}, {recipe['setting']}", blank=i > 0)
+        title(f"{facts['name']} on {named([recipe])}, {recipe['setting']}", blank=i > 0)
         if recipe["note"]:
-            _say(recipe["note"], indent=2)
+            say(recipe["note"], indent=2)
         rows = [("corpus", recipe["corpus"], "")] if recipe["corpus"] else []
-        rows += [(key, _value(v["value"]), _told(v["source"], v["note"])) for key, v in recipe["values"].items()]
+        rows += [(key, shown_value(v["value"]), _told(v["source"], v["note"])) for key, v in recipe["values"].items()]
         if expect := recipe["expect"]:
             rows.append(("paper's Avg.", f"{expect['value']:.2f}", _told(expect["source"], expect.get("note"))))
         _values(rows)
         if recipe["facts"]:
-            _say("stated by the sources, and no recipe key:", indent=2)
-            _columns([(key, _told(_value(v["value"]), v["source"], v["note"])) for key, v in recipe["facts"].items()], indent=2)
+            say("stated by the sources, and no recipe key:", indent=2)
+            print_columns(
+                [(key, _told(shown_value(v["value"]), v["source"], v["note"])) for key, v in recipe["facts"].items()], indent=2
+            )
 
 
 # --- reference results ---
@@ -201,6 +213,7 @@ def _full_recipes(facts: Facts, backbone: str) -> None:
 def _references(facts: Facts) -> None:
     rows = facts["references"]
     if not rows:
+        say(f"no number of {facts['name']} is known from the papers' tables")
         return
     headline = [r for r in rows if r["task"] == "Avg." and r["metric"] == "spearman"]
     ours = {printed: name for name, printed in facts["printed_variants"].items()}
@@ -212,7 +225,7 @@ def _references(facts: Facts) -> None:
         if r["table"] not in tables:
             tables.append(r["table"])
     if found:
-        _title("what the papers print: Avg. of the seven STS sets, Spearman × 100")
+        title("what the papers print: Avg. of the seven STS sets, Spearman × 100", blank=False)
         lines = [[*cells, "; ".join(f"{p} {', '.join(t)}" for p, t in where.items())] for cells, where in found.items()]
         headings = ["setting", "backbone", "variant", "Avg.", "in table"]
         shown = [i for i in range(5) if any(line[i] for line in lines)]
@@ -220,42 +233,17 @@ def _references(facts: Facts) -> None:
             if line[0] == above[0]:
                 line[1] = "" if line[1] == above[1] else line[1]
                 line[0] = ""
-        _columns([[line[i] for i in shown] for line in lines], indent=2, headings=[headings[i] for i in shown])
+        print_columns([[line[i] for i in shown] for line in lines], indent=2, headings=[headings[i] for i in shown])
     rest = len(rows) - len(headline)
     if rest:
         kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))
-        _title(f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references")
+        title(
+            f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references", blank=bool(found)
+        )
 
 
 # --- words ---
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, float) and 0 < abs(value) < 1e-3:
-        digits, exponent = f"{value:e}".split("e")
-        return f"{float(digits):g}e{int(exponent)}"
-    return value if isinstance(value, str) and value else "none" if value is None else json.dumps(value, ensure_ascii=False)
-
-
 def _told(*parts: str | None) -> str:
     return "; ".join(part for part in parts if part)
-
-
-def _title(text: str, blank: bool = True) -> None:
-    if blank:
-        click.echo()
-    _say(text)
-
-
-def _say(text: str, indent: int = 0, hang: int = 0) -> None:
-    from bench.tables.prose import lines
-
-    (line,) = lines(text) or [""]
-    click.echo("\n".join(textwrap.wrap(line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang),
-                                       break_on_hyphens=False)))  # fmt: skip
-
-
-def _columns(rows: Sequence[Sequence[str]], indent: int = 0, headings: Sequence[str] = ()) -> None:
-    from bench.cli.columns import print_columns
-
-    print_columns(rows, indent=indent, headings=headings)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli.options import json_option, plugin_option
+from bench.errors import BenchError
 
 if TYPE_CHECKING:
     from bench.plugins import Plugin, Registry
@@ -19,21 +20,28 @@ if TYPE_CHECKING:
 @click.option("--check", "check_name", metavar="NAME-or-FILE", help="Run the conformance suite on a method or on a plugin file.")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="With --check: recipe values that the method needs.")
 @click.option("--backbone", help="With NAME: only its recipes for this backbone, each value with its source and notes.")
+@click.option("--about", is_flag=True, help="With NAME: the paper's idea and equations.")
+@click.option("--recipes", is_flag=True, help="With NAME: variants, recipe keys, and every recipe with its sources.")
+@click.option("--disagreements", is_flag=True, help="With NAME: where paper and authors' code disagree, and what is done here.")
+@click.option("--numbers", is_flag=True, help="With NAME: what the papers print.")
+@click.option("--all", "everything", is_flag=True, help="With NAME: all of these.")
 @click.option("--keys", is_flag=True, help="What the recipe keys mean that all trained methods share.")
 @plugin_option
 @json_option
 def methods(
     name: str | None, check_name: str | None, pairs: tuple[str, ...], backbone: str | None, keys: bool, plugins: tuple[Path, ...],
-    as_json: bool,
+    as_json: bool, everything: bool, **parts: bool,
 ) -> None:  # fmt: skip
     """List the methods, show one, or check that one keeps the contract.
 
     \b
     Example:  bench methods simcse
+              bench methods simcse --recipes
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
     from bench.plugins import discover
+    from bench.typing_mistakes import check_methods
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -43,6 +51,12 @@ def methods(
     if check_name:
         _check(check_name, pairs, plugins, as_json)
         return
+    wanted = [part for part, asked in parts.items() if asked or everything]
+    if name is None and (wanted or backbone):
+        option = "--all" if everything else f"--{wanted[0]}" if wanted else f"--backbone {backbone}"
+        raise BenchError(f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them")
+    if name is not None:
+        check_methods([name], plugins)
     registry = discover(plugins)
     for warning in registry.warnings:
         click.echo(f"warning: {warning}", err=True)
@@ -56,7 +70,7 @@ def methods(
         if as_json:
             click.echo(json.dumps(facts))
         else:
-            show(facts, backbone)
+            show(facts, backbone, wanted)
 
 
 def _list(registry: Registry, as_json: bool) -> None:
@@ -92,13 +106,23 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.cli.columns import print_columns
     from bench.cli.run import parse_overrides
-    from bench.conformance import check
     from bench.plugins import discover, from_file
+    from bench.typing_mistakes import check_methods
+
+    overrides = parse_overrides(pairs, None)
+    if not name.endswith(".py"):
+        check_methods([name], plugins)
+    elif not Path(name).is_file():
+        raise BenchError(
+            f"--check {name}: no such file", "the name of a method (bench methods), or a Python file that defines one"
+        )
+
+    from bench.conformance import check
 
     found = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
     failed = 0
     for plugin in found:
-        findings = check(plugin, parse_overrides(pairs, None))
+        findings = check(plugin, overrides)
         failed += sum(not f.passed for f in findings)
         if as_json:
             click.echo(json.dumps({"method": plugin.name, "findings": [asdict(f) for f in findings]}))

@@ -52,7 +52,7 @@ def show_overview() -> None:
             lines.append((f"{paper}:{table}", str(len(every)), str(copied), str(told), f"{metrics}; {settings}"))
         print_columns(lines, headings=("table", "rows", "copied", "remarks", "what"), indent=2)
         click.echo()
-    click.echo("one of them: bench references PAPER:TABLE    what does not fit: bench references --audit")
+    print_columns([("one of them:", "bench references PAPER:TABLE"), ("what does not fit:", "bench references --audit")])
 
 
 def show_tables(found: Sequence[ReferenceResult]) -> None:

@@ -16,6 +16,8 @@ FILE = "references.jsonl"  # in the runs folder
 class WithImport(click.Command):
     """The command ``bench references [NAME]``, which also takes ``bench references import FILE ...``: @click.command(cls=WithImport)."""
 
+    commands = ("import",)
+
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:

@@ -65,17 +65,19 @@ def reproduce(
     from bench.plugins import discover
     from bench.references.rows import split_name
     from bench.reproduce.execute import Asked, in_order, jobs
-    from bench.reproduce.wanted import check_table, wanted
+    from bench.reproduce.wanted import check_rows, check_table, wanted
     from bench.runs import RunsFolder
 
     paper, table = split_name(name)
+    check_rows(paper, check_table(paper, table), comma_list(words))
+    overrides, numbers, files = parse_overrides(pairs, max_steps), parse_seeds(seeds), parse_corpora(corpora)
     registry = discover(plugins)
     for warning in registry.warnings:
         warn(f"warning: {warning}")
     found = wanted(paper, check_table(paper, table), registry, words=comma_list(words), backbones=comma_list(backbones),
-                   asked=parse_overrides(pairs, max_steps))  # fmt: skip
+                   asked=overrides)  # fmt: skip
     folder, store = DataFolder(data, offline=offline), RunsFolder(runs)
-    asked = Asked(seeds=parse_seeds(seeds), text=text, corpora=parse_corpora(corpora), precision="fp32")
+    asked = Asked(seeds=numbers, text=text, corpora=files, precision="fp32")
     listed = jobs(found, registry, folder, asked)
     check_corpora(asked.corpora, {job.corpus for job in in_order(listed)})
     if dry_run:

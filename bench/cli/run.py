@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,7 +70,9 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     help="Suites, separated by commas, or all; mteb:TASK,TASK for tasks of mteb (see bench suites).",
 )
 @click.option(
-    "--corpus", help="Training text: a file, builtin, or hub:OWNER/NAME:COLUMN of a hub data set.  [default: the recipe's own]"
+    "--corpus",
+    help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, target), or hub:OWNER/NAME:COLUMN of a "
+    "hub data set.  [default: the recipe's own]",
 )
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
@@ -128,7 +131,7 @@ def run(
     Run again, what is done is not repeated, and what was interrupted goes on.
 
     \b
-    Example:  bench run --method simcse --backbone builtin --suite sts --data DIR --corpus wiki.txt.xz
+    Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
     from bench import devices, plan
     from bench.backbones import fetch
@@ -141,22 +144,26 @@ def run(
     from bench.plugins import discover
     from bench.runs import RunsFolder
     from bench.suites import split_names
+    from bench.typing_mistakes import check_request
 
-    request_seeds, overrides = parse_seeds(seeds), parse_overrides(pairs, max_steps, budget)
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
+    request = plan.Request(
+        methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=parse_seeds(seeds),
+        suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, allow_pickle=allow_pickle,
+    )  # fmt: skip
+    check_request(request, plugins)
+    if executor == "local":
+        ranks_asked(executor, gpus, device)
     device = devices.choose_device(device)
     count = ranks_asked(executor, gpus, device)
     say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
     settle = partial(devices.choose_precision, precision, device, say)
     precision = ranks.first(settle) if ranks else settle()  # the ranks of a run agree
     check_budget(overrides.get("budget"), device)
-    request = plan.Request(
-        methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=request_seeds,
-        suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, precision=precision,
-        allow_pickle=allow_pickle, ranks=count,
-    )  # fmt: skip
+    request = replace(request, precision=precision, ranks=count)
+    registry = discover(plugins)
+    for warning in registry.warnings:
+        click.echo(f"warning: {warning}", err=True)
     offline = offline or offline_now()
     shown = downloads(plain or as_json)
     folder = DataFolder(data, offline=offline or dry_run, fetcher=Fetcher(fetched_folder(), shown))
@@ -179,7 +186,7 @@ def run(
         offline=offline,
         fresh=fresh,
         wait_seconds=1e9 if wait else 0.0,
-        save_seconds=save_seconds(),
+        save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,
         ranks=ranks,

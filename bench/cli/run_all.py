@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli.filters import json_text
-from bench.errors import OutOfMemory, RunFailed, RunLocked
+from bench.errors import BenchError, OutOfMemory, RunFailed, RunLocked
 
 if TYPE_CHECKING:
+    from bench.cli.course import Work
     from bench.cli.progress import RunReporter
     from bench.executors.options import Options
     from bench.plan import PlannedRun
@@ -38,8 +39,9 @@ def run_all(
     records: list[RunRecord] = []
     worst = 0
     told: set[str] = set()
+    reporter.plan([work_of(one, store, options.fresh) for one in planned])
     for i, one in enumerate(planned, 1):
-        reporter.start(f"{one.run_id} ({i} of {len(planned)})" if len(planned) > 1 else one.run_id)
+        reporter.start(one.run_id, i)
         for note in one.notes:
             if note not in told:
                 reporter.note(note)
@@ -48,6 +50,8 @@ def run_all(
             record, worked = execute_fitting(one, store, options, reporter)
         except (RunFailed, RunLocked) as error:
             worst = max(worst, error.exit_code)
+            if isinstance(error, RunLocked) and _can_wait():
+                error.hint = "--wait begins as soon as that one has ended"
             show_error(error)
             if options.ranks and options.ranks.broken:
                 click.echo(f"{len(planned) - i} more runs were not started", err=True) if i < len(planned) else None
@@ -58,6 +62,32 @@ def run_all(
         if as_json:
             click.echo(json_text(record.to_json()))
     return records, worst
+
+
+def _can_wait() -> bool:
+    """Has the verb that was called --wait?"""
+    context = click.get_current_context(silent=True)
+    return context is not None and any(one.name == "wait" for one in context.command.params)
+
+
+def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
+    """What a run would take, for the time that is left; nothing where it was finished before."""
+    from bench.cli.course import Work
+    from bench.training import total_steps
+
+    if run.corpus is None or run.plugin.cls.fitted == "pass" or (not fresh and _trained(run, store)):
+        return Work()
+    steps = total_steps(run.recipe, len(run.corpus))
+    scores = 0 if steps is None or run.dev is None else max(1, steps // run.recipe.eval_steps)
+    return Work(steps, run.recipe.batch_size * max(2, len(run.corpus.columns)), scores)
+
+
+def _trained(run: PlannedRun, store: RunsFolder) -> bool:
+    try:
+        record = store.read(run.run_id)
+    except BenchError:
+        return False
+    return record.fingerprint == run.fingerprint and record.training is not None
 
 
 def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:

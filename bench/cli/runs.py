@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,23 +94,51 @@ def summary(record: RunRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _print(records: list[RunRecord]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+LONG_ID = 48  # characters; a longer id takes from the room of its own line alone
+WIDE = 100  # columns of a terminal from which on every status and the time of day are shown
 
+
+def _print(records: list[RunRecord]) -> None:
+    """One line a run, the id whole, so that it can be copied: what is most useful of the rest as far as the terminal is wide."""
+    from bench.cli.columns import width
+
+    columns = width()
+    wide = columns >= WIDE
+    ids = max(len("run"), *(len(record.run_id) for record in records if len(record.run_id) <= LONG_ID), 0)
+    states = max(len(record.status) for record in records) if wide else 0
+    when = 16 if wide else 10
+    left = columns - ids - 2 - (states + 2 if wide else 0)
+    dated = left - when - 2 >= 16  # else the scores need the room
+    room = left - when - 2 if dated else left
+
+    def line(name: str, status: str, result: str, date: str) -> str:
+        cells = [name.ljust(ids), *([status.ljust(states)] if wide else []), result.ljust(room), *([date] if dated else [])]
+        return "  ".join(cells).rstrip()
+
+    click.secho(line("run", "status", "result", "when"), dim=True)
+    for record in records:
+        date = record.provenance.created[:when].replace("T", " ")
+        name, over = record.run_id, max(0, len(record.run_id) - ids)
+        result = _result(record, with_status=not wide, room=max(room - over, 0))
+        shown = line(name, record.status, result + " " * max(room - over - len(result), 0) if over else result, date)
+        click.secho(shown if len(shown) <= columns else name, bold=record.status != "finished")
+
+
+def _result(record: RunRecord, with_status: bool, room: int) -> str:
+    """Each suite's average, as many as there is room for, and how many more there are; or how the run ended."""
     from bench.tables.report import heads
     from bench.tables.words import visible
 
-    console = Console(highlight=False, markup=False, emoji=False)
-    wide = console.width >= 100
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    grid.add_column("run", no_wrap=True, min_width=min(max(len(r.run_id) for r in records), 60))  # for copying: never cut
-    for heading in ("status", "Avg.", "when"):
-        grid.add_column(heading, no_wrap=heading != "Avg.", overflow="fold")
-    for record in records:
-        what = heads(record) if record.status == "finished" else record.error or heads(record)
-        when = record.provenance.created[: 16 if wide else 10].replace("T", " ")
-        grid.add_row(Text(record.run_id), Text(record.status, "" if record.status == "finished" else "bold"),
-                     Text(visible(what, console.encoding)), Text(when, "dim"))  # fmt: skip
-    console.print(grid)
+    parts = heads(record).split(", ")
+    encoding = sys.stdout.encoding or "utf-8"
+    if record.status != "finished":
+        words = record.error or heads(record)
+        text = visible(f"{record.status}{': ' if words else ''}{words}" if with_status else words, encoding)
+        if len(text) <= room:
+            return text
+        return text[: max(room - 3, 0)].rpartition(" ")[0].rstrip(":,; ") + "..."
+    for count in range(len(parts), 0, -1):
+        text = visible(", ".join(parts[:count]) + (f", +{len(parts) - count}" if count < len(parts) else ""), encoding)
+        if len(text) <= room:
+            return text
+    return ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.cli.columns import visible_indent
 from bench.cli.filters import json_text
 from bench.cli.options import json_option, runs_option
 
@@ -91,11 +92,3 @@ def print_section(section: Section, console: Console) -> None:
     for row in section.rows:
         grid.add_row(*(Text(visible_indent(cell, console.encoding)) for cell in row))
     console.print(grid)
-
-
-def visible_indent(cell: str, encoding: str) -> str:
-    """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
-    from bench.tables.words import visible
-
-    inside = cell.lstrip(" ")
-    return " " * (len(cell) - len(inside)) + visible(inside, encoding)

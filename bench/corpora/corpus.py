@@ -139,11 +139,12 @@ def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
     path = Path(path).expanduser()
     if not path.exists():
         raise DataMissing(
-            f"no corpus at {path}", "give --corpus a file, or 'builtin' for the small one that comes with the package"
+            f"no corpus at {path}",
+            "give a file that is there (one sentence a line), or 'builtin' for the small one that comes with the package",
         )
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no regular file; it is read more than once"
-        raise CorpusError(f"{path} is {what}", "give --corpus one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz")
+        raise CorpusError(f"{path} is {what}", "give one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz")
     if not os.access(path, os.R_OK):
         raise CorpusError(f"{path}: no permission to read it")
     return Corpus(path, path.name, cache)

@@ -69,12 +69,13 @@ def score_tasks(
     reporter.phase("score", len(tasks))
     for i, one in enumerate(tasks, 1):
         result, error = None, None
+        reporter.advance(i - 1, task=one.name)
         try:
             task = one.task.on(device) if isinstance(one.task, DeviceTask) else one.task
             result = task.score_in(place, asked) if isinstance(task, AskingTask) else task.score(vectors)
         except RunFailed as failed:
             error = failed
-        reporter.advance(i)
+        reporter.advance(i, task=one.name)
         yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
 
 

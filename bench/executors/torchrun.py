@@ -39,6 +39,10 @@ def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
             raise BenchError(
                 f"--executor torchrun on {device}: how many processes?", "--device cpu --gpus 2 makes two on the CPU"
             )
+        if gpus > (cores := cores_here()):
+            raise BenchError(
+                f"--gpus {gpus} on the CPU: {gpus} processes are more than its {cores} core{'s' * (cores > 1)}", f"--gpus {cores}"
+            )
         return gpus
     if ":" in device:
         raise BenchError(f"--device {device} is one GPU", "--device cuda --gpus N takes the first N")
@@ -48,6 +52,11 @@ def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
     if gpus is not None and gpus > here:
         raise BenchError(f"--gpus {gpus}: {here} are here", f"--gpus {here}")
     return gpus or here
+
+
+def cores_here() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def launch(arguments: Sequence[str], count: int) -> int:

@@ -201,6 +201,11 @@ def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, st
     return merged, entry, line or ""
 
 
+def check_rows(paper: str, table: str, words: Sequence[str]) -> None:
+    """Raises BenchError for a word of --rows that fits no row of the table."""
+    _choose(rows([r for r in results(paper=paper) if r.table == table]), words, f"{paper}:{table}")
+
+
 def check_table(paper: str, table: str | None) -> str:
     """The table's name. Raises BenchError where none was given."""
     if table is None:

@@ -77,11 +77,17 @@ class RunsFolder:
         """The record of a run. Raises UnknownName where there is none, RecordDamaged where it does not fit the schema."""
         folder = self.folder(run_id)
         if not (folder / RECORD).is_file():
-            raise UnknownName("run", run_id, self.ids(), f"in {self.path}", "bench runs")
+            raise self._unknown(run_id)
         record = read_record(folder / RECORD)
         if record.run_id != run_id:
             raise RecordDamaged(f"{folder / RECORD}: run_id is '{record.run_id}', not the folder's name", "rename the folder")
         return record
+
+    def _unknown(self, name: str) -> UnknownName:
+        ids = self.ids()
+        where = "" if self.path == Path("runs") else f" --runs {self.path}"
+        hint = f"bench runs{where} lists them" if ids else "--runs DIR, where they are in another folder; bench run makes them"
+        return UnknownName("run", name, ids, f"in {self.path}", hint, begins=True)
 
     def ids(self) -> list[str]:
         """Runs that have a record, sorted by name. Raises BenchError where ``path`` is no folder."""
@@ -114,7 +120,7 @@ class RunsFolder:
             if (path := _by_path(reference)) is not None:
                 return [path]
             if not names:
-                raise UnknownName("run", reference, self.ids(), f"in {self.path}", "bench runs")
+                raise self._unknown(reference)
             return [self.folder(name) / RECORD for name in names]
         return [self.folder(reference) / RECORD]
 

@@ -187,11 +187,16 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name + ",".join(theirs[name[:-1]]) if name.endswith(":") else name for name in names))
 
 
+def check_suite(name: str) -> None:
+    """Raises UnknownName, with the nearest names, where "suite" or "suite:TASK" begins with none."""
+    if name.partition(":")[0] not in _MODULES:
+        raise UnknownName("suite", name.partition(":")[0], _MODULES)
+
+
 def suite(name: str) -> Suite:
     """The suite of that name, or the tasks of it that "suite:TASK,TASK" names; UnknownName with the nearest names otherwise."""
+    check_suite(name)
     name, colon, tasks = name.partition(":")
-    if name not in _MODULES:
-        raise UnknownName("suite", name, _MODULES)
     module = importlib.import_module(_MODULES[name])
     if colon and not hasattr(module, "chosen"):
         raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")

@@ -215,6 +215,7 @@ class Sitting:
         p, score_of = self.progress, self.context.dev_score
         assert score_of is not None
         self.check_sound()  # else the scored vectors would be blamed
+        self.context.reporter.advance(p.step, **self.known)
         self.context.reporter.phase("dev")
         score = float(self.ranks.first(lambda: self.method.dev_score(score_of)))
         better = p.best_score is None or score > p.best_score

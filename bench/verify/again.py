@@ -43,6 +43,11 @@ class Encoder:
             yield Finding("encoding", "checkpoint", UNCHECKED, "there is no checkpoint here")
             return
         try:
+            self._plugin(record)
+        except BenchError as error:
+            yield Finding("encoding", "checkpoint", UNCHECKED, f"{error.message} (try: {error.hint})")
+            return
+        try:
             results, missing = self._results(record, folder)
         except Exception as error:  # a method's own code may raise anything
             what = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
@@ -55,9 +60,12 @@ class Encoder:
             else:
                 yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
 
+    def _plugin(self, record: RunRecord) -> Plugin:
+        return self.registry.of_run(record.run_id, record.method, record.provenance.plugin)
+
     def _changed(self, record: RunRecord) -> str:
         """What may explain a difference."""
-        now, then = self.registry[record.method].sha256, (record.provenance.plugin or {}).get("sha256")
+        now, then = self._plugin(record).sha256, (record.provenance.plugin or {}).get("sha256")
         return "" if now == then else "; the method's code has changed since"
 
     def _results(
@@ -81,7 +89,7 @@ class Encoder:
         if not loaded:
             return {}, missing
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
-            run = _planned(record, self.registry[record.method])
+            run = _planned(record, self._plugin(record))
             method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
             method.load(folder / "checkpoint")
             vectors = VectorStore()

@@ -153,7 +153,7 @@ def test_columns(run: Path, expected: np.ndarray, tmp_path: Path) -> None:
     ("file", "out", "says"),
     [
         ("text.txt", "v.pt", "unknown format '.pt'"),
-        ("no.txt", "v.npy", "no corpus at"),
+        ("no.txt", "v.npy", "no file "),
         ("bad.txt", "v.npy", "bad.txt: line 3 is not UTF-8"),
         ("empty.txt", "v.npy", "empty"),
         ("text.txt", "no/v.npy", "there is no folder"),

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from bench.cli import VERBS, main
 from bench.cli.method_card import show
 from bench.cli.method_facts import describe
+from bench.cli.method_summary import PARTS
 from bench.cli.run import parse_overrides, parse_seeds
 from bench.errors import BenchError
 from bench.plugins import discover
@@ -76,7 +77,7 @@ def test_the_methods_are_listed() -> None:
 
 
 def test_everything_about_one_method() -> None:
-    done = bench("methods", "simcse")
+    done = bench("methods", "simcse", "--all")
     assert done.exit_code == 0 and done.stderr == ""
     for text in (
         "arXiv 2104.08821", "settings  unsupervised, supervised", "h = head(CLS of the last layer) while training.", "trains    ",
@@ -98,7 +99,7 @@ def test_everything_about_one_method() -> None:
 
 
 def test_backbones_are_the_columns_of_the_recipe_table() -> None:
-    lines = bench("methods", "simcse").stdout.splitlines()
+    lines = bench("methods", "simcse", "--recipes").stdout.splitlines()
     start = lines.index("recipes, unsupervised")
     assert [line.split() for line in lines[start + 1 : start + 4]] == [
         ["bert", "bert", "roberta", "roberta", "builtin"], ["base", "large", "base", "large"], ["uncased", "uncased"],
@@ -134,9 +135,13 @@ def test_a_card_fits_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch, ca
     equations = {line.rstrip() for line in facts["about"].splitlines() if line.startswith(" ")}
     for columns in (60, 80, 120):
         monkeypatch.setenv("COLUMNS", str(columns))
-        for backbone in [None, *{r["backbone"]: None for r in facts["recipes"]}]:
+        show(facts)
+        first = capsys.readouterr().out.splitlines()
+        assert len(first) <= 40 or columns < 80, "a screenful"
+        show(facts, parts=list(PARTS))
+        for backbone in {r["backbone"]: None for r in facts["recipes"]}:
             show(facts, backbone)
-        lines = capsys.readouterr().out.splitlines()
+        lines = first + capsys.readouterr().out.splitlines()
         assert [line for line in lines if len(line) > columns and line not in equations] == []
 
 
@@ -144,7 +149,7 @@ def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN)
     assert "one line about mine" in bench("methods", "--plugin", file).stdout
-    shown = bench("methods", "mine", "--plugin", file).stdout
+    shown = bench("methods", "mine", "--plugin", file, "--all").stdout
     assert "What mine is about." in shown and "loud" in shown and str(file) in shown
     done = bench("methods", "--check", file)
     assert done.exit_code == 0, done.output
