@@ -19,7 +19,7 @@ import pytest
 from commands import bench, error_line, tree
 from factories import record
 
-from bench.cli.demo import NOTE, show, told
+from bench.cli.demo import NOTE, recipe, show, told
 from bench.compare.tables import Wanted, compared
 from bench.publish.build import Asked
 from bench.publish.build import publish as build
@@ -139,6 +139,19 @@ def test_the_browser_is_asked_only_when_that_is_asked_for(
     assert ("no browser could be started" in capsys.readouterr().err) != works
 
 
+def test_as_many_steps_as_are_asked_for() -> None:
+    from bench.datasets import DataFolder
+    from bench.plan import Request, make
+    from bench.plugins import discover
+
+    for steps, epochs in ((60, 1), (312, 1), (313, 2), (1000, 4)):
+        (run,) = make(
+            Request(("simcse",), suites=("check",), corpus="builtin", overrides=recipe(steps)), discover(), DataFolder(None)
+        )
+        assert run.corpus is not None and (run.recipe.max_steps, run.recipe.epochs) == (steps, epochs)
+        assert len(run.corpus) // run.recipe.batch_size * run.recipe.epochs >= steps
+
+
 def test_mistakes(tmp_path: Path) -> None:
     assert "unknown method 'simsce'" in error_line(bench("demo", "--method", "simsce", "--out", tmp_path / "out"))
     assert "--seeds x" in error_line(bench("demo", "--seeds", "x", "--out", tmp_path / "out"))
@@ -161,25 +174,25 @@ main(sys.argv[1:])
 
 @pytest.mark.slow
 def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
-    """Two seeds of three steps; again; and what it says to do next, done."""
+    """One seed of three steps; again; and what it says to do next, done."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, "-c", BLOCKED, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600,
                               env={**os.environ, "COLUMNS": "80", "BENCH_CACHE": str(tmp_path / "cache")})  # fmt: skip
 
-    done = run("demo", "--steps", "3", "--seeds", "1,2", "--out", "a demo")
+    done = run("demo", "--steps", "3", "--seeds", "1", "--out", "a demo")
     assert done.returncode == 0, done.stderr
     records, damaged = RunsFolder(tmp_path / "a demo" / "runs").records()
-    assert damaged == [] and sorted((one.method, one.seed) for one in records if one.seed) == [("simcse", 1), ("simcse", 2)]
+    assert damaged == [] and sorted((one.method, one.seed) for one in records if one.seed) == [("simcse", 1)]
     values = {one.method: one.scores[0].value for one in records}
     assert values["cls"] == pytest.approx(54.12, abs=0.3) and values["last-avg"] == pytest.approx(59.95, abs=0.3)
     assert all(one.scores[0].protocol == "check/2" and one.scores[0].n == 4742 for one in records)
     for line in ("baseline: cls", "simcse ", NOTE, f"page: {tmp_path / 'a demo' / 'preview' / 'index.html'}"):
         assert line in done.stdout
     before = tree(tmp_path / "a demo" / "runs")
-    again = run("demo", "--steps", "3", "--seeds", "1,2", "--out", "a demo")
+    again = run("demo", "--steps", "3", "--seeds", "1", "--out", "a demo")
     assert again.returncode == 0 and again.stdout == done.stdout and tree(tmp_path / "a demo" / "runs") == before
-    assert again.stderr.count("was done already, nothing repeated") == 4
+    assert again.stderr.count("was done already, nothing repeated") == 3
     commands = [
         shlex.split(line.removeprefix("next:").split("      the sets")[0])[1:]
         for line in done.stdout.partition("next:")[2].splitlines()
