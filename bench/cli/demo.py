@@ -103,8 +103,8 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     click.echo(f"page: {page}")
     click.echo(f"next: bench show {last} {runs}")
     click.echo(f"      bench encode {last} sentences.txt --to vectors.npy {runs}")
-    click.echo("      bench data list       the sets that papers score, with sizes and licences; then, on those:")
-    click.echo("      bench run --method simcse --backbone builtin --corpus builtin --suite sts --data DIR")
+    click.echo("on the sets that papers score (bench data list names them), with DIR where they are:")
+    click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")
     if browse:
         import webbrowser
 

@@ -193,15 +193,13 @@ def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
     again = run("demo", "--steps", "3", "--seeds", "1", "--out", "a demo")
     assert again.returncode == 0 and again.stdout == done.stdout and tree(tmp_path / "a demo" / "runs") == before
     assert again.stderr.count("was done already, nothing repeated") == 3
-    commands = [
-        shlex.split(line.removeprefix("next:").split("      the sets")[0])[1:]
-        for line in done.stdout.partition("next:")[2].splitlines()
-    ]
+    lines = done.stdout.partition("next:")[2].splitlines()
+    commands = [shlex.split(line)[1:] for line in lines if line.strip().startswith("bench ")]
     (tmp_path / "sentences.txt").write_text("A dog runs.\nA cat sleeps.\n")
-    assert [command[0] for command in commands] == ["show", "encode", "data", "run"]
-    for command in commands[:3]:
+    assert [command[0] for command in commands] == ["show", "encode", "run"] and "(bench data list names them)" in done.stdout
+    for command in (*commands[:2], ["data", "list"]):
         told = run(*command)
         assert told.returncode == 0, told.stderr
     assert np.load(tmp_path / "vectors.npy").shape == (2, 256)
-    planned = run(*commands[3][:-1], str(tmp_path), "--dry-run")
+    planned = run(*commands[2][:-1], str(tmp_path), "--dry-run")
     assert "STS" in planned.stderr + planned.stdout and "no such option" not in planned.stderr.lower()
