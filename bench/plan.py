@@ -177,7 +177,7 @@ def _runs_of(
     notes += [line] if line else []
     variant = request.variant
     own_dev = (
-        {"select_on": Value("CHECK dev", "only the suite check is scored")}
+        {"select_on": Value("captions dev", "only the suite check is scored")}
         if setting != NOT_TRAINED and request.suites == ("check",)
         else {}
     )
@@ -273,7 +273,7 @@ def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
 
     if select_on == "last":
         return None
-    if select_on == "CHECK dev":
+    if select_on == "captions dev":
         from bench.suites.check import check_dev_task
 
         return known_by_files(select_on, (), data, "any", check_dev_task)
@@ -281,4 +281,4 @@ def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
         from bench.suites.sts import dev_task as sts_dev_task
 
         return known_by_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
-    raise UnknownName("selection set", select_on, ["STS-B dev", "CHECK dev", "last"], "of recipe key select_on")
+    raise UnknownName("selection set", select_on, ["STS-B dev", "captions dev", "last"], "of recipe key select_on")

@@ -1,4 +1,4 @@
-"""A finished run that was scored for real, on the built-in pairs with random vectors: made without torch in a moment."""
+"""A finished run that was scored for real, on generated pairs with random vectors: made without torch in a moment."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from factories import record
+from generated import generated
 
 from bench import fingerprint
 from bench.hashes import folder_sha256
 from bench.runs import RunRecord, RunsFolder, Score
-from bench.suites.check import CheckTask
 
 DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
 
@@ -25,7 +25,7 @@ def vectors(sentences: Sequence[str]) -> np.ndarray:
 
 def finished_run(store: RunsFolder, seed: int = 42, **changes: Any) -> RunRecord:
     """Written to ``store`` with predictions and a checkpoint; everything about it agrees."""
-    task = CheckTask().load()
+    task = generated()
     result = task.score(vectors)
     score = Score(**{one.name: getattr(result, one.name) for one in fields(Score)})
     made = record(seed=seed, scores=(score,), recipe={"teacher": None, "epochs": 1})

@@ -157,7 +157,7 @@ def test_the_dev_set_is_part_of_the_fingerprint(registry: Registry, corpus: str,
         select_on: planned(registry, data=data, backbones=(tiny,), corpus=corpus, overrides={"select_on": select_on})[
             0
         ].fingerprint
-        for select_on in ("STS-B dev", "CHECK dev", "last")
+        for select_on in ("STS-B dev", "captions dev", "last")
     }
     assert len(set(fingerprints.values())) == 3
 
@@ -198,7 +198,7 @@ def test_the_same_run_asked_twice_is_one(registry: Registry, tiny: str) -> None:
 
 def test_a_suite_that_is_asked_twice_is_scored_once(registry: Registry, tiny: str) -> None:
     (run,) = planned(registry, "cls", backbones=(tiny,), suites=("check", "check"))
-    assert [task.name for task in run.tasks] == ["CHECK"]
+    assert [task.name for task in run.tasks] == ["captions"]
 
 
 def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(registry: Registry, corpus: str, triplets: str) -> None:
@@ -211,7 +211,7 @@ def test_the_setting_is_the_one_with_a_recipe_unsupervised_first(registry: Regis
 def test_only_the_check_suite_selects_on_the_check_suites_own_dev_set(registry: Registry, corpus: str) -> None:
     (run,) = planned(registry, corpus=corpus)
     value = run.recipe.values_with_source()["select_on"]
-    assert (value.value, value.source) == ("CHECK dev", "only the suite check is scored")
+    assert (value.value, value.source) == ("captions dev", "only the suite check is scored")
 
 
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
@@ -333,7 +333,10 @@ def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(registr
 
     both = run("tokenised,raw", "geometry", "check")
     scored = [(task.name, one.form) for task, one in zip(both.tasks, both.known, strict=True)]
-    assert scored == [*((name, form) for name in ("alignment", "uniformity") for form in ("tokenised", "raw")), ("CHECK", None)]
+    assert scored == [
+        *((name, form) for name in ("alignment", "uniformity") for form in ("tokenised", "raw")),
+        ("captions", None),
+    ]
     assert both.run_id == run("raw", "geometry").run_id
     assert len(run("any,tokenised", "geometry").known) == 2, "one form under two names"
     with pytest.raises(UnknownName, match="text form 'shouted'"):

@@ -50,8 +50,8 @@ def test_what_is_not_trained_has_no_training_keys() -> None:
 
 
 def test_the_plan_stands_between_the_variant_and_the_command_line() -> None:
-    plan = {"select_on": Value("CHECK dev", "implied")}
-    assert merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan).select_on == "CHECK dev"
+    plan = {"select_on": Value("captions dev", "implied")}
+    assert merge(Made, entry(select_on="last"), "", {}, trained=True, plan=plan).select_on == "captions dev"
     assert merge(Made, None, "", {"select_on": "last"}, trained=True, plan=plan).select_on == "last"
 
 

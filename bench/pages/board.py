@@ -71,6 +71,7 @@ class BoardPage:
 
     title: str = field(metadata=says("of the leaderboard"))
     version: str = field(metadata=says("such as v1"))
+    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
     lasting: bool = field(metadata=says("it is a version, which never changes, and no preview"))
     date: str = field(metadata=says("of the newest own run"))
     answer: str = field(metadata=says("one computed sentence"))
@@ -113,7 +114,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     for fact in board.made:
         topics.setdefault(fact.topic, []).append(fact)
     return BoardPage(
-        title=board.title, version=board.version, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=board.note, counts=_counts(board),
+        title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=board.note, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),

@@ -57,6 +57,7 @@ class MethodPage:
 
     name: str = field(metadata=says("name of the method"))
     version: str = field(metadata=says("of the leaderboard"))
+    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
     board: str = field(metadata=says("link to the main page"))
     how: How | None = field(metadata=says("what it says of itself; None where its source is not installed"))
     packages: tuple[str, ...] = field(metadata=says("whose code its runs ran, with version"))
@@ -82,7 +83,7 @@ def page(board: Board, method: str) -> MethodPage:
     package = next((name for name in names if source(method, name) is not None), names[0])
     said = source(method, package)
     return MethodPage(
-        name=method, version=board.version, board=link("index.html", UP), how=how(method, package), settings=_settings(said),
+        name=method, version=board.version, alone=board.alone, board=link("index.html", UP), how=how(method, package), settings=_settings(said),
         packages=tuple(dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))),
         variants=_variants(said), tables=method_tables(places(board).by_method.get(method, ()), UP),
         runs=tuple(_run(run) for run in sorted(runs, key=_order)), recipes=recipes(said),

@@ -82,6 +82,7 @@ class RunPage:
     variant: str = field(metadata=says("its variant; may be empty"))
     where: str = field(metadata=says("setting, backbone and seed in words"))
     version: str = field(metadata=says("of the leaderboard"))
+    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
     board: str = field(metadata=says("link to the main page"))
     method_link: str = field(metadata=says("link to the method's page"))
     siblings: tuple[Sibling, ...] = field(metadata=says("runs with other seeds"))
@@ -119,7 +120,7 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     plugin = record.provenance.plugin or {}
     rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
     return RunPage(
-        run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version,
+        run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version, alone=board.alone,
         board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known),
         grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
         heads=heads(record, known), how=how(record.method, package_of(plugin)), command=record.provenance.command or None,

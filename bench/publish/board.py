@@ -18,6 +18,8 @@ from bench.statistics.table import Cell, Table
 if TYPE_CHECKING:
     from bench.publish.changes import Changes
 
+PREVIEW = "preview"
+"""The name in the place of a version's, of what is not published."""
 GRADES = ("submitted", "checkpoint", "retrained")
 
 
@@ -147,6 +149,11 @@ class Board:
     changes: Changes | None = None
     made: tuple[Fact, ...] = ()
     methods: tuple[str, ...] = ()  # of the runs, by name
+
+    @property
+    def alone(self) -> bool:
+        """A preview where nothing is published yet, so that there is no page of all versions to go to."""
+        return self.version == PREVIEW and self.changes is None
 
     def run(self, run_id: str) -> PublishedRun:
         """The run of that id. Raises KeyError."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from bench.errors import BenchError, DataDamaged, DataMissing
 from bench.publish import versions as published
-from bench.publish.board import Board, PublishedRun
+from bench.publish.board import PREVIEW, Board, PublishedRun
 from bench.publish.changes import changes_since
 from bench.publish.check import refuse_altered
 from bench.publish.content import board
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bench.figures import Figure
 
 TITLE = "Sentence embeddings, compared"
-PREVIEW = "preview"
 PREVIEW_NOTE = "A preview, not published: the next one takes its place."
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""

@@ -22,8 +22,8 @@ BASELINE = "simcse"
 """What rows are tested against where nobody says otherwise, and there is such a row."""
 MOST_BASELINES = 6
 """That a reader may choose beside the board's own: each is a family of tests, and data on the page."""
-MACHINERY = "check"
-"""The built-in suite of generated sentences: no evidence about a method, so that it has no table where another suite has one."""
+SAMPLE = "check"
+"""The built-in suite, a small sample: no result, so that it has no table where another suite has one."""
 MANY_RUNS, FEW_BASELINES = 200, 2
 """With more runs, resampling takes minutes, and a choice of baselines megabytes of page. What is published must not depend on what
 happens to be cached, so their number alone decides."""
@@ -69,8 +69,8 @@ def judged_tables(
 
 
 def _evidence(tables: Sequence[Table], selected_on: Sequence[str]) -> tuple[list[Table], list[str]]:
-    """Without the tables of ``MACHINERY``, unless there are no others."""
-    kept = [(table, on) for table, on in zip(tables, selected_on, strict=True) if table.suite != MACHINERY]
+    """Without the tables of ``SAMPLE``, unless there are no others."""
+    kept = [(table, on) for table, on in zip(tables, selected_on, strict=True) if table.suite != SAMPLE]
     kept = kept or list(zip(tables, selected_on, strict=True))
     return [table for table, _ in kept], [on for _, on in kept]
 

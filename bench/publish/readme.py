@@ -39,7 +39,11 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
     if board.note:
         yield f"> {prose(board.note)}"
     runs, methods = len(board.runs), len(board.methods)
-    links = [*(["[page](index.html)"] if pages else []), "[tables as JSON](tables.json)", "[all versions](../README.md)"]
+    links = [
+        *(["[page](index.html)"] if pages else []),
+        "[tables as JSON](tables.json)",
+        *([] if board.alone else ["[all versions](../README.md)"]),
+    ]
     yield f"{board.date}, {runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}: {', '.join(links)}"
     if board.changes is not None and board.changes.lines:
         yield f"New since {markdown(board.changes.before)}:"

@@ -84,9 +84,9 @@ def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str,
     if not has_statistics(metric):
         raise BenchError(f"{key[1]}: no statistics of {metric}")
     path = predictions_file(folder.resolve(), key)
-    names = {"prediction": "prediction", "gold": "gold", "fold": "fold"}
+    names = {"prediction": "prediction", "gold": "gold", "fold": "fold", "unit": "image"}
     if metric == "spearman-bootstrap":
-        names |= {"query": QUERIES.get(key[2], "query"), "unit": "image"}
+        names["query"] = QUERIES.get(key[2], "query")
     try:
         stored = read_arrays(path, names.values())
     except DataMissing:

@@ -38,7 +38,7 @@ _MODULES = {
 }
 
 ALL = "all"
-NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # not evidence, a second look at the same sets, and to be named task by task
+NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +145,8 @@ class Suite:
     """Tasks whose mean the papers print as "Avg."; None where they print none."""
     docs: str
     """The page about it, relative to docs/."""
+    earlier: tuple[str, ...] = ()
+    """Protocols of older records, of data that bench no longer has: their predictions are still scored in the same way."""
 
     def task(self, name: str) -> Task:
         for task in self.tasks:

@@ -1,38 +1,46 @@
-"""The built-in check suite: does the machinery train, encode and score? Not evidence about any method.
+"""The built-in suite: pairs of image captions that people rated, carried by the package. Enough to see a method work, not a result.
 
-1,000 generated sentence pairs whose gold value, 0 to 5, is the number of meaning slots that they share by construction
-(bench/builtin/README.md). Protocol ``check/1``: Spearman x 100 of cosine against gold over all pairs together; "reworded",
-"close" and "swapped" are its sub-datasets.
+Crisscrossed Captions' validation pairs (Parekh et al. 2021; bench/builtin/README.md has sources and licences), as far as
+their captions were at hand, in a dev and a test part that share no caption and no image. Protocol ``check/2``: Spearman x 100 of cosine
+against rating over all test pairs together; how a pair was sampled is its sub-dataset.
 """
 
 from __future__ import annotations
 
 import hashlib
+import lzma
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from bench.datasets import DataFolder
+from bench.datasets.cxc import SAME_IMAGE, images
 from bench.errors import DataDamaged
 from bench.suites import Suite, TaskResult
 from bench.suites.sts import cosines, score_predictions
 from bench.suites.vectors import Vectors
 
-PROTOCOL = "check/1"
+PROTOCOL = "check/2"
+GENERATED = "check/1"
+"""The protocol of the pairs that an earlier bench made itself. Its scores follow from their predictions as these do."""
 DATA = Path(__file__).parent.parent / "builtin" / "data"
-ITEMS = {"dev": 300, "test": 1000}
+ITEMS = {"dev": 1125, "test": 4742}
+DEV = "captions dev"
 
 
 @dataclass(frozen=True)
 class LoadedCheck:
-    """The pairs of one split."""
+    """The pairs of one part; ``image``: of the first caption, numbered by first appearance."""
 
     task: str
     sentences1: tuple[str, ...]
     sentences2: tuple[str, ...]
     gold: np.ndarray
     kind: tuple[str, ...]
+    caption1: np.ndarray
+    caption2: np.ndarray
+    image: np.ndarray
     sha256: str
     form: None = None  # it has one text form
 
@@ -50,6 +58,9 @@ class LoadedCheck:
             "prediction": cosines(self.sentences1, self.sentences2, vectors, self.task),
             "gold": self.gold,
             "subset": np.array(self.kind, dtype=str),
+            "image": self.image,
+            "caption1": self.caption1,
+            "caption2": self.caption2,
         }
         value, detail = score_predictions(predictions, self.task)
         return TaskResult(
@@ -60,7 +71,7 @@ class LoadedCheck:
 
 @dataclass(frozen=True)
 class CheckTask:
-    name: str = "CHECK"
+    name: str = "captions"
     suite: str = "check"
     protocol: str = PROTOCOL
     metric: str = "spearman"
@@ -68,35 +79,38 @@ class CheckTask:
     n: int = ITEMS["test"]
 
     def load(self, data: DataFolder | None = None, text: str | None = None) -> LoadedCheck:
-        """The 1,000 test pairs; ``data`` and ``text`` are not asked. Raises DataDamaged."""
+        """The 4,742 test pairs; ``data`` and ``text`` are not asked. Raises DataDamaged."""
         return _read("test", self.name)
 
 
 def check_dev_task(data: DataFolder | None = None, text: str | None = None) -> LoadedCheck:
-    """The 300 dev pairs, for choosing a checkpoint where there is no STS-B. Raises DataDamaged."""
-    return _read("dev", "CHECK dev")
+    """The 1,125 dev pairs, for choosing a checkpoint where there is no STS-B. Raises DataDamaged."""
+    return _read("dev", DEV)
 
 
-def _read(split: str, task: str) -> LoadedCheck:
-    path = DATA / f"check-{split}.tsv"
+def _read(part: str, task: str) -> LoadedCheck:
+    path = DATA / f"check-{part}.tsv.xz"
     hint = "install the package again"
     try:
-        content = path.read_bytes()
+        content = lzma.decompress(path.read_bytes())
         rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
-        first, second, gold, kind = zip(*rows, strict=True)
-        values = np.array(gold, dtype=np.float64)
-    except (OSError, ValueError) as error:
+        first, second, gold, kind, *ids = zip(*rows, strict=True)
+        values, (caption1, caption2) = np.array(gold, dtype=np.float64), (np.array(one, dtype=np.int64) for one in ids)
+        rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
+    except (OSError, ValueError, lzma.LZMAError) as error:
         raise DataDamaged(f"{task}: {path}: {error}", hint) from None
-    if len(rows) != ITEMS[split]:
-        raise DataDamaged(f"{task}: {len(rows)} pairs found, {ITEMS[split]} expected, in {path}", hint)
-    return LoadedCheck(task, first, second, values, kind, hashlib.sha256(content).hexdigest())
+    if len(rows) != ITEMS[part]:
+        raise DataDamaged(f"{task}: {len(rows)} pairs found, {ITEMS[part]} expected, in {path}", hint)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return LoadedCheck(task, first, second, values, kind, caption1, caption2, images(ids[0], rings), sha256)
 
 
 SUITE = Suite(
     name="check",
     title="Built-in check",
-    description="Does the machinery train, encode and score? Generated pairs inside the package; not evidence about a method.",
+    description="Do cosines rank pairs of captions as people do? A small sample inside the package: to see a method work, not a result.",
     tasks=(CheckTask(),),
     average=None,
     docs="suites/check.md",
+    earlier=(GENERATED,),
 )

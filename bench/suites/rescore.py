@@ -62,7 +62,10 @@ def rescore(key: Key, arrays: Arrays, metric: str = "") -> Rescored | None:
 def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -> Rescored | None:
     if suite == "mteb":
         return _mteb(arrays, metric)
-    if suite not in _MODULES or all(one.protocol != protocol for one in find_suite(suite).tasks):
+    if suite not in _MODULES:
+        return None
+    found = find_suite(suite)
+    if protocol not in (*(one.protocol for one in found.tasks), *found.earlier):
         return None
     if suite == "cxc":
         from bench.suites import cxc

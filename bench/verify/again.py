@@ -105,9 +105,12 @@ class Encoder:
 
     def _task(self, score: Score) -> LoadedTask:
         name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
-        for task in suite(name).tasks:
+        found = suite(name)
+        for task in found.tasks:
             if (task.name, task.protocol) == (score.task, score.protocol):
                 return task.load(self.data, score.text or "tokenised")
+        if score.protocol in found.earlier:
+            raise DataMissing(f"this bench has no longer the data of {score.protocol}; --suite {name} scores other data since")
         raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 

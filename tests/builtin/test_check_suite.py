@@ -1,62 +1,164 @@
-"""The suite 'check': an oracle scores 100, cosines are what is scored, the data is refused when damaged."""
+"""The suite 'check': its score is scipy's, its parts share nothing, other data than its own is refused."""
 
 from __future__ import annotations
 
+import lzma
+from dataclasses import fields, replace
+from pathlib import Path
+
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from click.testing import Result
+from commands import bench, error_line
+from generated import generated
+from scipy.stats import pearsonr, spearmanr
+from scored_run import finished_run
 
+from bench.compare.tables import Wanted, compared
+from bench.datasets.cxc import letters
 from bench.errors import DataDamaged, RunFailed
+from bench.runs import RunsFolder, Score
+from bench.runs.predictions import predicted
 from bench.suites import check, suite
 from bench.suites.check import check_dev_task
+from bench.verify.known import known
+from bench.verify.make_given import given_hashes
 
 
 def hashed_words(sentences):
     """Vectors of word counts in 64 buckets."""
     vectors = np.zeros((len(sentences), 64), dtype=np.float32)
     for i, sentence in enumerate(sentences):
-        for word in sentence.lower().strip(".").replace(",", "").split():
+        for word in sentence.lower().split():
             vectors[i, sum(map(ord, word)) % 64] += 1
     return vectors
 
 
-def test_scores_are_spearman_of_cosine_over_all_pairs():
-    (task,) = suite("check").tasks
-    loaded = task.load(None, "tokenised")
-    assert (task.name, task.protocol, loaded.n, loaded.form) == ("CHECK", "check/1", 1000, None)
-    result = loaded.score(hashed_words)
-    a, b = hashed_words(loaded.sentences1), hashed_words(loaded.sentences2)
+@pytest.fixture(scope="module")
+def test_part():
+    return suite("check").tasks[0].load(None, "tokenised")
+
+
+@pytest.fixture(scope="module")
+def scored(test_part):
+    return test_part.score(hashed_words)
+
+
+def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
+    a, b = hashed_words(test_part.sentences1), hashed_words(test_part.sentences2)
     cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    assert result.value == pytest.approx(100 * spearmanr(cosine.round(6), loaded.gold)[0], abs=0.05)
-    np.testing.assert_allclose(result.predictions["prediction"], cosine, atol=1e-6)
-    assert (result.suite, result.task, result.metric, result.n, result.text) == ("check", "CHECK", "spearman", 1000, None)
-    for kind in ("reworded", "close", "swapped"):
-        rows = result.predictions["subset"] == kind
-        expected = 100 * spearmanr(cosine[rows].round(6), loaded.gold[rows])[0]
-        assert result.detail["subsets"][kind]["spearman"] == pytest.approx(expected, abs=0.2)
-        assert result.detail["subsets"][kind]["n"] == rows.sum()
+    np.testing.assert_allclose(scored.predictions["prediction"], cosine, atol=1e-6)
+    kept, gold = scored.predictions["prediction"], test_part.gold
+    assert scored.value == pytest.approx(100 * spearmanr(kept, gold)[0], abs=1e-9)
+    assert (scored.suite, scored.task, scored.protocol, scored.metric, scored.n, scored.text) == (
+        "check", "captions", "check/2", "spearman", 4742, None)  # fmt: skip
+    for kind, n in (("c2c_cocaption", 4000), ("c2c_isim", 742)):
+        rows = scored.predictions["subset"] == kind
+        said = scored.detail["subsets"][kind]
+        assert said["n"] == rows.sum() == n
+        assert said["spearman"] == pytest.approx(100 * spearmanr(kept[rows], gold[rows])[0], abs=1e-9)
+        assert said["pearson"] == pytest.approx(100 * pearsonr(kept[rows], gold[rows])[0], abs=1e-9)
 
 
-def test_dev_has_other_pairs():
-    dev, test = check_dev_task(None), suite("check").tasks[0].load(None, "")
-    assert dev.n == 300 and not set(dev.sentences) & set(test.sentences) and dev.sha256 != test.sha256
-    assert dev.score(hashed_words).task == "CHECK dev"
+def test_parts_share_no_caption_and_no_image(test_part):
+    dev = check_dev_task(None)
+    assert (dev.task, dev.n) == ("captions dev", 1125)
+    assert not {letters([one]) for one in dev.sentences} & {letters([one]) for one in test_part.sentences}
+    numbers = [{*part.caption1.tolist(), *part.caption2.tolist()} for part in (dev, test_part)]
+    assert (len(numbers[0]), len(numbers[1]), numbers[0] & numbers[1]) == (1000, 4000, set())
+    for part, images in ((dev, 200), (test_part, 800)):  # each image's five captions are in one part, in a ring of five pairs
+        ring = np.array(part.kind) == "c2c_cocaption"
+        assert len(np.unique(part.image)) == images and set(np.bincount(part.image[ring])) == {5}
+        of = dict(zip(part.caption1[ring].tolist(), part.image[ring].tolist(), strict=True))
+        assert [of[one] for one in part.caption2[ring].tolist()] == part.image[ring].tolist()
+        assert all(of[a] != of[b] for a, b in zip(part.caption1[~ring].tolist(), part.caption2[~ring].tolist(), strict=True))
+
+
+def test_what_bench_knows_of_it_is_what_it_is(test_part):
+    assert known().given["check/captions"] == given_hashes(test_part)
+    assert known().data["check/captions"] == {"any": test_part.sha256}
+    assert known().dev["captions dev"] == check_dev_task(None).sha256
+
+
+def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
+    store = RunsFolder(tmp_path)
+    run = finished_run(store, scores=())
+    score = Score(**{one.name: getattr(scored, one.name) for one in fields(Score)})
+    store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
+    record = replace(run, scores=(score,))
+    cell = predicted([(record, store.folder(run.run_id))], score.key)
+    assert (cell.n_items, cell.n_units) == (4742, 800)
+    (table,) = compared([(record, store.folder(run.run_id))], Wanted(draws=500))
+    spread = table.rows[0].cells[0].spread
+    images = scored.predictions["image"]
+    places = [np.flatnonzero(images == one) for one in range(800)]
+    draw = np.random.default_rng(1)
+    values = []
+    for _ in range(500):
+        rows = np.concatenate([places[one] for one in draw.integers(0, 800, 800)])
+        values.append(100 * spearmanr(scored.predictions["prediction"][rows], scored.predictions["gold"][rows])[0])
+    low, high = np.percentile(values, [2.5, 97.5])
+    assert spread.high - spread.low == pytest.approx(high - low, rel=0.15)
 
 
 def test_vectors_that_cannot_be_scored():
     dev = check_dev_task(None)
-    with pytest.raises(RunFailed, match="CHECK dev"):
+    with pytest.raises(RunFailed, match="captions dev"):
         dev.score(lambda sentences: np.full((len(sentences), 4), np.nan, dtype=np.float32))
-    with pytest.raises(RunFailed, match="CHECK dev"):
+    with pytest.raises(RunFailed, match="captions dev"):
         dev.score(lambda sentences: np.ones((len(sentences), 4), dtype=np.float32))
 
 
+HEAD = b"sentence1\tsentence2\tgold\tkind\tcaption1\tcaption2\n"
+
+
 @pytest.mark.parametrize(
-    "content", [None, b"", b"sentence1\tsentence2\tgold\tkind\nA.\tB.\t1\tclose\n", b"h\nA.\tB.\n", b"h\n\xff\tB.\tx\tclose\n"]
-)
-def test_damaged_data_is_refused(tmp_path, monkeypatch, content):
+    "content",
+    [None, b"", lzma.compress(b""), lzma.compress(HEAD + b"A.\tB.\t1\tc2c_isim\t1\t2\n"), lzma.compress(HEAD + b"A.\tB.\n"),
+     lzma.compress(HEAD + b"\xff\tB.\tx\tc2c_isim\t1\t2\n"), lzma.compress(HEAD * 50)[:-9], HEAD],
+)  # fmt: skip
+def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
     monkeypatch.setattr(check, "DATA", tmp_path)
     if content is not None:
-        (tmp_path / "check-dev.tsv").write_bytes(content)
-    with pytest.raises(DataDamaged, match="CHECK dev"):
+        (tmp_path / "check-dev.tsv.xz").write_bytes(content)
+    with pytest.raises(DataDamaged, match="captions dev") as caught:
         check_dev_task(None)
+    assert caught.value.hint == "install the package again" and "\n" not in caught.value.message
+
+
+# --- records of the generated pairs that an earlier bench scored: protocol check/1 ---
+
+
+def test_the_generated_pairs_are_those_of_check_1():
+    assert known().data["check/CHECK"] == {"any": generated().sha256}
+    assert known().dev["CHECK dev"] == generated("dev").sha256
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory) -> Path:
+    runs = tmp_path_factory.mktemp("older")
+    finished_run(RunsFolder(runs))
+    return runs
+
+
+def verified(runs: Path, *more: str) -> Result:
+    return bench("verify", *[path for path in runs.iterdir() if path.is_dir()], "--runs", runs, *more)
+
+
+def test_a_record_of_check_1_is_read_compared_and_verified(older: Path):
+    assert "check/1" in bench("compare", "--runs", older).stdout
+    done = verified(older)
+    assert done.exit_code == 0 and "not checked" not in done.stdout, done.stdout
+
+
+def test_scoring_a_record_of_check_1_again_says_why_it_cannot_be(older: Path, tmp_path: Path):
+    done = verified(older, "--retrain-free", "--data", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.stdout.splitlines() if "check/1" in line]
+    assert "no longer the data of check/1; --suite check scores other data since" in line
+
+
+def test_choosing_checkpoints_on_the_generated_pairs_is_no_longer_possible(tmp_path: Path):
+    done = bench("run", "--method", "simcse", "--suite", "check", "--set", "select_on=CHECK dev", "--runs", tmp_path, "--dry-run")
+    line = error_line(done)
+    assert "CHECK dev" in line and "captions dev" in done.stderr

@@ -56,7 +56,7 @@ def test_table(corpus: Path, width: str) -> None:
     done = bench("data", "overlap", corpus, "--suite", "check", COLUMNS=width)
     assert done.exit_code == 0 and "text.txt: 64 rows of sentence" in done.stdout
     assert all(len(line) <= int(width) for line in done.stdout.splitlines())
-    assert "CHECK" in done.stdout and "the same" in done.stdout
+    assert "captions" in done.stdout and "the same" in done.stdout
 
 
 def test_a_column(corpus: Path, known: list[str], tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) 
     assert kept == {"rule": "overlap/1", "tasks": overlap(corpus, "--suite", "check")["tasks"]}
     shown = bench("show", the_run(tmp_path)).stdout
     assert "sentences of the evaluation sets that stand in the corpus" in shown
-    (line,) = [line for line in shown.splitlines() if line.startswith("check: CHECK")]
+    (line,) = [line for line in shown.splitlines() if line.startswith("check: captions")]
     assert line.split()[-4:-2] == ["2", "1"] and line.split()[-1] == "4"
     assert "overlap" not in shown.partition("\nprovenance\n")[2].partition("the command")[0], "not a second time as raw data"
     bench("compare", the_run(tmp_path), "--html", tmp_path / "page.html")
     page = " ".join((tmp_path / "page.html").read_text().split())
-    assert "sentences of the evaluation sets that stand in the corpus" in page and "CHECK" in page
+    assert "sentences of the evaluation sets that stand in the corpus" in page and "captions" in page

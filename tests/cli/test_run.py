@@ -40,19 +40,19 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     assert record.recipe["batch_size"].value == 8 and record.recipe["batch_size"].source == "--set"
     assert record.training is not None and (record.training.steps, record.training.dev_task, record.training.sentences) == (
         8,
-        "CHECK dev",
+        "captions dev",
         60,
     )
     (score,) = record.scores
     assert (score.suite, score.task, score.protocol, score.metric, score.n, score.text) == (
         "check",
-        "CHECK",
-        "check/1",
+        "captions",
+        "check/2",
         "spearman",
-        1000,
+        4742,
         None,
     )
-    predictions = RunsFolder(runs).read_predictions(folder.name, "CHECK", None)
+    predictions = RunsFolder(runs).read_predictions(folder.name, "captions", None)
     from scipy.stats import spearmanr
 
     assert score.value == pytest.approx(100 * spearmanr(predictions["prediction"], predictions["gold"]).statistic, abs=1e-9)
@@ -75,8 +75,8 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
     method.load(the_run(runs) / "checkpoint")
     loaded = CheckTask().load()
-    wanted = RunsFolder(runs).read_predictions(the_run(runs).name, "CHECK", None)["prediction"]
-    for row in (0, 17, 999):
+    wanted = RunsFolder(runs).read_predictions(the_run(runs).name, "captions", None)["prediction"]
+    for row in (0, 17, 4741):
         with torch.no_grad():
             a, b = (method.encoder(**method.tokenize([side[row]])).last_hidden_state[0, 0].double().numpy()
                     for side in (loaded.sentences1, loaded.sentences2))  # fmt: skip
@@ -169,14 +169,14 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(command: tuple[Any, ...], 
     assert not runs.exists()
     assert re.search(r"^simcse-tiny-s1-[0-9a-f]{8}  \(1 of 2\)$", done.stdout, re.M) and "(2 of 2)" in done.stdout
     for key, value, source in (("batch_size", "8", "--set"), ("temperature", "0.05", "SimCSE"), ("drop_last", "false", "the papers' common loop"),
-                               ("select_on", '"CHECK dev"', "only the suite check")):  # fmt: skip
+                               ("select_on", '"captions dev"', "only the suite check")):  # fmt: skip
         assert re.search(rf"{key} +{re.escape(value)} +{re.escape(source)}", done.stdout), key
     assert re.search(r"estimate: 8 steps, about .* of training, about [0-9.]+ GiB", done.stdout)
     done = bench(*command, "--runs", runs, "--dry-run", "--json", "--seeds", "1-2")
     plans = [json.loads(line) for line in done.stdout.splitlines()]
     assert [plan["seed"] for plan in plans] == [1, 2] and not runs.exists()
     assert plans[0]["recipe"]["batch_size"] == {"value": 8, "source": "--set", "note": None}
-    assert plans[0]["estimate"]["steps"] == 8 and plans[0]["tasks"] == ["CHECK"]
+    assert plans[0]["estimate"]["steps"] == 8 and plans[0]["tasks"] == ["captions"]
 
 
 def test_a_dry_run_names_the_run_that_is_then_made(finished: tuple[Path, Result], command: tuple[Any, ...]) -> None:

@@ -111,7 +111,7 @@ def test_the_real_corpus_passes(shared):
     assert DataFolder(shared / "data").check(data_set("nli_triplets")).status == "found"
 
 
-@pytest.mark.parametrize("name", ["CHECK", "builtin"])
+@pytest.mark.parametrize("name", ["captions", "builtin"])
 def test_what_the_package_carries_is_found_without_a_folder(name):
     state = DataFolder(None).check(data_set(name))
     assert state.status == "found", (

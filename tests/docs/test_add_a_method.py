@@ -80,14 +80,14 @@ def test_the_check_finds_a_vector_that_depends_on_its_neighbours(written: Bench,
 
 def test_the_example_trains_and_is_scored_from_the_command_line(written: Bench, tmp_path: Path, tiny: str) -> None:
     command = ["run", "--plugin", "my_method.py", "--method", "cut-off", "--variant", "symmetric", "--backbone", tiny, "--suite", "check",
-               "--corpus", "builtin", "--set", "select_on=CHECK dev", "--set", "eval_steps=3", "--max-steps", "6", "--plain"]  # fmt: skip
+               "--corpus", "builtin", "--set", "select_on=captions dev", "--set", "eval_steps=3", "--max-steps", "6", "--plain"]  # fmt: skip
     done = written(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = (tmp_path / "runs").glob("*/run.json")
     record = json.loads(file.read_text())
     assert (record["method"], record["variant"], record["status"]) == ("cut-off", "symmetric", "finished")
     assert record["training"]["steps"] == 6 and record["training"]["best_step"] in (3, 6)
-    assert [score["task"] for score in record["scores"]][:1] == ["CHECK"]
+    assert [score["task"] for score in record["scores"]][:1] == ["captions"]
     assert record["recipe"]["lost"]["value"] == 0.2 and record["recipe"]["lost"]["source"] == "our search, dev score"
     assert record["recipe"]["temperature"] == {"value": 0.05, "source": "SimCSE, run_unsup_example.sh", "note": None}
     assert record["recipe"]["symmetric"]["source"] == "variant symmetric"

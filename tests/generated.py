@@ -1,6 +1,7 @@
-"""Write the check suite and the small training corpus that the package carries. Why and how: README.md in this folder.
+"""1,000 sentence pairs of a small grammar, and how they are scored: the suite ``check`` of an earlier bench, protocol ``check/1``.
 
-    python -m bench.builtin.generate          # rewrites bench/builtin/data/, byte for byte the same every time
+Records of that protocol exist and are verified against the hashes that bench keeps of its gold values. Tests need such
+records in numbers, and these are scored in a moment.
 
 A sentence tells one event with five slots: agent, action, object, place, time. Each slot is filled by a concept, and each
 concept has two or more wordings. The gold value of a pair is the number of slots (0 to 5) that both sentences fill with the
@@ -9,16 +10,23 @@ same concept; wording, voice, word order, article and adverb do not count.
 
 from __future__ import annotations
 
-import argparse
+import functools
+import hashlib
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TypeVar
 
-DATA = Path(__file__).parent / "data"
-SIZES = {"dev": 300, "test": 1000, "train": 4000}
-SEEDS = {"dev": 11, "test": 12, "train": 13}
+import numpy as np
+
+from bench.suites import TaskResult
+from bench.suites.check import GENERATED
+from bench.suites.sts import cosines, score_predictions
+from bench.suites.vectors import Vectors
+
+SIZES = {"dev": 300, "test": 1000}
+SEEDS = {"dev": 11, "test": 12}
 KINDS = ("reworded", "close", "swapped")  # what they are: see `pair`
 SLOTS = ("agent", "action", "object", "place", "time")
 
@@ -145,14 +153,14 @@ def wording(draw: Draw, event: Event) -> dict[str, str]:
     return {slot: draw.one(choices(slot, event)[event[slot]]) for slot in SLOTS}
 
 
-def say(draw: Draw, words: Mapping[str, str], form: int, *, leave_out: Sequence[str] = ()) -> str:
+def say(draw: Draw, words: Mapping[str, str], form: int) -> str:
     """One sentence: this form, with an article for agent and object and, one time in three, an adverb, both at random."""
     past, _, participle = words["action"].partition("/")
     adverb = draw.one(MANNERS) + " " if draw.chance(1 / 3) else ""
     agent, thing = (f"{draw.one(('the', 'the', 'a'))} {words[slot]}" for slot in ("agent", "object"))
     parts = {
         "A": agent, "O": thing, "V": adverb + past, "was": f"was {adverb}".strip(), "P": participle or past,
-        "L": "" if "place" in leave_out else words["place"], "T": "" if "time" in leave_out else words["time"],
+        "L": words["place"], "T": words["time"],
     }  # fmt: skip
     text = " ".join(filter(None, (parts.get(symbol, symbol) for symbol in FORMS[form].split())))
     text = re.sub(r"\ba (?=[aeiou])", "an ", text.replace(" ,", ",").removeprefix(", "))
@@ -196,40 +204,36 @@ def pairs(split: str, taken: set[str]) -> Iterator[tuple[str, str, int, str]]:
         yield first, second, value, kind
 
 
-def sentences(taken: set[str]) -> Iterator[str]:
-    """Training sentences, none in ``taken``. Place, time or both are left out: real text does not name them each time."""
-    draw = Draw(SEEDS["train"])
-    count = 0
-    while count < SIZES["train"]:
-        event = new_event(draw, meeting=draw.chance(0.5))
-        left_out = draw.one((("place",), ("time",), ("place", "time"), ("place", "time")))
-        text = say(draw, wording(draw, event), draw.below(len(FORMS)), leave_out=left_out)
-        if text not in taken:
-            taken.add(text)
-            count += 1
-            yield text
+@dataclass(frozen=True)
+class GeneratedPairs:
+    """The pairs of a split, scored as any pairs are."""
+
+    sentences1: tuple[str, ...]
+    sentences2: tuple[str, ...]
+    gold: np.ndarray
+    kind: tuple[str, ...]
+    sha256: str
+
+    @property
+    def sentences(self) -> list[str]:
+        return [*self.sentences1, *self.sentences2]
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        predictions = {
+            "prediction": cosines(self.sentences1, self.sentences2, vectors, "CHECK"),
+            "gold": self.gold,
+            "subset": np.array(self.kind, dtype=str),
+        }
+        value, detail = score_predictions(predictions, "CHECK")
+        return TaskResult(suite="check", task="CHECK", protocol=GENERATED, metric="spearman", value=value, n=len(self.gold),
+                          detail=detail, predictions=predictions)  # fmt: skip
 
 
-def generate() -> dict[str, bytes]:
-    """File name -> content."""
+@functools.cache
+def generated(split: str = "test") -> GeneratedPairs:
     taken: set[str] = set()
-    files = {}
-    for split in ("dev", "test"):
-        rows = ["sentence1\tsentence2\tgold\tkind"] + ["\t".join(map(str, row)) for row in pairs(split, taken)]
-        files[f"check-{split}.tsv"] = rows
-    files["train.txt"] = list(sentences(taken))
-    return {name: ("\n".join(rows) + "\n").encode() for name, rows in files.items()}
-
-
-def main(argv: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.builtin.generate", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--out", type=Path, default=DATA, help="folder to write to (default: the package's own)")
-    out: Path = parser.parse_args(argv).out
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in generate().items():
-        (out / name).write_bytes(content)
-        print(f"{out / name}: {len(content.splitlines())} lines, {len(content)} bytes")
-
-
-if __name__ == "__main__":
-    main()
+    made = {name: list(pairs(name, taken)) for name in SIZES}[split]
+    rows = ["sentence1\tsentence2\tgold\tkind"] + ["\t".join(map(str, row)) for row in made]
+    first, second, values, kind = zip(*made, strict=True)
+    content = ("\n".join(rows) + "\n").encode()
+    return GeneratedPairs(first, second, np.array(values, dtype=np.float64), kind, hashlib.sha256(content).hexdigest())
