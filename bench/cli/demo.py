@@ -88,6 +88,7 @@ def recipe(steps: int) -> dict[str, str]:
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
     """The table with its verdicts, what it says in words, the page that ``bench publish --preview`` makes, and what to do next."""
+    from bench.cli.printed_table import say
     from bench.tables import print_tables
 
     made = preview(records, store, out)
@@ -97,14 +98,14 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     print_tables(tables)
     for table in tables:
         for line in told(table):
-            click.echo(line)
-    click.echo(NOTE)
+            say(line)
+    say(NOTE)
     page = (made.folder / "index.html").resolve()
     last, runs = records[-1].run_id, f"--runs {shlex.quote(str(store.path))}"
     click.echo(f"page: {page}")
     click.echo(f"next: bench show {last} {runs}")
     click.echo(f"      bench encode {last} sentences.txt --to vectors.npy {runs}")
-    click.echo("on the sets that papers score (bench data list names them), with DIR where they are:")
+    say("on the sets that papers score (bench data list names them), with DIR where they are:")
     click.echo("      bench run --method simcse --corpus builtin --suite sts --data DIR")
     if browse:
         import webbrowser
