@@ -45,6 +45,7 @@ GROUPS = {"right": "Right", "memory": "Memory", "fast": "Fast", "cost": "Several
 FAILED, MISSED, PASSED, MEASURED, NEEDS = "failed", "missed", "passed", "measured", "needs a GPU"
 FIRST = ("simcse", "promcse", "dcpcse", "conpvp", "promptbert", "focal-infonce")  # the methods of the five papers
 START = 15.0  # seconds until a process has torch and a GPU
+PATIENCE = {"cuda": 60.0, "cpu": 600.0}  # seconds that the shortest measurement may take
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,13 @@ def serve(device: str, tiny: bool, scratch: Path, answers: int) -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     place = Place(device, tiny, scratch)
+    if tiny and device == "cpu":  # several threads gain nothing on tiny shapes, and lose much on a busy machine
+        import torch
+
+        torch.set_num_threads(1)
 
     def answer(content: dict[str, Any]) -> None:
-        os.write(answers, (json.dumps(content) + "\n").encode())
+        os.write(answers, (json.dumps(content, default=lambda number: number.item()) + "\n").encode())  # numpy's
 
     answer(facts(device))
     for line in sys.stdin:
@@ -220,7 +225,9 @@ class Worker:
 
     def how(self) -> str:
         code = self.process.wait()
-        return f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with exit code {code}"
+        return (
+            f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with exit code {code}"
+        )
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -253,7 +260,9 @@ class Results:
         """Raises SystemExit where what is here was found on another device."""
         before = self.content["machine"]
         if before is not None and before["device"] != machine["device"]:
-            raise SystemExit(mistake(f"{self.folder} holds results of {before['device']}, this is {machine['device']}", "another --out"))
+            raise SystemExit(
+                mistake(f"{self.folder} holds results of {before['device']}, this is {machine['device']}", "another --out")
+            )
         self.content["machine"] = machine
         self.write()
 
@@ -376,13 +385,15 @@ class Run:
     def one(self, item: Item) -> None:
         assert self.machine
         if self.machine["gpus"] and self.machine["gpus"] < item.gpus:
-            return self.keep(item, {"status": NEEDS, "value": f"needs {item.gpus} GPUs, {self.machine['gpus']} here", "goal": ""}, 0.0)
+            return self.keep(
+                item, {"status": NEEDS, "value": f"needs {item.gpus} GPUs, {self.machine['gpus']} here", "goal": ""}, 0.0
+            )
         if item.alone or self.worker is None or self.worker.environment:
             self.start(item.environment)
         assert self.worker is not None
         self.view.running(item)
         began = time.monotonic()
-        patience = max(60.0, 6 * item.seconds * self.pace)
+        patience = max(PATIENCE[self.options.device], 6 * item.seconds * self.pace)
         limit = min(patience, self.left() + 30)
         try:
             answer = self.worker.ask(item, limit, lambda: self.view.tick(time.monotonic() - began))
@@ -413,7 +424,9 @@ class Run:
         try:
             machine = self.worker.hear(300, lambda: self.view.tick(0.0))
         except (Died, Slow) as how:
-            raise SystemExit(mistake(f"the process that measures did not start: {how}", f"see {self.options.out / 'log.txt'}")) from None
+            raise SystemExit(
+                mistake(f"the process that measures did not start: {how}", f"see {self.options.out / 'log.txt'}")
+            ) from None
         if "error" in machine or (self.options.device != "cpu" and not machine["gpus"]):
             raise SystemExit(mistake(f"--device {self.options.device}: {machine.get('error', 'no GPU is here')}", "--device cpu --tiny rehearses everything without one"))  # fmt: skip
         if not self.machine:
@@ -540,7 +553,11 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--minutes", type=_minutes, default=10.0, help="time to spend; what does not fit is left for the next call  [10]")
-    add("--only", metavar="NAMES", help=f"groups or measurements, with commas: {', '.join(GROUPS)}, right.simcse, fast.row; --list shows all")
+    add(
+        "--only",
+        metavar="NAMES",
+        help=f"groups or measurements, with commas: {', '.join(GROUPS)}, right.simcse, fast.row; --list shows all",
+    )
     add("--out", type=Path, default=Path("gpu-results"), help="folder of the results  [gpu-results]")
     add("--device", default="cuda", choices=("cuda", "cpu"), help="[cuda]")
     add("--tiny", action="store_true", help="small shapes and few steps: a rehearsal")

@@ -296,9 +296,7 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
     recipe = merge(cls, entry, case.variant, {}, trained=case.trained)
     values = {key: tiny for key in MODELS if key in cls.defaults} | VALUES.get(cls.name, {}) | values
     values |= {"vectors": word_vectors(place)} if "vectors" in cls.defaults else {}
-    recipe = Recipe(
-        recipe.values_with_source() | {key: Value(value, "gpu.py") for key, value in values.items() if key in recipe}
-    )
+    recipe = Recipe(recipe.values_with_source() | {key: Value(value, "gpu.py") for key, value in values.items() if key in recipe})
     method = cls()
     method.context = Context(seed=1, folder=place.scratch / "run", save_seconds=1e9)
     if backbone is None and not cls.own_backbone:
@@ -323,7 +321,9 @@ def copied(method: Any, place: Place, device: str, precision: str = "fp32", **co
 
     from bench.method import Context
 
-    twin = copy.deepcopy(method)
+    backbone = getattr(method, "backbone", None)
+    shared = [one for one in (getattr(backbone, "tokenizer", None),) if one is not None]
+    twin = copy.deepcopy(method, {id(one): one for one in shared})
     folder = Path(tempfile.mkdtemp(dir=place.scratch))
     twin.context = Context(device=device, precision=precision, seed=1, folder=folder, save_seconds=1e9, **context)
     return twin.to(device) if hasattr(twin, "to") else twin

@@ -40,9 +40,14 @@ def named(count: int, first: int = 0) -> list[str]:
 
 def scoring_of(suite: str, dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
     """(task, its scoring, data and vectors being there) of every task of a suite; sizes times ``scale``."""
-    return {"sts": _sts, "transfer": _transfer, "fewshot": _fewshot, "clustering": _clustering, "cxc": _cxc, "geometry": _geometry}[
-        suite
-    ](dim, scale, device, note)
+    return {
+        "sts": _sts,
+        "transfer": _transfer,
+        "fewshot": _fewshot,
+        "clustering": _clustering,
+        "cxc": _cxc,
+        "geometry": _geometry,
+    }[suite](dim, scale, device, note)
 
 
 def _size(count: int, scale: float, least: int) -> int:

@@ -87,7 +87,7 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
         arguments = SentenceTransformerTrainingArguments(**_arguments(setup, scratch))
         trainer = SentenceTransformerTrainer(
             model=model, args=arguments, loss=loss, callbacks=[_ticking(clock)],
-            train_dataset=Dataset.from_dict(dict(zip(("anchor", "positive", "negative"), map(list, zip(*_texts(setup))), strict=False))),
+            train_dataset=Dataset.from_list([dict(zip(("anchor", "positive", "negative"), row, strict=False)) for row in _texts(setup)]),
         )  # fmt: skip
         trainer.train()
     if setup.dev and not cached:
