@@ -148,7 +148,7 @@ def facts(device: str) -> dict[str, Any]:
         cuda = f", CUDA {torch.version.cuda}" if count else ""
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    return {"device": name, "gpus": count, "machine": describe_machine() + cuda, "python": sys.version.split()[0]}
+    return {"device": name, "gpus": count, "machine": f"{describe_machine()}{cuda}, Python {sys.version.split()[0]}"}
 
 
 def measured(place: Place, asked: dict[str, Any]) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def verdict(item: Item, answer: dict[str, Any], machine: dict[str, Any]) -> dict
 def markdown(content: dict[str, Any]) -> str:
     """The results as tables, for benchmarks/README.md."""
     machine, results = content["machine"] or {}, content["results"]
-    lines = [f"{machine.get('device', 'nothing ran yet')}: {machine.get('machine', '')}" + (" (--tiny: a rehearsal, no result)" if content["tiny"] else ""), ""]  # fmt: skip
+    lines = [_machine(machine) + (" (--tiny: a rehearsal, no result)" if content["tiny"] else ""), ""]
     known = {item.name: item for item in items()}
     for group, title in GROUPS.items():
         rows = [(known[name], results[name]) for name in known if name in results and known[name].group == group]
@@ -303,6 +303,14 @@ def markdown(content: dict[str, Any]) -> str:
             lines.append(f"| a whole row of the board | {total:.1f} s after encoding | {ROW_GOAL:.0f} s | {word} |")
         lines.append("")
     return "\n".join(lines + closing(content)) + "\n"
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    """The device, unless it is the processor that stands in the line of the machine anyway."""
+    if not machine:
+        return "nothing ran yet"
+    names = [machine["machine"]] if machine["device"] in machine["machine"] else [machine["device"], machine["machine"]]
+    return "; ".join(names)
 
 
 def _cell(text: str) -> str:
@@ -323,7 +331,8 @@ def closing(content: dict[str, Any]) -> list[str]:
         those = [(name, one) for name, one in results.items() if one["status"] == word and name.startswith(group)]
         lines += [f"{title}: {name}: {_cell(one['value'])}" for name, one in those]
     missing = [item.name for item in items() if item.name not in results]
-    lines += [f"Not measured yet: {', '.join(missing)}"] if missing else []
+    more = f" and {len(missing) - 5} more" if missing[5:] else ""
+    lines += [f"Not measured yet: {', '.join(missing[:5])}{more}"] if missing else []
     return lines or ["Everything was measured, nothing failed."]
 
 
@@ -491,7 +500,7 @@ class View:
             print(text, file=self.out, flush=True)
 
     def machine(self, machine: dict[str, Any]) -> None:
-        self.say(f"{machine['device']}; {machine['machine']}; Python {machine['python']}")
+        self.say(_machine(machine))
 
     def running(self, item: Item) -> None:
         self.item, self.seconds = item, 0.0

@@ -155,7 +155,7 @@ def method(place: Place, entry: str) -> Outcome:
                 if not seen <= bound:
                     lines.append(f"{case}: {what} in {precision} differ by {seen:.2g}, allowed {bound:g}")
     shown = "; ".join(f"{p} {a:.1e}, {b:.1e}" for p, (a, b) in worst.items() if any(case.in_the_loop for case in cases))
-    value = f"{len(cases)} settings and variants{f': losses, gradients in {shown}' if shown else ''}; vectors {far:.1e}"
+    value = f"{len(cases)} of its settings and variants{f': losses, gradients in {shown}' if shown else ''}; vectors {far:.1e}"
     return Outcome("; ".join(lines) or value, not lines, "within the bounds of each precision", detail)
 
 

@@ -241,6 +241,7 @@ def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **va
     return method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "setting", "variant"),
     [("simcse", "unsupervised", ""), ("simcse", "supervised", "eh"), ("dcpcse", "unsupervised", "mlm"), ("diffcse", "unsupervised", ""),
@@ -272,7 +273,7 @@ def test_a_mistake_is_outside_every_bound(right: Any, mistake: str, monkeypatch:
     reference = training(right, case)
     corpus = right.models.corpus_of(case, reference, 48)
     exact = right.right.trained(reference, corpus, 5)
-    other = training(right, case, **({"temperature": 0.06} if mistake == "temperature" else {"dropout": 0.0} if mistake == "no dropout" else {}))  # fmt: skip
+    other = training(right, case, **({"temperature": 0.1} if mistake == "temperature" else {"dropout": 0.0} if mistake == "no dropout" else {}))  # fmt: skip
     if mistake == "other masks":
         real = right.right.DrawnOnCpu._dropout
         monkeypatch.setattr(right.right.DrawnOnCpu, "_dropout", staticmethod(lambda given, *a, **k: real(given.flip(0), *a, **k).flip(0)))  # fmt: skip
@@ -312,8 +313,11 @@ def test_the_row_has_sets_of_the_real_sizes(gpu: Any) -> None:
     texts, vectors = gpu_row._labelled("MRPC", 8, 1)
     assert {split: int((texts.split == split).sum()) for split in ("train", "test")} == data_set("MRPC").items
     assert vectors(texts.texts[1]).shape == (5801, 8) and not np.allclose(vectors(texts.texts[0]), vectors(texts.texts[1]))
-    scores = {name: work() for name, work in gpu_row.scoring_of("transfer", 8, 0.01, "cpu", print)}
-    assert all(60 < result.value <= 100 for result in scores.values()), "neither noise nor trivial"
+    scores = {name: work() for name, work in gpu_row.scoring_of("transfer", 16, 0.01, "cpu", print)}
+    chance = {"TREC": 100 / 6}
+    assert all(1.2 * chance.get(name, 50) < result.value < 99 for name, result in scores.items() if name != "MRPC"), (
+        "neither noise nor trivial"
+    )
 
 
 def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
