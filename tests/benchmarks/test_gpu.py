@@ -347,7 +347,7 @@ BLOCKED = """
 import importlib.abc, importlib.metadata, sys
 class Blocked(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"mteb", "sentence_transformers", "sklearn", "jsonschema", "matplotlib", "pyarrow", "datasets", "accelerate", "pandas", "jinja2"}:
+        if name.partition(".")[0] in {"mteb", "sentence_transformers", "sklearn", "jsonschema", "matplotlib", "pyarrow", "datasets", "accelerate", "pandas"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Blocked())
 importlib.metadata.entry_points = lambda **_: ()
