@@ -318,9 +318,9 @@ def _cell(text: str) -> str:
 
 
 def whole_row(results: dict[str, Any]) -> float | None:
-    """Seconds of all suites together; None until each was measured."""
-    each = [results.get(f"fast.row-{suite}") for suite in ROW]
-    return sum(one["detail"]["seconds"] for one in each) if all(one and "detail" in one for one in each) else None  # type: ignore[index]
+    """Seconds of all suites together; None until each was measured, with all of its scoring."""
+    each = [(results.get(f"fast.row-{suite}") or {}).get("detail", {}) for suite in ROW]
+    return sum(one["seconds"] for one in each) if all(one.get("whole") for one in each) else None
 
 
 def closing(content: dict[str, Any]) -> list[str]:

@@ -414,7 +414,7 @@ def row(place: Place, suite: str) -> Outcome:
         seconds[name] = time.perf_counter() - began
     total = sum(seconds.values())
     value = f"{total:.1f} s: " + ", ".join(f"{name} {one:.1f}" for name, one in seconds.items()) + "".join(f"; {note}" for note in dict.fromkeys(notes))  # fmt: skip
-    return Outcome(value, None, "", {"seconds": total, "each": seconds})
+    return Outcome(value, None, "", {"seconds": total, "each": seconds, "whole": not notes})
 
 
 def switched(place: Place, what: str) -> Outcome:
