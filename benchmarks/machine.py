@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from datetime import date
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 
 def describe_machine() -> str:
-    """Date, processor, cores this process may use, and the versions that matter."""
+    """Date, processor, cores this process may use, and the versions that matter, of what is there."""
     import os
 
     from bench.devices import device_name
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "sentence-transformers"))
-    return f"{date.today()}; {device_name('cpu')}, {cores} usable; {packages}"
+    return f"{date.today()}; {device_name('cpu')}, {cores} usable; {', '.join(versions())}"
+
+
+def versions() -> list[str]:
+    found = []
+    for name in ("torch", "transformers", "sentence-transformers"):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return found

@@ -32,6 +32,7 @@ class Setup:
     everything: Sequence[Sequence[Pair]] = ()  # the splits of STS-B and SICK-R: what the authors' script encodes
     rate: float = 1e-4
     now: Callable[[], float] = time.perf_counter
+    rows: Sequence[tuple[str, ...]] = ()  # supervised: anchor, positive, hard negative; else a sentence twice
 
 
 @dataclass
@@ -44,16 +45,23 @@ class Clock:
     starts: list[float] = field(default_factory=list)
     evaluation: float | None = None
     before: float = 0.0  # tokenising all that the steps read
+    events: list[Any] = field(default_factory=list)
 
     def tick(self) -> None:
-        if self.device != "cpu":  # what was asked of a GPU may not be done yet
+        """A step starts. On a GPU, whose queue runs behind the host, a mark is put into the queue: nothing waits for it."""
+        if self.device != "cpu":
             import torch
 
-            torch.cuda.synchronize()
-        self.starts.append(self.now())
+            self.events.append(torch.cuda.Event(enable_timing=True))
+            self.events[-1].record()
+        else:
+            self.starts.append(self.now())
 
     def seconds_per_step(self, steps: int) -> float:
         """Mean over the steps after the warm-up, from start to start, and the share of a step in what came before."""
+        if self.events:
+            self.events[-1].synchronize()
+            self.starts = [self.events[0].elapsed_time(event) / 1000 for event in self.events]
         skipped = min(WARM_UP, steps - 2)
         starts = self.starts[:steps]
         return (starts[-1] - starts[skipped]) / (len(starts) - 1 - skipped) + self.before / steps
@@ -79,7 +87,7 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
         arguments = SentenceTransformerTrainingArguments(**_arguments(setup, scratch))
         trainer = SentenceTransformerTrainer(
             model=model, args=arguments, loss=loss, callbacks=[_ticking(clock)],
-            train_dataset=Dataset.from_dict({"anchor": list(setup.sentences), "positive": list(setup.sentences)}),
+            train_dataset=Dataset.from_list([dict(zip(("anchor", "positive", "negative"), row, strict=False)) for row in _texts(setup)]),
         )  # fmt: skip
         trainer.train()
     if setup.dev and not cached:
@@ -92,47 +100,95 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
 
 
 def authors_script(setup: Setup) -> Clock:
-    """transformers' `Trainer` used as SimCSE's `train.py` uses it: tokenised beforehand, two copies of each sentence in one
-    pass, a head over CLS, cosines by 0.05; and `evaluate` as the script's trainer overrides it."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer, Trainer, TrainingArguments
+    """transformers' `Trainer` used as SimCSE's `train.py` uses it, and `evaluate` as the script's trainer overrides it."""
+    from transformers import Trainer, TrainingArguments
 
-    clock = Clock(setup.now, setup.device)
-    tokenizer = AutoTokenizer.from_pretrained(setup.folder)
-
-    class Model(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.encoder = AutoModel.from_pretrained(setup.folder, dtype=torch.float32)
-            width = self.encoder.config.hidden_size
-            self.head = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh())
-
-        def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-            flat = {"input_ids": input_ids.flatten(0, 1), "attention_mask": attention_mask.flatten(0, 1)}  # (2n, T)
-            cls = self.head(self.encoder(**flat).last_hidden_state[:, 0])
-            z1, z2 = cls.view(len(input_ids), 2, -1).unbind(1)
-            logits = torch.cosine_similarity(z1[:, None], z2[None], dim=-1) / 0.05
-            return {"loss": torch.nn.functional.cross_entropy(logits, torch.arange(len(z1), device=logits.device))}
-
-    def collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
-        flat = [{"input_ids": row["input_ids"]} for row in rows for _ in range(2)]
-        padded = tokenizer.pad(flat, padding=True, return_tensors="pt")
-        return {key: padded[key].view(len(rows), 2, -1) for key in ("input_ids", "attention_mask")}
-
-    began = setup.now()
-    ids = tokenizer(list(setup.sentences), max_length=setup.length, truncation=True)["input_ids"]
-    clock.before = setup.now() - began
-    model = Model()
+    script = _Script(setup)
     with tempfile.TemporaryDirectory() as scratch:
         trainer = Trainer(
-            model=model, args=TrainingArguments(**_arguments(setup, scratch), remove_unused_columns=False),
-            train_dataset=[{"input_ids": row} for row in ids], data_collator=collate, callbacks=[_ticking(clock)],
+            model=script.model, args=TrainingArguments(**_arguments(setup, scratch), remove_unused_columns=False),
+            train_dataset=script.rows, data_collator=script.collate, callbacks=[_ticking(script.clock)],
         )  # fmt: skip
         trainer.train()
-    if setup.everything:
+    script.evaluate()
+    return script.clock
+
+
+def plain_loop(setup: Setup) -> Clock:
+    """The same training in a loop of its own, for machines that lack what `Trainer` needs: torch's loader, autocast, fused AdamW,
+    linear decay, clipping."""
+    import torch
+
+    script = _Script(setup)
+    model, device = script.model.to(setup.device).train(), setup.device
+    optimizer = torch.optim.AdamW(model.parameters(), lr=setup.rate, weight_decay=0.0, fused=True)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / setup.steps)
+    loader = torch.utils.data.DataLoader(
+        script.rows, batch_size=setup.batch, shuffle=True, collate_fn=script.collate, pin_memory=device != "cpu"
+    )
+    for batch in loader:
+        script.clock.tick()
+        inputs = {key: value.to(device, non_blocking=True) for key, value in batch.items()}
+        with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=setup.precision == "bf16"):
+            loss = model(**inputs)["loss"]
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        scheduler.step()
+        optimizer.zero_grad()
+    script.evaluate()
+    return script.clock
+
+
+class _Script:
+    """What SimCSE's authors' script trains and how it evaluates: tokenised beforehand, the texts of a row in one pass, a head over
+    CLS, cosines by 0.05, hard negatives after the positives."""
+
+    def __init__(self, setup: Setup) -> None:
+        import torch
+        from transformers import AutoModel, AutoTokenizer
+
+        self.setup, self.clock = setup, Clock(setup.now, setup.device)
+        self.tokenizer = AutoTokenizer.from_pretrained(setup.folder)
+        texts = _texts(setup)
+        self.views = len(texts[0])
+        began = setup.now()
+        columns = list(zip(*texts, strict=True))
+        distinct = columns[:1] if columns[0] == columns[1] else columns
+        ids = [self.tokenizer(list(column), max_length=setup.length, truncation=True)["input_ids"] for column in distinct]
+        self.rows = list(zip(*(ids if len(ids) > 1 else ids * 2), strict=True))
+        self.clock.before = setup.now() - began
+
+        class Model(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.encoder = AutoModel.from_pretrained(setup.folder, dtype=torch.float32)
+                width = self.encoder.config.hidden_size
+                self.head = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh())
+
+            def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+                flat = {"input_ids": input_ids.flatten(0, 1), "attention_mask": attention_mask.flatten(0, 1)}  # (2n, T)
+                cls = self.head(self.encoder(**flat).last_hidden_state[:, 0])
+                z1, *others = cls.view(len(input_ids), input_ids.shape[1], -1).unbind(1)
+                logits = torch.cosine_similarity(z1[:, None], torch.cat(others)[None], dim=-1) / 0.05
+                return {"loss": torch.nn.functional.cross_entropy(logits, torch.arange(len(z1), device=logits.device))}
+
+        self.model = Model()
+
+    def collate(self, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
+        flat = [{"input_ids": ids} for row in rows for ids in row]
+        padded = self.tokenizer.pad(flat, padding=True, return_tensors="pt")
+        return {key: padded[key].view(len(rows), self.views, -1) for key in ("input_ids", "attention_mask")}
+
+    def evaluate(self) -> None:
+        import torch
+
+        setup, model = self.setup, self.model
+        if not setup.everything:
+            return
 
         def batcher(sentences: Sequence[str]) -> Any:
-            batch = tokenizer(list(sentences), return_tensors="pt", padding=True).to(setup.device)
+            batch = self.tokenizer(list(sentences), return_tensors="pt", padding=True).to(setup.device)
             with torch.no_grad():
                 hidden = model.encoder(batch["input_ids"], attention_mask=batch["attention_mask"], output_hidden_states=True)
                 return hidden.last_hidden_state[:, 0].cpu().numpy()
@@ -140,8 +196,11 @@ def authors_script(setup: Setup) -> Clock:
         model.eval()
         began = setup.now()
         senteval(setup.everything, batcher)
-        clock.evaluation = setup.now() - began
-    return clock
+        self.clock.evaluation = setup.now() - began
+
+
+def _texts(setup: Setup) -> list[tuple[str, ...]]:
+    return list(setup.rows) or [(sentence, sentence) for sentence in setup.sentences]
 
 
 def senteval(splits: Sequence[Sequence[Pair]], batcher: Callable[[Sequence[str]], Any]) -> list[float]:

@@ -18,7 +18,14 @@ from bench.runs import RunsFolder
 # How much of a large matrix product's speed a training step reaches: measured on the built-in backbone, two CPU cores (an
 # estimate of 140 s and 493 s at 0.35 took 227 s and 437 s). A GPU's share was never measured.
 EFFICIENCY = {"fp32": 0.40, "tf32": 0.40, "bf16": 0.22, "fp16": 0.22}
-ADAM_BYTES = 16  # a trained parameter: value, gradient and two moments in float32
+# Bytes of memory while training all of an encoder. Counted by watching every tensor of a step (tests/training/test_memory_estimate.py):
+# at the end of the forward pass there are no gradients yet, at the end of the backward pass no activations any more.
+VALUE_AND_MOMENTS, GRADIENT = 12, 4  # of a trained parameter, in float32
+KEPT = {
+    4: (46, 8),
+    2: (40, 4),
+}  # of each token, layer and hidden number, by the bytes of a product's numbers: as such, and for each inner one
+ELSEWHERE = {"cpu": 4e8, "cuda": 1e8}  # Python and libraries in a process; a GPU's scratch space
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,7 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
 
     if run.plugin.cls.fitted == "pass":
         return Estimate(None, None, None, f"one pass over the corpus, {len(run.corpus):,} sentences are encoded")
-    steps, memory = total_steps(run.recipe, len(run.corpus)), _memory(run)
+    steps, memory = total_steps(run.recipe, len(run.corpus)), _memory(run, device)
     if steps is None:
         return Estimate(None, None, memory, f"trained until {run.recipe['budget']} are spent")
     rows = steps * run.recipe.batch_size
@@ -163,13 +170,19 @@ def _seconds(run: PlannedRun, rows: int, device: str) -> float | None:
     return 6 * layers * tokens / (EFFICIENCY[run.precision] * speed)
 
 
-def _memory(run: PlannedRun) -> int | None:
+def _memory(run: PlannedRun, device: str) -> int | None:
     layers, embeddings = _encoder_parameters(run)
     if not layers:
         return None
     config = run.backbone.config()
+    hidden = config["hidden_size"]
+    width = 2 if run.precision in ("bf16", "fp16") else 4
     tokens = run.recipe.batch_size * _columns(run) * run.recipe.max_seq_length
+    of_itself, of_inner = KEPT[width]
     activations = (
-        tokens * config["hidden_size"] * config["num_hidden_layers"] * 34 * (0.5 if run.precision in ("bf16", "fp16") else 1.0)
+        tokens * config["num_hidden_layers"] * (of_itself * hidden + of_inner * config.get("intermediate_size", 4 * hidden))
     )
-    return int(ADAM_BYTES * (layers + embeddings) + activations + 4e8)
+    copies = 2 * layers if width == 2 else 0  # autocast's, of the weights
+    trained = layers + embeddings
+    most = VALUE_AND_MOMENTS * trained + max(activations + copies, GRADIENT * trained)
+    return int(most + ELSEWHERE["cuda" if device.startswith("cuda") else "cpu"])

@@ -1,0 +1,348 @@
+"""What gpu.py works on: where it runs, the text, random models of known shapes, every method, and how a training is driven.
+
+Nothing here needs an installed package, a network or a file beside this repository.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
+           "labelled": ("sent0", "sent1", "label")}  # fmt: skip
+SHAPES = {
+    "bert-base": {"family": "bert", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+                  "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512},
+    "roberta-large": {"family": "roberta", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+                      "intermediate_size": 4096, "vocab_size": 50265, "max_position_embeddings": 514},
+}  # fmt: skip
+TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 256, "vocab_size": 8192}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one measurement found. ``good`` is None where nothing is asked of it; ``goal`` says what is."""
+
+    value: str
+    good: bool | None = None
+    goal: str = ""
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how large: ``device`` is "cuda" or "cpu", ``tiny`` makes everything small, files go to ``scratch``."""
+
+    device: str
+    tiny: bool
+    scratch: Path
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
+
+    def size(self, whole: int, tiny: int) -> int:
+        return tiny if self.tiny else whole
+
+    @cached_property
+    def precisions(self) -> tuple[str, ...]:
+        """On a GPU all of them; on a CPU those that it computes in without dying of it."""
+        if self.on_gpu:
+            return ("fp32", "tf32", "bf16", "fp16")
+        return ("fp32", "bf16") if self.bf16_works else ("fp32",)
+
+    @cached_property
+    def bf16_works(self) -> bool:
+        """Whether a bf16 product of a training's size is survived: some processors announce it and trap. Asked once, of a child."""
+        answer = self.scratch / "bf16.json"
+        if not answer.is_file():
+            code = "import torch; a = torch.ones(128, 64, dtype=torch.bfloat16, requires_grad=True); (a @ a.T).sum().backward()"
+            died = self.device == "cpu" and subprocess.run([sys.executable, "-c", code], capture_output=True).returncode != 0
+            answer.write_text(json.dumps(not died))
+        return bool(json.loads(answer.read_text()))
+
+    def wait(self) -> None:
+        """Until the device has done all that it was asked for."""
+        if self.on_gpu:
+            import torch
+
+            torch.cuda.synchronize()
+
+
+# text
+
+
+class Rows:
+    """Rows in memory, with the face of a tokenised corpus. ``cells``: for each column ids, or strings."""
+
+    name, sha256 = "in memory", "0" * 64
+
+    def __init__(self, columns: Sequence[str], cells: Sequence[Sequence[Any]]) -> None:
+        self.columns, self._cells = tuple(columns), cells
+
+    def __len__(self) -> int:
+        return len(self._cells[0])
+
+    def column(self, i: int) -> Any:
+        return SimpleNamespace(rows=lambda rows: [self._cells[i][row] for row in rows])
+
+
+@cache
+def carried_text() -> tuple[str, ...]:
+    """The distinct sentences of the corpus that the package carries."""
+    from bench.corpora import open_corpus
+
+    return tuple(dict.fromkeys(row[0] for row in open_corpus("builtin").rows()))
+
+
+def sentences(count: int, skip: int = 0) -> list[str]:
+    """``count`` sentences from the ``skip``-th on; where the corpus is shorter they come again."""
+    return list(itertools.islice(itertools.cycle(carried_text()), skip, skip + count))
+
+
+def rows_for(method: Any, kind: str, count: int) -> Rows:
+    """A corpus of a kind ("sentences", "triplets", ...) as the method reads it; each column begins elsewhere in the text."""
+    cells: list[Any] = []
+    for i, name in enumerate(COLUMNS[kind]):
+        if name == "label":
+            cells.append([[row % 3] for row in range(count)])
+            continue
+        texts = sentences(count, skip=i * count)
+        cells.append(texts if method.trains_on == "text" else [np.array(ids, dtype=np.uint16) for ids in method.token_ids(texts)])
+    return Rows(COLUMNS[kind], cells)
+
+
+# models
+
+
+def shape(name: str, tiny: bool) -> dict[str, Any]:
+    return {**SHAPES[name], **(TINY if tiny else {})}
+
+
+@cache
+def tokenizer() -> Any:
+    from transformers import AutoTokenizer
+
+    from bench.backbones import builtin_folder, quiet
+
+    quiet()
+    return AutoTokenizer.from_pretrained(builtin_folder())
+
+
+def random_encoder(name: str, place: Place) -> Any:
+    """An encoder of a shape with random weights, made on the device; its ids are the built-in tokenizer's."""
+    import torch
+    from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel
+
+    values = shape(name, place.tiny)
+    family = values.pop("family")
+    config: Any
+    if family == "bert":
+        config, kind = BertConfig(**values), BertModel
+    else:
+        config, kind = RobertaConfig(**values, pad_token_id=tokenizer().pad_token_id, type_vocab_size=1), RobertaModel
+    torch.manual_seed(0)
+    with torch.device(place.device):
+        return kind(config, add_pooling_layer=False).eval()
+
+
+def random_backbone(name: str, place: Place) -> Any:
+    """The same as a method takes it."""
+    from bench.backbone_model import Backbone
+
+    encoder = random_encoder(name, place)
+    folder = config_folder(name, place)
+    return Backbone(name, "random", SHAPES[name]["family"], encoder, tokenizer(), folder, folder)  # type: ignore[arg-type]
+
+
+def config_folder(name: str, place: Place) -> Path:
+    """A folder with the shape's config.json alone: what a plan reads of a backbone."""
+    folder = place.scratch / f"config-{name}"
+    folder.mkdir(exist_ok=True)
+    values = shape(name, place.tiny)
+    config = {**values, "model_type": values["family"], "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def base_folder(place: Place) -> str:
+    """A folder with random weights of BERT-base's shape, for libraries that read models from folders."""
+    folder = place.scratch / "bert-base"
+    if not (folder / "whole").exists():
+        random_encoder("bert-base", place).to("cpu").save_pretrained(folder)
+        tokenizer().save_pretrained(folder)
+        (folder / "whole").touch()
+    return str(folder)
+
+
+def tiny_folder(place: Place) -> str:
+    """A folder with the conformance suite's random BERT, 2 layers of 32. Its attention has no dropout: a GPU's fused attention
+    draws its masks itself, and no other device can draw the same."""
+    from bench.conformance import tiny_backbone
+
+    folder = place.scratch / "tiny"
+    if not (folder / "whole").exists():
+        tiny_backbone(folder)
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps({**config, "attention_probs_dropout_prob": 0.0}))
+        (folder / "whole").touch()
+    return str(folder)
+
+
+def word_vectors(place: Place) -> str:
+    """A file of random word vectors for the words of the carried text."""
+    file = place.scratch / "vectors.txt"
+    if not file.is_file():
+        words = sorted({word for sentence in carried_text()[:500] for word in sentence.split()})
+        numbers = np.random.default_rng(0).normal(size=(len(words), 16)).round(4)
+        file.write_text("".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, numbers, strict=True)))
+    return str(file)
+
+
+# methods
+
+
+def entry_points() -> dict[str, str]:
+    """Name and module of every method of this checkout. Read from pyproject.toml: nothing need be installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return dict(project["entry-points"]["bench.methods"])
+
+
+def methods_of(entry: str) -> list[type[Any]]:
+    """The method classes behind one entry point."""
+    from bench.method import Method
+
+    module = EntryPoint(entry, entry_points()[entry], "bench.methods").load()
+    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, Method) and "name" in vars(one)]
+    return [one for one in found if one.__module__ == module.__name__]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One method in one setting and variant."""
+
+    cls: type[Any]
+    setting: str
+    variant: str
+
+    def __str__(self) -> str:
+        return f"{self.cls.name}{f'+{self.variant}' if self.variant else ''} {self.setting}"
+
+    @property
+    def trained(self) -> bool:
+        from bench.plan import learns
+
+        return learns(self.cls, self.setting)
+
+    @property
+    def in_the_loop(self) -> bool:
+        """Whether the common loop trains it."""
+        return self.trained and self.cls.fitted != "pass"
+
+
+def cases_of(entry: str) -> list[Case]:
+    """Every setting with every variant that goes with it."""
+    return [
+        Case(cls, setting, variant)
+        for cls in methods_of(entry)
+        for setting in cls.settings
+        for variant in ("", *cls.variants)
+        if _fits(cls, setting, variant)
+    ]
+
+
+def _fits(cls: type[Any], setting: str, variant: str) -> bool:
+    from bench.errors import BenchError
+    from bench.plan import learns
+    from bench.recipes import merge
+
+    try:
+        cls.needs(setting, merge(cls, None, variant, {}, trained=learns(cls, setting)))
+    except BenchError:  # the two do not go together
+        return False
+    return True
+
+
+MODELS = ("teacher", "generator")  # recipe keys that name a second model
+VALUES = {"pretrained": {"pooling": "cls"}, "whitening": {"components": 16}, "sg-opt": {"head_width": 24}}
+"""What the tiny backbone needs: it has 32 numbers, and does not say how to pool."""
+
+
+def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
+    """The method of a case on the CPU, with its paper's recipe and these values; on the tiny backbone where none is given."""
+    import torch
+
+    from bench.backbones import load, resolve
+    from bench.method import Context, Recipe, Value, seed_for
+    from bench.recipes import choose, entries, merge
+
+    cls, tiny = case.cls, tiny_folder(place)
+    folder = Path(sys.modules[cls.__module__].__file__ or "").parent
+    entry, _ = choose(entries(folder, cls.name), case.setting, "bert-base-uncased", case.variant)
+    recipe = merge(cls, entry, case.variant, {}, trained=case.trained)
+    values = {key: tiny for key in MODELS if key in cls.defaults} | VALUES.get(cls.name, {}) | values
+    values |= {"vectors": word_vectors(place)} if "vectors" in cls.defaults else {}
+    recipe = Recipe(recipe.values_with_source() | {key: Value(value, "gpu.py") for key, value in values.items() if key in recipe})
+    method = cls()
+    method.context = Context(seed=1, folder=place.scratch / "run", save_seconds=1e9)
+    if backbone is None and not cls.own_backbone:
+        backbone = load(resolve(tiny), dropout=recipe.get("dropout"))
+    torch.manual_seed(seed_for(1, "init"))
+    method.build(backbone, recipe)
+    if isinstance(method, torch.nn.Module):
+        if not case.trained:
+            method.requires_grad_(False)
+        method.eval()
+    return method
+
+
+def corpus_of(case: Case, method: Any, count: int) -> Rows:
+    kinds = [kind for kind in case.cls.needs(case.setting, method.recipe) if kind in COLUMNS]
+    return rows_for(method, kinds[-1], count)
+
+
+def copied(method: Any, place: Place, device: str, precision: str = "fp32", **context: Any) -> Any:
+    """A copy of a method, on a device and in a precision, with a folder of its own."""
+    import tempfile
+
+    from bench.method import Context
+
+    backbone = getattr(method, "backbone", None)
+    shared = [one for one in (getattr(backbone, "tokenizer", None),) if one is not None]
+    twin = copy.deepcopy(method, {id(one): one for one in shared})
+    folder = Path(tempfile.mkdtemp(dir=place.scratch))
+    twin.context = Context(device=device, precision=precision, seed=1, folder=folder, save_seconds=1e9, **context)
+    return twin.to(device) if hasattr(twin, "to") else twin
+
+
+def feed_of(method: Any, corpus: Rows, *, ahead: int | None = None, alike: bool = False) -> Iterator[Any]:
+    """The batches of a training, as the loop makes them for the method's device. ``alike``: on a CPU with a GPU's padding, so that
+    what is drawn for a batch has the same shapes on both."""
+    import torch
+
+    from bench.training.batches import batch_of, batches, longest_input, padded, row_order
+
+    recipe, device = method.recipe, torch.device(method.context.device)
+    order = row_order(method.context.seed, len(corpus), recipe.batch_size, recipe.drop_last)
+    if device.type == "cuda" or not alike:
+        yield from batches(method, corpus, order, 0, device=device, ahead=ahead)  # type: ignore[arg-type]
+        return
+    longest = 0 if method.padding_counts else longest_input(method)
+    for step, (epoch, rows) in enumerate(order):
+        batch = batch_of(method, corpus, epoch, rows, step)  # type: ignore[arg-type]
+        batch.whole = len(rows)
+        yield padded(batch, method.pad_id, longest)
