@@ -120,13 +120,18 @@ def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        revision, status = record["provenance"]["backbone"]["revision"], record["status"]
+        revision, status, training = record["provenance"]["backbone"]["revision"], record["status"], record.get("training")
         base = recorded(record["provenance"]["backbone"]["name"], revision)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
+    if status == "finished" and training is None:
+        raise NotAModel(f"{path} is a run that trained nothing: it has no encoder of its own", f"--backbone {base.name}")
     if status != "finished" or not trained.is_file():
-        raise NotAModel(f"{path} is a run without a finished checkpoint (status {status})", "run its command again")
+        raise NotAModel(
+            f"{path} is a run without a checkpoint that is whole (status {status})",
+            "its command trains it again, with --fresh" if status == "finished" else "its command goes on where it stopped",
+        )
     if not any(name.startswith("encoder.") for name in tensor_names(trained)):
         raise NotAModel(
             f"{path} trained no encoder, only what stands beside a frozen one",

@@ -12,12 +12,11 @@ from bench.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Value, seed_for
 from bench.plugins import Plugin, discover
 from bench.runs import RunRecord, RunsFolder
+from bench.runs.intact import CHECKPOINT, again, checkpoint_problem
 from bench.runs.store import read_record
 
 if TYPE_CHECKING:
     from bench.method import Reporter
-
-CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,12 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     registry = discover(plugins)
     plugin = registry[record.method]
     learned = record.setting != "none" or plugin.cls.fitted is not None
-    if not (folder / CHECKPOINT).is_dir() or (learned and record.training is None):
-        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", "run its command again")
+    if learned and record.training is None:
+        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", again(record, folder))
+    problem = checkpoint_problem(record, folder)
+    if problem is not None:
+        why = "trains it again" if learned else "makes it again: nothing is trained"
+        raise NotAModel(f"{record.run_id}: {problem}", f"{again(record, folder, fresh=learned)}   ({why})")
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
     made_by = (record.provenance.plugin or {}).get("sha256")
     changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
@@ -96,7 +99,7 @@ def load_run(run: TrainedRun, *, device: str = "cpu", offline: bool = False, rep
             raise
         raise BenchError(  # a recipe of an older version of the method
             f"{record.run_id}: its recipe has no '{lacking[0]}', which {record.method} needs now",
-            "run its command again with --fresh",
+            "its command makes another run, with the recipe of today",
         ) from error
     if isinstance(method, torch.nn.Module):
         if record.setting == "none" and cls.fitted is None:  # as when it was made: what trains decides what a checkpoint holds
