@@ -101,7 +101,7 @@ def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("se
     where it is not on this machine."""
     if name in ("builtin", TARGET):
         return name
-    own = " or ".join(f"--corpus FILE with {EXPECTED[kind]}" for kind in needed)
+    own = "--corpus FILE with " + " or ".join(EXPECTED[kind] for kind in needed)
     own += ", or --corpus builtin" if "sentences" in needed else ""
     if name is None:
         raise DataMissing("this method's recipes name no corpus", own)

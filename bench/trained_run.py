@@ -49,8 +49,8 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", again(record, folder))
     problem = checkpoint_problem(record, folder)
     if problem is not None:
-        why = "trains it again" if learned else "makes it again: nothing is trained"
-        raise NotAModel(f"{record.run_id}: {problem}", f"{again(record, folder, fresh=learned)}   ({why})")
+        what = "to train it again" if learned else "to make it again (nothing is trained)"
+        raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {again(record, folder, fresh=learned)}")
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
     made_by = (record.provenance.plugin or {}).get("sha256")
     changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 from commands import bench, error_line
 from hub import StandInHub
 
@@ -139,7 +140,7 @@ def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(simcse: S
         "STS12",
         "STS13",
     ]
-    assert done.stderr.count("licence") == 2 and done.stderr.count("which you accept") == 2
+    assert done.stderr.count("which you accept") == 2 and done.stderr.count("research, MS terms") == 1
     assert (cache / "data/senteval-simcse/downstream/STS").is_dir() and "sts Avg." in done.stderr
     asked = len(simcse.requests)
     assert bench(*command, "--fresh", "--offline").exit_code == 0 and len(simcse.requests) == asked
@@ -244,69 +245,59 @@ def test_data_that_is_not_there_opens_no_connection(
     assert hub.requests == [] and no_network == [] and not (tmp_path / "runs").exists()
 
 
+def plan(*arguments: str | Path) -> Result:
+    return bench("run", "--method", "cls", "--backbone", "builtin", "--dry-run", "--device", "cpu", *arguments)
+
+
 def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
     simcse: StandInHub, cache: Path, shared: Path, tmp_path: Path
 ) -> None:
-    place = "senteval-moses/downstream/STS/STS12-en-test"
-    shutil.copytree(shared / "data" / place, tmp_path / "data" / place)
-    command = (
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
-        "builtin",
-        "--data",
-        tmp_path / "data",
-        "--runs",
-        tmp_path / "runs",
-        "--device",
-        "cpu",
-    )
-    done = bench(*command)
-    assert done.exit_code == 1 and simcse.requests == []
+    folder, place = tmp_path / "data", "senteval-moses/downstream/STS/STS12-en-test"
+    shutil.copytree(shared / "data" / place, folder / place)
+    done = plan("--data", folder)
+    assert done.exit_code == 1 and simcse.requests == [] and "tasks STS12 (" in done.stdout
     missing = [line for line in done.stderr.splitlines() if line.startswith(("missing: ", "try: "))]
-    assert len(missing) == 12 and missing[0].startswith("missing: STS13: not found in ")
-    assert missing[1] == f"try: to get it: bench data fetch STS13 --data {tmp_path / 'data'}"
-    fetch = [words for line in missing[1::2] for words in [shlex.split(line.removeprefix("try: to get it: "))[1:]]]
-    for words in fetch:
-        assert bench(*words).exit_code == 0
-    whole = bench(*command)
-    assert whole.exit_code == 0 and "missing" not in whole.stderr and "sts Avg." in whole.stderr
+    assert len(missing) == 12 and missing[0].startswith(f"missing: STS13: not found in {folder}")
+    assert missing[1] == f"try: to get it: bench data fetch STS13 --data {folder}"
+    for line in missing[1::2]:
+        assert bench(*shlex.split(line.removeprefix("try: to get it: "))[1:]).exit_code == 0
+    whole = plan("--data", folder)
+    assert whole.exit_code == 0 and whole.stderr == "" and "STS-B, SICK-R" in whole.stdout
 
 
 def test_the_one_line_for_a_folder_without_any_set_helps(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    command = (
-        "run",
-        "--method",
-        "cls",
-        "--backbone",
-        "builtin",
-        "--data",
-        tmp_path / "data",
-        "--runs",
-        tmp_path / "runs",
-        "--dry-run",
-    )
-    done = bench(*command)
-    assert done.exit_code == 2 and simcse.requests == []
+    done = plan("--data", tmp_path / "data")
+    assert "nor are 6 other sets" in error_line(done) and simcse.requests == []
     assert bench(*shlex.split(done.stderr.splitlines()[-1].removeprefix("try: to get it: "))[1:]).exit_code == 0
-    assert bench(*command).exit_code == 0
+    assert plan("--data", tmp_path / "data").exit_code == 0
 
 
 def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(hub: StandInHub, cache: Path, shared: Path, tmp_path: Path) -> None:
-    command = ("run", "--method", "simcse", "--backbone", "builtin", "--data", shared / "data", "--runs", tmp_path / "runs")
-    done = bench(*command, "--setting", "supervised")
-    assert "nli_for_simcse.csv is not on this machine (looked for" in error_line(done) and hub.requests == []
-    hint = done.stderr.splitlines()[-1]
-    assert (
-        hint == f"try: bench data fetch nli --data {shared / 'data'}; --corpus FILE with columns sent0, sent1, hard_neg"
-        or "builtin" not in hint
+    """And what is named in its place is of the kind that the method takes."""
+    command = (
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        "bert-base-uncased",
+        "--data",
+        shared / "data",
+        "--dry-run",
+        "--device",
+        "cpu",
     )
-    assert "--corpus builtin" not in hint, "that one has no pairs"
-    other = bench(*command, "--setting", "unsupervised")
-    assert "--corpus builtin" in other.stderr
-    assert bench(*command, "--setting", "unsupervised", "--corpus", "builtin", "--dry-run").exit_code == 0
+    supervised = bench(*command, "--setting", "supervised")
+    assert "nli_for_simcse.csv is not on this machine (looked for" in error_line(supervised) and hub.requests == []
+    hint = supervised.stderr.splitlines()[-1]
+    assert (
+        hint
+        == f"try: bench data fetch nli --data {shared / 'data'}; --corpus FILE with columns sent0, sent1 or columns sent0, sent1, hard_neg"
+    )
+    assert "needs columns" in error_line(bench(*command, "--setting", "supervised", "--corpus", "builtin")), "so it is not named"
+    unsupervised = bench(*command, "--setting", "unsupervised")
+    assert "--corpus FILE with one column of sentences, or --corpus builtin" in unsupervised.stderr
+    assert bench(*command, "--setting", "unsupervised", "--corpus", "builtin").exit_code == 0
 
 
 @pytest.mark.parametrize("command", [("run", "--method", "promcse", "--backbone", "roberta-large"), ("data", "fetch", "sts")])

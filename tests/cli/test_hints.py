@@ -13,12 +13,34 @@ import pytest
 import bench as package
 import methods
 from bench.cli import VERBS, main
+from bench.cli.references_import import import_
 
 ROOT = Path(package.__file__).parents[1]
 COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]([A-Za-z0-9][\w-]*))?")
-FOREIGN = ("iconv", "torchrun", "pip", "mkdir", "--nproc-per-node")
+FOREIGN = ("iconv", "torchrun", "pip", "mkdir", "--nproc-per-node", "--untracked-files", "var(--")
 """Tools of others, whose options are not ours to check."""
+SENTENCE = [
+    "call",
+    "cannot",
+    "is",
+    "has",
+    "does",
+    "knows",
+    "and",
+    "by",
+    "of",
+    "itself",
+    "with",
+    "that",
+    "never",
+    "writes",
+    "gives",
+    "reads",
+]
+"""What follows the name of the program where it is no command."""
+NO_VERBS = ("bench/builtin/", "bench/datasets/make_manifest.py")
+"""Scripts with a command line of their own."""
 RAISED_BY = {
     "bench/cli/run_all.py": ("run", "reproduce", "demo"), "bench/executors": ("run",), "bench/training": ("run",), "bench/plan.py": ("run",),
     "bench/recipes.py": ("run",), "bench/budget.py": ("run",), "bench/corpora/corpus.py": ("run",), "bench/corpus_shelf.py": ("run",),
@@ -38,7 +60,7 @@ def tree() -> dict[str, click.Command]:
         found[verb] = command
         if isinstance(command, click.Group):
             found |= {f"{verb} {name}": command.commands[name] for name in command.commands}
-    return found
+    return found | {"references import": import_}
 
 
 TREE = tree()
@@ -63,13 +85,13 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
     inside: set[int] = set()
     for node in ast.walk(module):
         body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-            if not any(
-                isinstance(one, ast.Call) and "command" in ast.unparse(one) for one in getattr(node, "decorator_list", [])
-            ):
-                inside.add(id(body[0].value))  # a docstring that no command shows
+        documented = isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+        if documented and not any("command" in ast.unparse(one) for one in getattr(node, "decorator_list", [])):
+            inside.add(id(body[0].value))  # type: ignore[index]  # a docstring that no command shows as its help
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Value":  # where a recipe value comes from
+            inside |= {id(one) for one in ast.walk(node)}
     for node in ast.walk(module):
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr) and id(node) not in inside:
             inside |= {id(one) for one in ast.walk(node) if isinstance(one, ast.Constant)}
             yield node.lineno, "".join(one.value if isinstance(one, ast.Constant) else "{}" for one in node.values)  # type: ignore[misc]
     for node in ast.walk(module):
@@ -82,26 +104,11 @@ def wrong(text: str, scope: tuple[str, ...] = ()) -> list[str]:
     found = []
     if any(tool in text for tool in FOREIGN) or text.startswith("--") and " " not in text and "=" not in text:
         return found  # the name of an option, where it is declared or compared
-    for part in re.split(r"[;,](?=\s)|\bor\b|   +|\n", text):
+    for part in re.split(r"[;,](?=\s)|\bor\b|   +|\n", re.sub(r"no --[a-z-]+ was", "", text)):
         named = COMMAND.search(part)
         verb = named[1].split()[0] if named else ""
         if named and verb not in VERBS:
-            if verb in (
-                "cannot",
-                "is",
-                "has",
-                "does",
-                "knows",
-                "and",
-                "by",
-                "of",
-                "itself",
-                "with",
-                "that",
-                "never",
-                "writes",
-                "gives",
-            ):
+            if verb in SENTENCE:
                 named = None  # a sentence about the program
             else:
                 found.append(f"bench {verb}")
@@ -127,7 +134,10 @@ def wrong(text: str, scope: tuple[str, ...] = ()) -> list[str]:
 
 
 FILES = [
-    path for folder in (Path(package.__file__).parent, Path(methods.__file__).parent) for path in sorted(folder.rglob("*.py"))
+    path
+    for folder in (Path(package.__file__).parent, Path(methods.__file__).parent)
+    for path in sorted(folder.rglob("*.py"))
+    if not path.relative_to(ROOT).as_posix().startswith(NO_VERBS)
 ]
 
 

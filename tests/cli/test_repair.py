@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import Result
-from commands import SMALL, bench, error_line, the_run, tree
+from commands import bench, error_line, the_run, tree
 
 from bench.runs import RunsFolder
 from bench.torch_method import TorchMethod
@@ -196,7 +198,17 @@ def test_damaged_predictions_of_another_suite_are_told(runs: Path, command: tupl
 
 @pytest.mark.parametrize("part", ["folder", "method.json"])
 def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(tiny: str, tmp_path: Path, part: str) -> None:
-    command = ("run", "--method", "last-avg", "--backbone", tiny, "--suite", "check", "--runs", tmp_path, *SMALL[:0])
+    command = (
+        "run",
+        "--method",
+        "last-avg",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--runs",
+        tmp_path,
+    )
     assert bench(*command).exit_code == 0
     before, whole = record(tmp_path), content(the_run(tmp_path))
     place = the_run(tmp_path) / "checkpoint"
@@ -206,6 +218,76 @@ def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(tiny: str, 
     assert content(the_run(tmp_path)) == whole and record(tmp_path)["scores"] == before["scores"]
     assert record(tmp_path)["checkpoint"] == before["checkpoint"]
     assert "nothing repeated" in bench(*command).stderr
+
+
+def test_what_other_verbs_say_of_a_lost_checkpoint_is_a_command_that_makes_it(
+    runs: Path, command: tuple[Any, ...], tmp_path: Path
+) -> None:
+    """`bench encode` said "run its command again", and that said that nothing was left to do."""
+    (tmp_path / "text.txt").write_text("a sentence\n")
+    encode = ("encode", the_run(runs).name, tmp_path / "text.txt", "--to", tmp_path / "vectors.npy", "--runs", runs)
+    weights = the_run(runs) / "checkpoint" / "trained.safetensors"
+    for hurt in (alter, delete):
+        hurt(weights)
+        done = bench(*encode)
+        assert str(weights) in error_line(done) and not (tmp_path / "vectors.npy").exists(), "no vectors of other weights"
+        hint = done.stderr.splitlines()[-1].removeprefix("try: ")
+        assert hint.startswith("to train it again: bench run --method simcse")
+        again = shlex.split(hint.removeprefix("to train it again: "))[1:]
+        assert again[-3:] == ["--fresh", "--runs", str(runs)], "where the run lies now, not where it was made"
+        assert bench(*again).exit_code == 0
+    assert bench(*encode).exit_code == 0 and (tmp_path / "vectors.npy").is_file()
+    export = ("export", the_run(runs).name, "--to", tmp_path / "export", "--format", "transformers", "--runs", runs)
+    cut(weights)
+    assert "--fresh --runs" in bench(*export).stderr and not (tmp_path / "export").exists()
+
+
+def test_the_encoder_of_a_run_that_trained_nothing_is_its_backbone(tiny: str, tmp_path: Path) -> None:
+    command = ("run", "--method", "last-avg", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
+    bench(*command)
+    on_it = ("run", "--method", "cls", "--suite", "check", "--runs", tmp_path / "more")
+    done = bench(*on_it, "--backbone", the_run(tmp_path))
+    assert "is a run that trained nothing" in error_line(done)
+    assert bench(*on_it, *shlex.split(done.stderr.splitlines()[-1].removeprefix("try: "))).exit_code == 0
+
+
+PLUGIN = """
+import numpy as np
+from bench.method import Batch, Loss, TorchMethod
+import torch
+
+class Diverging(TorchMethod):
+    name, settings = "diverging", ("unsupervised",)
+
+    def views(self, batch):
+        return self.embed(batch.columns[0]), self.embed(batch.columns[0])
+
+    def loss(self, views, batch):
+        return Loss(((views[0] - views[1]) ** 2).mean())
+
+    def embed(self, features):
+        return self.hidden(features)[:, 0] * (float("nan") if self.recipe.learning_rate > 1e-3 else 1.0)
+"""
+
+
+def test_a_lower_learning_rate_helps_where_vectors_are_no_numbers(corpus: Path, tiny: str, tmp_path: Path) -> None:
+    (tmp_path / "diverging.py").write_text(PLUGIN)
+    command = ("run", "--method", "diverging", "--plugin", tmp_path / "diverging.py", "--backbone", tiny, "--suite", "check", "--corpus", corpus,
+               "--device", "cpu", "--precision", "fp32", "--max-steps", "1", "--set", "batch_size=8", "--set", "select_on=last", "--runs", tmp_path / "runs")  # fmt: skip
+    done = bench(*command, "--set", "learning_rate=1")
+    assert done.exit_code == 1 and "--precision" not in done.stderr.splitlines()[-1], "it is fp32 already"
+    assert "a lower --set learning_rate=" in done.stderr.splitlines()[-1]
+    assert bench(*command, "--set", "learning_rate=1e-4").exit_code == 0
+
+
+def test_what_suites_say_of_vectors_that_are_no_numbers() -> None:
+    from bench.errors import RunFailed
+    from bench.suites.vectors import checked
+
+    with pytest.raises(RunFailed) as failed:
+        checked(np.array([[np.nan]]), ["a"], "STS12")
+    assert "a lower --set learning_rate=, or another backbone" in str(failed.value.hint)
+    assert "--precision" not in str(failed.value.hint), "scores are float32, whatever is asked for"
 
 
 def test_a_large_checkpoint_is_read_once(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,8 +306,6 @@ def test_a_large_checkpoint_is_read_once(runs: Path, tmp_path: Path, monkeypatch
     weights = the_run(runs) / "checkpoint" / "trained.safetensors"
     facts = weights.stat()
     alter(weights)
-    import os
-
     os.utime(weights, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # same size, same time of writing: the kernel's own clock tells
     assert "its hash is not the recorded one" in str(intact.checkpoint_problem(found, the_run(runs)))
 
