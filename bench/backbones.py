@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -32,6 +32,14 @@ KNOWN = {
     "roberta-base": "RoBERTa base, 125 M parameters (Liu et al. 2019)",
     "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
 }
+SHAPES: Mapping[str, Mapping[str, int]] = {
+    name: dict(zip(("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size", "max_position_embeddings"), sizes, strict=True))
+    for name, sizes in {
+        "bert-base-uncased": (12, 768, 3072, 30522, 512), "bert-large-uncased": (24, 1024, 4096, 30522, 512),
+        "roberta-base": (12, 768, 3072, 50265, 514), "roberta-large": (24, 1024, 4096, 50265, 514),
+    }.items()
+}  # fmt: skip
+"""What the configs of these models say, for plans on a machine that does not have them."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,10 @@ class Reference:
     def config(self) -> dict[str, Any]:
         """The model's config with BERT's names for its sizes; empty where the files are not here yet."""
         return families.read_config(transformer_folder(self.path)) if self.path is not None else {}
+
+    def sizes(self) -> Mapping[str, Any]:
+        """As ``config``; of a well-known model that is not here yet its sizes alone."""
+        return self.config() or SHAPES.get(self.model.rpartition("/")[2], {})
 
 
 def builtin_folder() -> Path:
@@ -120,13 +132,22 @@ def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        revision, status = record["provenance"]["backbone"]["revision"], record["status"]
+        revision, status, training = (
+            record["provenance"]["backbone"]["revision"],
+            record["status"],
+            record.get("training", "not said"),
+        )
         base = recorded(record["provenance"]["backbone"]["name"], revision)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
+    if status == "finished" and not trained.is_file() and training is None:
+        raise NotAModel(f"{path} is a run that trained nothing: it has no encoder of its own", f"--backbone {base.name}")
     if status != "finished" or not trained.is_file():
-        raise NotAModel(f"{path} is a run without a finished checkpoint (status {status})", "run its command again")
+        raise NotAModel(
+            f"{path} is a run without a finished checkpoint (status {status})",
+            "its command trains it again, with --fresh" if status == "finished" else "its command goes on where it stopped",
+        )
     if not any(name.startswith("encoder.") for name in tensor_names(trained)):
         raise NotAModel(
             f"{path} trained no encoder, only what stands beside a frozen one",

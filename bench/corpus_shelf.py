@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.corpora import KINDS, Corpus, default_cache, open_corpus
-from bench.corpora.hub import hub_corpus
-from bench.corpora.hub_name import PREFIX
+from bench.corpora.hub import hub_corpus, is_here
+from bench.corpora.hub_name import PREFIX, HubName
+from bench.corpora.hub_rows import named
+from bench.datasets import NotFetchedYet, Pending, data_sets, sources_of
 from bench.errors import BenchError, DataMissing
+from bench.fetching import site
 from bench.files import write_whole
 from bench.method import Recipe
 from bench.plugins import Plugin
@@ -24,6 +27,21 @@ TARGET = "target"  # the name of the corpus of all sentences that are scored
 RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv", "nli-labelled": "nli_labelled.csv"}
 EXPECTED = {"sentences": "one column of sentences", "pairs": "columns sent0, sent1", "triplets": "columns sent0, sent1, hard_neg",
             "labelled": "columns sent0, sent1, label"}  # fmt: skip
+
+
+class AbsentCorpus(Corpus):
+    """A corpus that is only fetched later, in a plan: its columns, and how many rows it has where that is known."""
+
+    def __init__(self, name: str, columns: tuple[str, ...], known_rows: int | None) -> None:
+        self.name, self.columns, self.known_rows = name, columns, known_rows
+
+    def only(self, column: str) -> AbsentCorpus:
+        texts = [name for name in self.columns if name != "label"]
+        rows = self.known_rows and self.known_rows * (len(texts) if column == "all" else 1)
+        return AbsentCorpus(self.name, ("sentence",), rows)
+
+    def _survey(self) -> tuple[str, int]:
+        return "unknown", self.known_rows or 0
 
 
 class CorpusShelf:
@@ -40,9 +58,15 @@ class CorpusShelf:
         asked = self._asked
         if asked is not None:
             check_asked(asked)
-        if asked is None or is_recipe_corpus(asked):
-            asked = corpus_file(asked or (entry.corpus if entry else None), self._data)
         name = asked
+        if asked is None or is_recipe_corpus(asked):
+            try:
+                name = corpus_file(asked or (entry.corpus if entry else None), self._data, needed)
+            except NotFetchedYet as later:
+                assert later.wanted is not None
+                columns = next(columns for columns, kind in KINDS.items() if kind == later.wanted.unit)
+                name = later.wanted.files[0].name
+                self._open[name] = AbsentCorpus(name, columns, sum(later.wanted.items.values()))
         if name not in self._open:
             self._open[name] = self._opened(name)
         corpus = self._open[name]
@@ -63,8 +87,14 @@ class CorpusShelf:
         return corpus
 
     def _opened(self, name: str) -> Corpus:
+        later = self._data.later
         if name == TARGET:
-            return target_corpus(self._scored)
+            return AbsentCorpus(TARGET, ("sentence",), None) if later and later.pending else target_corpus(self._scored)
+        if name.startswith(PREFIX) and later is not None and not is_here(name):
+            asked = HubName.of(name)
+            later.note(Pending(name=name, kind="corpus", where=f"hub data set {asked.repo}",
+                               urls=(site("hub", asked.repo, asked.revision or "main", "").url,)))  # fmt: skip
+            return AbsentCorpus(name, named(asked.columns or ("text",)), asked.limit)
         if name.startswith(PREFIX):
             path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))
             return Corpus(path, full, default_cache())
@@ -87,17 +117,22 @@ def check_asked(asked: str) -> None:
         raise DataMissing(error.message, f"--corpus FILE, with one sentence a line, or a name: {', '.join(names)}") from None
 
 
-def corpus_file(name: str | None, data: DataFolder) -> str:
-    """Where a recipe's own corpus lies. Raises DataMissing, naming --corpus, where it is not on this machine."""
+def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("sentences",)) -> str:
+    """Where a recipe's own corpus lies. Raises DataMissing, naming what else serves a method that takes the kinds ``needed``,
+    where it is not on this machine."""
     if name in ("builtin", TARGET):
         return name
+    own = "--corpus FILE with " + " or ".join(EXPECTED[kind] for kind in needed)
+    own += ", or --corpus builtin" if "sentences" in needed else ""
     if name is None:
-        raise DataMissing("this method's recipes name no corpus", "--corpus FILE (one sentence a line), or --corpus builtin")
+        raise DataMissing("this method's recipes name no corpus", own)
     file = RECIPE_CORPORA.get(name, name)
     path = data.corpus(file)
     if path is None:
         looked = f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
-        raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", "--corpus FILE, or --corpus builtin")
+        source = next((one for one in data_sets().values() if one.files[0].name == file and sources_of(one)), None)
+        fetch = f"bench data fetch {source.name}{f' --data {data.root}' if data.root else ''}; " if source else ""
+        raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", fetch + own)
     return str(path)
 
 

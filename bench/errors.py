@@ -62,7 +62,11 @@ def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
 
 
 class DataMissing(BenchError):
-    pass
+    """``name``: the set that ``bench data fetch`` would get, where the hint says so."""
+
+    def __init__(self, message: str, hint: str | None = None, name: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.name = name
 
 
 class DataDamaged(BenchError):

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.datasets.store import ON_ITS_PAGE, Pending
 from bench.errors import NotAModel
+from bench.fetching.http import endpoint
 from bench.model_folder import PICKLES, WEIGHTS, whole
 
 CANONICAL = {"bert-base-uncased": "google-bert", "bert-large-uncased": "google-bert",
@@ -162,6 +164,32 @@ def _in_plain_words(name: str, repo: str, hint: str) -> Iterator[None]:
                             f"{hint}; for a private one: {LOGIN}") from None  # fmt: skip
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise NotAModel(f"backbone '{name}' could not be fetched from the hub: {reason}", hint) from None
+
+
+LICENCES = {"google-bert": "Apache-2.0", "FacebookAI": "MIT"}
+"""Of the models with short names, as their pages state it."""
+
+
+def pending(name: str, sizes: Mapping[str, Any]) -> Pending:
+    """What fetching a model would bring, without asking the hub: size and licence where they are known. ``sizes``: of its config."""
+    model, revision = split(name)
+    repo = repositories(model)[0]
+    commit = revision or PINNED.get(repo)
+    owner = repo.partition("/")[0]
+    return Pending(
+        name=name, kind="backbone", where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
+        urls=(f"{endpoint()}/{repo}",), bytes=4 * parameters(sizes) if sizes else None,
+        licence=LICENCES[owner] if model in CANONICAL else ON_ITS_PAGE,
+    )  # fmt: skip
+
+
+def parameters(sizes: Mapping[str, Any]) -> int:
+    """Of BERT or RoBERTa with its MLM head's dense layer: what their checkpoints hold, each number four bytes."""
+    hidden, inner, vocabulary = sizes["hidden_size"], sizes["intermediate_size"], sizes["vocab_size"]
+    embeddings = (vocabulary + sizes["max_position_embeddings"] + 2 + 2) * hidden
+    layer = 4 * (hidden * hidden + hidden) + 2 * hidden * inner + inner + hidden + 4 * hidden
+    head = hidden * hidden + 3 * hidden + vocabulary
+    return int(embeddings + sizes["num_hidden_layers"] * layer + hidden * hidden + hidden + head)
 
 
 def bring_over(name: str) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench import fingerprint
 from bench.backbones import Reference, resolve
-from bench.corpus_shelf import TARGET, CorpusShelf
+from bench.corpus_shelf import TARGET, AbsentCorpus, CorpusShelf
+from bench.datasets.store import NotFetchedYet
 from bench.errors import BenchError, DataMissing, UnknownName
 from bench.families import own_dropout, shape
 from bench.method import Method, Recipe, Value
@@ -68,6 +69,7 @@ class PlannedRun:
     expect: Mapping[str, Any] | None = None
     determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
     missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
+    provisional: bool = False  # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
 
     @property
     def method(self) -> str:
@@ -77,7 +79,7 @@ class PlannedRun:
     def run_id(self) -> str:
         variant = f"+{self.variant}" if self.variant else ""
         seed = "any" if self.seed is None else f"s{self.seed}"
-        return f"{self.method}{variant}-{self.backbone.short}-{seed}-{self.fingerprint[:8]}"
+        return f"{self.method}{variant}-{self.backbone.short}-{seed}-{'unknown' if self.provisional else self.fingerprint[:8]}"
 
 
 def make(
@@ -87,6 +89,7 @@ def make(
 
     ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is checked here: a run that could not be
     scored is refused before it is trained. A set that is not there is told of by every run (``missing``), and the others go on.
+    With data that is only fetched later (``data.later``) what is to be fetched is noted there, and such a plan is provisional.
     """
     check_named(request)
     plugins = [registry[name] for name in request.methods]
@@ -103,7 +106,7 @@ def make(
         )
         for backbone in backbones:
             runs += _runs_of(plugin, backbone, request, scored, data, corpora, ready)
-    unique = {run.run_id: run for run in runs}
+    unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
 
 
@@ -134,7 +137,7 @@ def _tasks(suites: Sequence[str]) -> list[Task]:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What the runs of a request will be scored on."""
+    """What the runs of a request will be scored on. ``known`` lacks the last of the tasks where their data is fetched later."""
 
     tasks: tuple[Task, ...]
     known: tuple[KnownTask, ...]
@@ -146,6 +149,7 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
     from bench.suites.known import known
 
     there: list[tuple[Task, KnownTask]] = []
+    later: list[Task] = []
     missing: list[DataMissing] = []
     for task in _tasks(suites):
         found: dict[str | None, KnownTask] = {}
@@ -156,14 +160,25 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
                 one = known(task, data, text)
             except DataMissing as error:
                 missing.append(error)
+            except NotFetchedYet:
+                later.append(task)
             else:
                 found.setdefault(one.form, one)
         there += [(task, one) for one in found.values()]
     once = {error.message: error for error in missing}  # the set of two tasks
-    if not there:
-        first, others = missing[0], len(once) - 1
-        raise DataMissing(first.message + (f"; nor are {others} other sets" if others else ""), first.hint)
-    return _Scored(tuple(task for task, _ in there), tuple(one for _, one in there), tuple(once.values()))
+    if not there and not later:
+        raise _all_missing(list(once.values()))
+    return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(once.values()))
+
+
+def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
+    """One line for all of them, and the one command that gets them, where there is one."""
+    first, others = missing[0], len(missing) - 1
+    names = list(dict.fromkeys(error.name for error in missing if error.name))
+    hint = first.hint
+    if first.name and hint:
+        hint = hint.replace(f"bench data fetch {first.name}", f"bench data fetch {' '.join(names)}")
+    return DataMissing(first.message + (f"; nor are {others} other sets" if others else ""), hint)
 
 
 def _runs_of(
@@ -190,7 +205,12 @@ def _runs_of(
     corpus = corpora.fitting(plugin, setting, recipe, entry) if trained else None
     if corpus is not None and corpus.name == TARGET:
         notes.append("transductive: trained on the text of the sets that are scored")
-    dev = dev_task(str(recipe["select_on"]), data) if trained and setting != NOT_TRAINED else None
+    dev, later = None, isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
+    if trained and setting != NOT_TRAINED:
+        try:
+            dev = dev_task(str(recipe["select_on"]), data)
+        except NotFetchedYet:
+            later = True
     seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
     if len(request.seeds) > len(seeds):
         notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
@@ -202,10 +222,11 @@ def _runs_of(
         notes.append(f"{plugin.name} defines forward(batch) as a whole: {request.ranks} processes make another run than one")
     runs = []
     for seed in seeds:
+        places = {key: content_name(str(recipe[key]), ready) for key in cls.places if recipe[key] is not None}
         determines = {
             "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
             "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places},
-            "places": {key: content_name(str(recipe[key]), ready) for key in cls.places if recipe[key] is not None},
+            "places": places,
             "precision": request.precision if trained else "fp32",
             "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
             **({"ranks": request.ranks} if by_ranks else {}),
@@ -215,6 +236,7 @@ def _runs_of(
             plugin, variant, setting, backbone, seed, recipe, corpus, scored.tasks, scored.known, dev, request.text, request.precision,
             fingerprint.of(determines), tuple(notes),
             entry.expect if entry and (entry.backbone, entry.variant) == (backbone.model, variant) else None, beyond, scored.missing,
+            later or "unknown" in places.values(),
         ))  # fmt: skip
     return runs
 

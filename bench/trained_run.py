@@ -13,12 +13,11 @@ from bench.method import Context, Method, Recipe, Value, seed_for
 from bench.method_source import known
 from bench.plugins import Plugin, discover, not_here
 from bench.runs import RunRecord, RunsFolder
+from bench.runs.intact import CHECKPOINT, again, checkpoint_problem
 from bench.runs.store import read_record
 
 if TYPE_CHECKING:
     from bench.method import Reporter
-
-CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,12 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     registry = discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
     learned = record.setting != "none" or plugin.cls.fitted is not None
-    if not (folder / CHECKPOINT).is_dir() or (learned and record.training is None):
-        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", "run its command again")
+    if learned and record.training is None:
+        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", again(record, folder))
+    problem = checkpoint_problem(record, folder)
+    if problem is not None:
+        what = "to train it again" if learned else "to make it again (nothing is trained)"
+        raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {again(record, folder, fresh=learned)}")
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
     made_from = (made_by or {}).get("sha256")
     changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
@@ -101,7 +104,7 @@ def load_run(run: TrainedRun, *, device: str = "cpu", offline: bool = False, rep
             raise
         raise BenchError(  # a recipe of an older version of the method
             f"{record.run_id}: its recipe has no '{lacking[0]}', which {record.method} needs now",
-            "run its command again with --fresh",
+            "its command makes another run, with the recipe of today",
         ) from error
     if isinstance(method, torch.nn.Module):
         if record.setting == "none" and cls.fitted is None:  # as when it was made: what trains decides what a checkpoint holds

@@ -118,7 +118,9 @@ def tiny_roberta(folder: Path) -> str:
     bpe.save_model(str(folder))
     vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
     merges = [tuple(line.split()) for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]]
-    tokenizer = RobertaTokenizerFast(vocab=vocabulary, merges=merges)  # from_pretrained cannot read the two files in transformers 5.0
+    tokenizer = RobertaTokenizerFast(
+        vocab=vocabulary, merges=merges
+    )  # from_pretrained cannot read the two files in transformers 5.0
     tokenizer.save_pretrained(folder)
     state = torch.get_rng_state()
     torch.manual_seed(0)

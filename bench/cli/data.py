@@ -45,6 +45,7 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
     from bench.datasets import DataFolder
 
     folder = DataFolder(data)
+    folder.check_root()
     states = [(one, folder.look(one)) for one in _chosen(name)]
     _show(states, detailed=name is not None, as_json=as_json)
     if not as_json and name is None:
@@ -70,11 +71,15 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
     from bench.errors import DataDamaged
 
     folder = DataFolder(data)
+    folder.check_root()
     states = [(one, folder.check(one)) for one in _chosen(name)]
     _show(states, detailed=name is not None, as_json=as_json)
     damaged = [one.name for one, state in states if state.status == "damaged"]
     if damaged:
-        raise DataDamaged(f"damaged: {', '.join(damaged)}", "bench data check NAME says which file and how to get it")
+        raise DataDamaged(
+            f"damaged: {', '.join(damaged)}",
+            f"bench data check {damaged[0]}{f' --data {data}' if data else ''} says which file and how to get it",
+        )
     if name is not None and states[0][1].status == "missing":
         folder.open(states[0][0])  # raises with what was looked for and where
 
@@ -89,12 +94,14 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_json: bool) -> None:
     """Get data sets and corpora from their sources, into --data DIR (which may then be copied to a machine without a network).
 
-    Names, size, licence and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
+    Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
     and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
     from bench.cli import show_error
     from bench.cli.download_progress import downloads
-    from bench.datasets import DataFolder, Fetcher, fetched_folder
+    from bench.cli.planning import announce
+    from bench.datasets import DataFolder, Fetcher, fetched_folder, sources_of
+    from bench.datasets.store import pending_set
     from bench.errors import BenchError
     from bench.fetching import offline_now
 
@@ -108,9 +115,12 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     report = downloads(plain)
     fetcher = Fetcher(store, report)
     failed: list[str] = []
+    missing = [one for one in chosen if not any(copy.form in (text, "any") for copy in folder.copies(one)[0])]
+    if pending := [pending_set(one, text if one.forms else "any") for one in missing if sources_of(one, text)]:
+        announce(pending, report, store)
     for one in chosen:
         try:
-            if not any(copy.form in (text, "any") for copy in folder.copies(one)[0]):
+            if one in missing:
                 fetcher.get(one, text if one.forms else "any")
         except BenchError as error:
             show_error(error)

@@ -11,6 +11,9 @@ from typing import Any
 import click
 
 from bench.cli.columns import print_columns
+from bench.cli.planning import table_of
+from bench.corpus_shelf import AbsentCorpus
+from bench.datasets import Pending
 from bench.errors import BenchError
 from bench.plan import PlannedRun
 from bench.runs import RunsFolder
@@ -38,16 +41,17 @@ class Estimate:
     basis: str
 
 
-def show_plan(planned: Sequence[PlannedRun], store: RunsFolder, device: str, as_json: bool) -> None:
-    """Print the plan; nothing is written."""
+def show_plan(planned: Sequence[PlannedRun], pending: Sequence[Pending], store: RunsFolder, device: str, as_json: bool) -> None:
+    """Print the plan, and what it would fetch; nothing is written."""
     for i, run in enumerate(planned):
         guess = estimate(run, store, device)
         if as_json:
-            click.echo(json.dumps(as_dict(run, guess)))
+            click.echo(json.dumps(as_dict(run, guess, pending)))
             continue
         if i:
             click.echo()
-        click.echo(f"{run.run_id}  ({i + 1} of {len(planned)})")
+        unsure = "; its id is known when all of it is here" if run.provisional else ""
+        click.echo(f"{run.run_id}  ({i + 1} of {len(planned)}{unsure})")
         for note in run.notes:
             click.echo(f"  {note}")
         seed = "any seed" if run.seed is None else f"seed {run.seed}"
@@ -55,13 +59,29 @@ def show_plan(planned: Sequence[PlannedRun], store: RunsFolder, device: str, as_
         click.echo(
             f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}"
         )
-        click.echo(
-            f"  corpus {f'{run.corpus.name}, {len(run.corpus):,} rows' if run.corpus else 'none'}; precision {run.precision}"
-        )
+        click.echo(f"  corpus {_corpus_words(run)}; precision {run.precision}")
         click.echo(f"  tasks {', '.join(dict.fromkeys(task.name for task in run.tasks))} ({run.text} text)")
         values = run.recipe.values_with_source().items()
         print_columns([(k, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else "")) for k, v in values], indent=4)
         click.echo("  " + in_words(guess))
+    if pending and not as_json:
+        click.echo("\nnot on this machine; without --dry-run this is fetched first")
+        for line in table_of(pending):
+            click.echo(line)
+
+
+def _corpus_words(run: PlannedRun) -> str:
+    if run.corpus is None:
+        return "none"
+    rows = _rows(run)
+    return f"{run.corpus.name}, {f'{rows:,}' if rows is not None else 'nobody knows yet how many'} rows"
+
+
+def _rows(run: PlannedRun) -> int | None:
+    """Of the corpus; of one that is only fetched later what its source says."""
+    if run.corpus is None:
+        return None
+    return run.corpus.known_rows if isinstance(run.corpus, AbsentCorpus) else len(run.corpus)
 
 
 def _finished(run: PlannedRun, store: RunsFolder) -> bool:
@@ -87,12 +107,14 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def as_dict(run: PlannedRun, guess: Estimate) -> dict[str, Any]:
+def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending] = ()) -> dict[str, Any]:
+    """``pending``: what the whole command would fetch."""
     recipe = {key: asdict(value) for key, value in run.recipe.values_with_source().items()}
     return {
-        "run_id": run.run_id, "fingerprint": run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
+        "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
+        "to_fetch": [{key: getattr(one, key) for key in ("name", "kind", "bytes", "licence", "where")} for one in pending],
     }  # fmt: skip
 
 
@@ -103,13 +125,19 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
     from bench.training import total_steps
 
     if run.plugin.cls.fitted == "pass":
-        return Estimate(None, None, None, f"one pass over the corpus, {len(run.corpus):,} sentences are encoded")
-    steps, memory = total_steps(run.recipe, len(run.corpus)), _memory(run, device)
+        rows = _rows(run)
+        return Estimate(
+            None, None, None, f"one pass over the corpus, {'all' if rows is None else f'{rows:,}'} sentences are encoded"
+        )
+    corpus_rows, memory = _rows(run), _memory(run, device)
+    if corpus_rows is None and run.recipe.max_steps is None and run.recipe.epochs is not None:
+        return Estimate(None, None, memory, f"steps are known when {run.corpus.name} is here")
+    steps = total_steps(run.recipe, corpus_rows or 1)
     if steps is None:
         return Estimate(None, None, memory, f"trained until {run.recipe['budget']} are spent")
     rows = steps * run.recipe.batch_size
     if run.recipe.epochs is not None:
-        rows = min(rows, round(run.recipe.epochs * len(run.corpus)))
+        rows = min(rows, round(run.recipe.epochs * corpus_rows)) if corpus_rows else rows
     earlier = _speed_of_earlier_runs(run, store, device)
     if earlier:
         return Estimate(steps, rows / earlier, memory, "time from the speed of an earlier run here")
@@ -118,7 +146,9 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
         steps,
         seconds,
         memory,
-        "time from arithmetic and this machine's matrix speed" if seconds else "no backbone here to reckon time with",
+        "time from arithmetic and this machine's matrix speed"
+        if seconds
+        else "the backbone's sizes are not known yet, so neither are time and memory",
     )
 
 
@@ -139,8 +169,8 @@ def _speed_of_earlier_runs(run: PlannedRun, store: RunsFolder, device: str) -> f
 
 
 def _encoder_parameters(run: PlannedRun) -> tuple[int, int]:
-    """(in the layers, in the embeddings), from the config's shape; (0, 0) where the backbone is not here."""
-    config = run.backbone.config()
+    """(in the layers, in the embeddings), from the config's shape; (0, 0) where nobody knows it yet."""
+    config = run.backbone.sizes()
     hidden, layers = config.get("hidden_size", 0), config.get("num_hidden_layers", 0)
     inner = config.get("intermediate_size", 4 * hidden)
     return layers * (4 * hidden * hidden + 2 * hidden * inner), hidden * config.get("vocab_size", 0)
@@ -174,7 +204,7 @@ def _memory(run: PlannedRun, device: str) -> int | None:
     layers, embeddings = _encoder_parameters(run)
     if not layers:
         return None
-    config = run.backbone.config()
+    config = run.backbone.sizes()
     hidden = config["hidden_size"]
     width = 2 if run.precision in ("bf16", "fp16") else 4
     tokens = run.recipe.batch_size * _columns(run) * run.recipe.max_seq_length

@@ -121,7 +121,7 @@ def _encode(
         shown.advance(rows, total=total)
 
     def vectors(some: list[str]) -> np.ndarray:
-        return checked(_guarded(method.encode)(some), some, record.run_id)
+        return checked(_guarded(method.encode, method.context.device)(some), some, record.run_id)
 
     with stop_signals() as should_stop:
         method.context.should_stop = should_stop
@@ -129,7 +129,7 @@ def _encode(
         return encode_stream(sentences, vectors, out, about, fresh=fresh, should_stop=should_stop, progress=progress)
 
 
-def _guarded(encode: Callable[[list[str]], np.ndarray]) -> Callable[[list[str]], np.ndarray]:
+def _guarded(encode: Callable[[list[str]], np.ndarray], device: str) -> Callable[[list[str]], np.ndarray]:
     """``encode``; running out of memory is one clear line."""
 
     def guarded(sentences: list[str]) -> np.ndarray:
@@ -138,7 +138,7 @@ def _guarded(encode: Callable[[list[str]], np.ndarray]) -> Callable[[list[str]],
         try:
             return encode(sentences)
         except (RuntimeError, MemoryError) as error:  # torch's OutOfMemoryError is a RuntimeError
-            explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
+            explain_out_of_memory(error, "encoding", device)
             raise
 
     return guarded

@@ -77,6 +77,7 @@ def reproduce(
     found = wanted(paper, check_table(paper, table), registry, words=comma_list(words), backbones=comma_list(backbones),
                    asked=overrides)  # fmt: skip
     folder, store = DataFolder(data, offline=offline), RunsFolder(runs)
+    folder.check_root()
     asked = Asked(seeds=numbers, text=text, corpora=files, precision="fp32")
     listed = jobs(found, registry, folder, asked)
     check_corpora(asked.corpora, {job.corpus for job in in_order(listed)})

@@ -134,10 +134,11 @@ def run(
     Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
     from bench import devices, plan
-    from bench.backbones import fetch
     from bench.cli.download_progress import downloads
+    from bench.cli.planning import check_nothing_to_fetch
+    from bench.cli.planning import planned as plan_and_fetch
     from bench.cli.progress import reporter as make_reporter
-    from bench.datasets import DataFolder, Fetcher, fetched_folder
+    from bench.datasets import DataFolder
     from bench.executors.options import Options
     from bench.executors.torchrun import launch, ranks_asked
     from bench.fetching import offline_now
@@ -152,6 +153,7 @@ def run(
         suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, allow_pickle=allow_pickle,
     )  # fmt: skip
     check_request(request, plugins)
+    DataFolder(data).check_root()  # before anything large is loaded
     if executor == "local":
         ranks_asked(executor, gpus, device)
     device = devices.choose_device(device)
@@ -166,10 +168,9 @@ def run(
         click.echo(f"warning: {warning}", err=True)
     offline = offline or offline_now()
     shown = downloads(plain or as_json)
-    folder = DataFolder(data, offline=offline or dry_run, fetcher=Fetcher(fetched_folder(), shown))
-    ready = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=shown.say)
-    make = partial(plan.make, request, registry, folder, (lambda r: r) if dry_run else ready)
-    planned = ranks.in_turn(make) if ranks else make()
+    make = partial(plan_and_fetch, request, registry, data, shown, offline=offline, only_look=dry_run)
+    found = ranks.in_turn(make) if ranks else make()
+    planned = found.runs
     if chunk is not None:
         check_chunks(planned, chunk)
     if count > 1 and not ranks and not dry_run:
@@ -179,7 +180,9 @@ def run(
     if dry_run:
         from bench.cli.dry_run import show_plan
 
-        show_plan(planned, store, device, as_json)
+        show_plan(planned, found.to_fetch, store, device, as_json)
+        if offline:
+            check_nothing_to_fetch(found.to_fetch)
         raise click.exceptions.Exit(missing)
     options = Options(
         device=device,

@@ -71,7 +71,7 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
         rest = f" (and {more} more row{'s' * (more > 1)})" if more else ""
         raise BenchError(
             f"--equal-budget: in the table of {table.suite}, {row.name} had {found}; {rule.name} {usual}{rest}",
-            "choose runs of one budget (--method, RUN ...), or train the others as long: --set, --corpus, --seeds",
+            "choose runs of one budget (--method, RUN ...), or train the others as long (bench run ... --budget)",
         )
 
 

@@ -60,7 +60,7 @@ def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], wanted: Wanted, 
         return tables
     if not kept:
         if wanted.statistics == YES:
-            raise BenchError("--statistics yes: none of these runs has predictions", "score them again with bench run")
+            raise BenchError("--statistics yes: none of these runs has predictions", "the command of each run makes them again")
         return tables
     if wanted.statistics == AUTO and (items := _items(tables)) > MOST_ITEMS:
         note = f"not tested: {items:,} predictions are many; choose fewer runs, or --statistics yes"

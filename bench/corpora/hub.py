@@ -40,8 +40,7 @@ def hub_corpus(
     DataDamaged (it could not be downloaded).
     """
     name = HubName.of(text)
-    root = cache if cache is not None else default_cache()
-    folder = root / "hub-corpora" / f"{name.repo.replace('/', '--')}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    folder = _folder_of(name, cache)
     if (folder / "about.json").is_file():
         return _known(folder)
     if offline:
@@ -52,6 +51,16 @@ def hub_corpus(
         if not (folder / "about.json").is_file():
             _make(name, folder, report or Quiet(), sleep)
     return _known(folder)
+
+
+def is_here(text: str, cache: Path | None = None) -> bool:
+    """Whether the rows were fetched earlier. Raises CorpusError for what is no such name."""
+    return (_folder_of(HubName.of(text), cache) / "about.json").is_file()
+
+
+def _folder_of(name: HubName, cache: Path | None) -> Path:
+    root = cache if cache is not None else default_cache()
+    return root / "hub-corpora" / f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
 
 
 def _known(folder: Path) -> tuple[Path, str]:

@@ -9,7 +9,7 @@ from bench.datasets.fetch import Fetcher
 from bench.datasets.folder import Copy, DataFolder, State
 from bench.datasets.manifest import DataFile, DataSet, data_set, data_sets
 from bench.datasets.sources import Source, sources, sources_of
-from bench.datasets.store import fetched_folder
+from bench.datasets.store import Later, NotFetchedYet, Pending, fetched_folder
 from bench.datasets.sts import STS_TASKS, SentencePairs, read_sts
 from bench.datasets.transfer import TRANSFER_TASKS, LabelledTexts, read_transfer
 
@@ -26,6 +26,9 @@ __all__ = [
     "DataSet",
     "Fetcher",
     "LabelledTexts",
+    "Later",
+    "NotFetchedYet",
+    "Pending",
     "RatedCaptions",
     "SentencePairs",
     "Source",

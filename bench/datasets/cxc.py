@@ -92,7 +92,7 @@ def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
 
 def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     ids = folder.open(wanted, wanted.split("test"))
-    if folder.fetcher is not None and not (ids.place / wanted.split("captions")[0].path).is_file():
+    if folder.fetches and not (ids.place / wanted.split("captions")[0].path).is_file():
         ids = folder.open(wanted)  # fetches the captions, to lie beside the ids
     rows = [row[0].split(",") for row in cells(ids.files[0].text or "", ids.files[0].file)]
     captions = _captions(wanted, folder, ids)

@@ -1,4 +1,4 @@
-"""Gets data sets from their sources into a data folder: announced, checked, each file whole or not there."""
+"""Gets data sets from their sources into a data folder: checked, each file whole or not there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import datetime
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench.datasets.conversions import CONVERSIONS
@@ -35,7 +35,7 @@ class Fetcher:
         free: Callable[[Path], int] | None = None,
     ) -> None:  # fmt: skip
         self.store, self.report, self._sleep, self._free = store, report or Quiet(), sleep, free
-        self._announced: set[str] = set()
+        self._told: set[str] = set()  # sources, each told once
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
         """The set in a text form ("any": tokenised where there are forms), from the first source that has it.
@@ -74,6 +74,7 @@ class Fetcher:
             with locked(work.with_suffix(".lock")):
                 if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
                     return  # another process was faster
+                self._say_where(source)
                 receipt = read_receipt(receipt_path(place, source.name))
                 revision = receipt.revision if receipt else self._revision(source)
                 fetch = self._archive if source.archive else self._files
@@ -86,6 +87,11 @@ class Fetcher:
                 shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
             raise FetchFailed(f"{place} cannot be written ({error.strerror or error})", "check the disk and the folder's permissions") from None  # fmt: skip
+
+    def _say_where(self, source: Source) -> None:
+        if source.name not in self._told:
+            self._told.add(source.name)
+            self.report.say(f"fetching from {source.where} into {self.store / source.into}")
 
     def _revision(self, source: Source) -> str:
         if source.site != "hub" or source.pinned:
@@ -102,7 +108,6 @@ class Fetcher:
 
     def _files(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
         """Every file of the set that is missing, into ``work``/READY. Gives path in the source -> sha256."""
-        self.announce([wanted], source)
         downloads: dict[str, str] = {}
         for file in wanted.files:
             part = source.part(file)
@@ -140,7 +145,6 @@ class Fetcher:
     def _archive(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
         """Every file of every set that the archive has and that the manifests know, into ``work``/READY."""
         sets = [data_set(name) for name in source.sets]
-        self.announce(sets, source)
         assert source.archive is not None
         where, packed = site(source.site, source.repo, revision, source.archive), work / source.archive
         digest = self._download(where, packed, known.get(source.archive), source.most_bytes)
@@ -167,25 +171,6 @@ class Fetcher:
                 _move(new, ready)
             except DataDamaged as problem:
                 self.report.say(f"{source.name} has another {file.path}: {problem.message}")
-
-    # words
-
-    def announce(self, sets: Iterable[DataSet], source: Source) -> None:
-        """One line per set, with size and licence, and the terms where a user has to accept them; each set once."""
-        new = [one for one in sets if one.name not in self._announced]
-        if not new:
-            return
-        about = f", {source.about_bytes / 1e6:.0f} MB" if source.about_bytes else ""
-        if source.name not in self._announced:
-            self.report.say(f"fetching from {source.where}{about} into {self.store / source.into}")
-            if source.note:
-                self.report.say(source.note)
-        self._announced.add(source.name)
-        for one in new:
-            self._announced.add(one.name)
-            self.report.say(f"{one.name}: {one.bytes / 1e6:.1f} MB, licence: {one.licence}")
-            if one.accept:
-                self.report.say(f"terms of {one.name}, which you accept by fetching it: {one.terms}")
 
 
 def _right(one: DataSet, file: DataFile, path: Path, form: str) -> bool:

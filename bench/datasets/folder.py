@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.datasets.manifest import ANY, DataFile, DataSet, data_sets
 from bench.datasets.recognise import OTHER, Found, recognise
 from bench.datasets.sources import sources_of
-from bench.datasets.store import Gets, fetched_folder
+from bench.datasets.store import Gets, Later, fetched_folder
 from bench.errors import DataDamaged, DataMissing, FetchFailed
 
 Problem = tuple[Path, DataDamaged | DataMissing]
@@ -39,7 +39,8 @@ class State:
 
 class DataFolder:
     """Where evaluation data and corpora are looked for: ``--data`` or ``BENCH_DATA`` (``None`` = the user gave nothing), then
-    ``store``, what was fetched earlier. With a ``fetcher``, which fills the store, what is missing is fetched when it is opened.
+    ``store``, what was fetched earlier. With a ``fetcher``, which fills the store, what is missing is fetched when it is opened,
+    unless the user gave a folder: what is not in it is missing.
     """
 
     def __init__(
@@ -49,6 +50,22 @@ class DataFolder:
         self.offline = offline  # nothing may be fetched
         self.fetcher = None if offline else fetcher
         self.store = fetched_folder() if store == "" else None if store is None else Path(store)
+
+    @property
+    def fetches(self) -> bool:
+        """Whether a set that is missing is fetched when it is opened."""
+        return self.fetcher is not None and self.root is None
+
+    @property
+    def later(self) -> Later | None:
+        """Where a plan notes what it would fetch; None where it is no plan."""
+        return self.fetcher if isinstance(self.fetcher, Later) else None
+
+    def check_root(self) -> None:
+        """Raises DataMissing where the user gave a folder that there is not."""
+        if self.root is not None and not self.root.is_dir():
+            what = "is no folder" if self.root.exists() else "does not exist"
+            raise DataMissing(f"the data folder {self.root} {what}", f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it")  # fmt: skip
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -105,17 +122,17 @@ class DataFolder:
         """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
         if not sources_of(wanted, text):
             return False
-        if self.fetcher is not None:
+        if self.fetcher is not None and self.fetches:
             try:
                 self.fetcher.get(wanted, text)
             except FetchFailed as failure:
                 raise DataMissing(f"{missing.message}; {failure.message}", failure.hint) from None
             return True
         if self.offline:
-            form = f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
             raise DataMissing(
-                f"{missing.message}; nothing is fetched (--offline or --dry-run)",
-                f"where there is a network: bench data fetch {wanted.name}{form} --data DIR; copy DIR here, then --data DIR",
+                f"{missing.message}; nothing is fetched (--offline, or HF_HUB_OFFLINE is set)",
+                f"where there is a network: bench data fetch {wanted.name}{_form_option(wanted, text)} --data DIR; copy DIR here, then --data DIR",
+                wanted.name,
             )
         return False
 
@@ -135,7 +152,7 @@ class DataFolder:
             use = copies[0].form if copies[0].form in wanted.forms else ANY
             raise DataMissing(
                 f"{wanted.name}: no {text} text found, only {there}",
-                f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {wanted.get}",
+                f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {self._get(wanted, text)}",
             )
         for _, problem in sorted(problems, key=lambda one: isinstance(one[1], DataMissing)):
             raise problem
@@ -194,14 +211,28 @@ class DataFolder:
     def _missing(self, wanted: DataSet, text: str) -> DataMissing:
         if self.root is None:
             return DataMissing(
-                f"{wanted.name}: no data folder was given", f"pass --data DIR or set BENCH_DATA; to get it: {wanted.get}"
+                f"{wanted.name}: no data folder was given",
+                f"pass --data DIR or set BENCH_DATA; to get it: {self._get(wanted, text)}",
+                wanted.name,
             )
         if not self.root.is_dir():
             return DataMissing(f"{wanted.name}: the data folder {self.root} does not exist", "check --data or BENCH_DATA")
         first = wanted.files[0].path
         homes = [wanted.homes[text]] if text in wanted.homes else list(wanted.places)
         where = " or ".join(f"{home}/{first}" if home != "." else first for home in homes)
-        return DataMissing(f"{wanted.name}: not found in {self.root}; looked for {where}", f"to get it: {wanted.get}")
+        return DataMissing(
+            f"{wanted.name}: not found in {self.root}; looked for {where}", f"to get it: {self._get(wanted, text)}", wanted.name
+        )
+
+    def _get(self, wanted: DataSet, text: str) -> str:
+        """What gets a set in a form: the command, where there is a source."""
+        if not sources_of(wanted, text):
+            return wanted.get
+        return f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
+
+
+def _form_option(wanted: DataSet, text: str) -> str:
+    return f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
 
 
 def _folder(copy: Copy) -> Path:

@@ -98,6 +98,16 @@ def _part(raw: Mapping[str, Any]) -> Part:
     )
 
 
+def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
+    """Those of its sources that are asked where none fails: for each file of the set the first that has it."""
+    left, found = {file.path for file in wanted.files}, []
+    for one in ordered:
+        if given := {file.path for file in wanted.files if one.part(file) is not None} & left:
+            found.append(one)
+            left -= given
+    return found
+
+
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
     form = text if text != "any" else "tokenised"

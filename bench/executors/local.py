@@ -7,10 +7,9 @@ import shlex
 import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bench
@@ -19,6 +18,7 @@ from bench.encoding import VectorStore
 from bench.ended import MARK, found, watched
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
 from bench.executors.build import build, prepared
+from bench.executors.left_to_do import VECTORS, LeftToDo, can_do_without_model, changed, left_to_do, tell_forgotten
 from bench.executors.options import Options
 from bench.executors.overlap import with_overlap
 from bench.executors.scoring import dev_scorer, merge_scores, score_tasks
@@ -28,37 +28,42 @@ from bench.method import Method, Reporter
 from bench.plan import PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Training
 from bench.runs.files import FAILED_BATCH
+from bench.runs.intact import CHECKPOINT
 from bench.runs.store import data_key
 from bench.suites import RunPlace
 
 if TYPE_CHECKING:
-    from bench.suites import LoadedTask, Task, TaskResult
+    from bench.suites import LoadedTask, TaskResult
     from bench.suites.known import KnownTask
 
 
-VECTORS = "vectors"  # in the run's folder: of every sentence that was encoded; may be deleted
 TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
 
 
 def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
     """Train and score one planned run; returns its record and whether there was anything left to do.
 
-    What is done is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its data or the
-    checkpoint changed. Raises RunFailed (recorded as "failed"), Interrupted (recorded, resumable), or another BenchError
-    where nothing was started.
+    What is done and still there is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its
+    data or the checkpoint changed, or where its predictions are no longer as they were recorded. Raises RunFailed (recorded as
+    "failed", but for a lost checkpoint: its scores stay), Interrupted (recorded, resumable), or another BenchError where nothing
+    was started.
     """
     folder = store.folder(run.run_id)
     with store.lock(run.run_id, options.wait_seconds):
         if options.fresh and folder.exists():
+            if (old := _stored(run, store)) is not None:
+                tell_forgotten(run, old, reporter)
             for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
                 (folder / name).unlink(missing_ok=True)
-            for name in ("checkpoint", "state", "predictions", *FOREIGN, VECTORS):
+            for name in (CHECKPOINT, "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
         died, record = found(folder), _stored(run, store)
-        unscored = [one for task, one in zip(run.tasks, run.known, strict=True) if not _scored(record, task, one)]
-        if record is not None and record.status == "finished" and not unscored:
+        left = left_to_do(run, record, folder, reporter)
+        if record is not None and record.status == "finished" and left.nothing:
             (folder / MARK).unlink(missing_ok=True)
             return record, False
+        if left.lost is not None and not can_do_without_model(run, left.tasks, folder):
+            raise left.lost  # before anything was started: the record and its scores stay as they are
         if died is not None:
             reporter.note(f"the process that worked on it before {died.words}")
             reporter.note(f"try: {died.hint}")
@@ -68,7 +73,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         try:
             alone = options.ranks is None
             with watched(folder, run.precision, alone), stop_signals(insistent=alone) as should_stop:
-                record = _train_and_score(run, record, store, options, reporter, unscored, should_stop)
+                record = _train_and_score(run, record, store, options, reporter, left, should_stop)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -85,6 +90,8 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             _keep(run, record, store, "failed", failed)
             raise failed from None
         (folder / TRACEBACK).unlink(missing_ok=True)
+        if left.lost is not None:
+            raise left.lost
         return record, True
 
 
@@ -94,18 +101,6 @@ def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, er
         store.write(replace(_stored(run, store) or record, status=status, error=error.message))
 
 
-def check_checkpoint(record: RunRecord, folder: Path) -> None:
-    """Raises RunFailed where a finished checkpoint is not the one that was recorded: its scores would be another model's."""
-    if record.checkpoint is None:
-        return
-    found = folder_sha256(folder)
-    for name in sorted({*found, *record.checkpoint}):
-        if found.get(name) != record.checkpoint.get(name):
-            raise RunFailed(
-                f"{folder / name} is missing, cut short or altered: its hash is not the recorded one", "--fresh trains it again"
-            )
-
-
 def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     """The record that is there already, if it is of this very run; a damaged one is made anew."""
     try:
@@ -113,12 +108,6 @@ def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     except (UnknownName, RecordDamaged):
         return None
     return record if record.fingerprint == run.fingerprint else None
-
-
-def _scored(record: RunRecord | None, task: Task, known: KnownTask) -> bool:
-    if record is None or record.score(task.suite, task.name, task.protocol, known.form) is None:
-        return False
-    return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
@@ -140,31 +129,54 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
 
 def _train_and_score(
     run: PlannedRun, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter,
-    unscored: list[KnownTask], should_stop: Callable[[], bool],
+    left: LeftToDo, should_stop: Callable[[], bool],
 ) -> RunRecord:  # fmt: skip
-    folder = store.folder(run.run_id)
+    folder, tasks = store.folder(run.run_id), left.tasks
     reporter.phase("load")
     method = build(run, options, reporter, folder)
     method.context.should_stop = should_stop
-    trained = run.corpus is None or record.training is not None
-    if trained and (folder / "checkpoint").exists():
-        check_checkpoint(record, folder / "checkpoint")
-        method.load(folder / "checkpoint")
-    else:
-        for name in (VECTORS, *FOREIGN):  # they belong to the checkpoint that was
-            shutil.rmtree(folder / name, ignore_errors=True)
+    if left.weights:
+        before = record
+        if run.corpus is not None:  # what was scored is of other weights, from the first step on
+            tell_forgotten(run, record, reporter)
+            record = _without_scores(record, store)
         record = replace(record, **_train(run, record.provenance, method, store, options, reporter))
+        if run.corpus is None and before.checkpoint not in (None, record.checkpoint):
+            tell_forgotten(run, record, reporter)
+            record = _without_scores(record, store)
+        if not record.scores:
+            tasks = run.known
         store.write(record)
+    elif left.lost is None:
+        method.load(folder / CHECKPOINT)
     shutil.rmtree(folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
-    if unscored:
-        record = _score(run, method, record, store, options, reporter, unscored)
+    if tasks:
+        record = _score(run, method, record, store, options, reporter, tasks)
+        if changed(record, left.repaired) and left.lost is None and (folder / VECTORS).exists():
+            shutil.rmtree(folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
+            record = _score(run, method, record, store, options, reporter, tasks)
+        for now, was in changed(record, left.repaired):
+            reporter.note(f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)")
     record = replace(record, status="finished", error=None)
     store.write(record)
     return record
 
 
+def _without_scores(record: RunRecord, store: RunsFolder) -> RunRecord:
+    """The record, and the run's folder, without anything that belongs to the weights that were."""
+    folder = store.folder(record.run_id)
+    if record.scores:  # first: a record never stands beside weights that are not its own
+        corpus = record.provenance.corpus
+        corpus = None if corpus is None else {key: value for key, value in corpus.items() if key != "overlap"}
+        record = replace(record, scores=(), status="interrupted", provenance=replace(record.provenance, data={}, corpus=corpus))
+        store.write(record)
+    for name in (VECTORS, "predictions", *FOREIGN):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    return record
+
+
 def _score(
-    run: PlannedRun, method: Method, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter, tasks: list[KnownTask]
+    run: PlannedRun, method: Method, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter, tasks: Sequence[KnownTask]
 ) -> RunRecord:  # fmt: skip
     """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
     folder, before = store.folder(run.run_id), record.cost
@@ -212,9 +224,9 @@ def _train(
     if run.corpus is None:
         from bench.training.checkpoints import replace_folder
 
-        replace_folder(folder / "checkpoint", method.save)
-        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint")),
-                "checkpoint": folder_sha256(folder / "checkpoint")}  # fmt: skip
+        replace_folder(folder / CHECKPOINT, method.save)
+        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / CHECKPOINT)),
+                "checkpoint": folder_sha256(folder / CHECKPOINT)}  # fmt: skip
     from bench.executors import together
     from bench.torch_method import TorchMethod
 
@@ -225,7 +237,7 @@ def _train(
         method.context.dev_task = str(run.recipe["select_on"])
     report = together.train(run, method, corpus, options.ranks)
     cost = replace(
-        cost, checkpoint_bytes=provenance.folder_bytes(folder / "checkpoint"), train_seconds=round(report.train_seconds, 2),
+        cost, checkpoint_bytes=provenance.folder_bytes(folder / CHECKPOINT), train_seconds=round(report.train_seconds, 2),
         dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
         train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
         peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
@@ -236,4 +248,4 @@ def _train(
         sentences=report.sentences, tokens=report.tokens or None,
     )  # fmt: skip
     known = replace(known, execution={**(known.execution or {}), **report.execution} or None)
-    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / "checkpoint"), "provenance": known}
+    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / CHECKPOINT), "provenance": known}

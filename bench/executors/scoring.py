@@ -100,7 +100,7 @@ def _add(method: Method, vectors: VectorStore, sentences: Sequence[str], reporte
     except ValueError as error:
         raise RunFailed(f"encoding failed: {error}") from None
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
-        explain_out_of_memory(error, "encoding", "--device cpu, or free memory on the device")
+        explain_out_of_memory(error, "encoding", method.context.device)
         raise
     finally:
         method.context.reporter = whole

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.errors import BenchError, NotAModel, UnknownName
+from bench.runs.intact import again
 
 if TYPE_CHECKING:
     from bench.method import Method
@@ -67,7 +68,7 @@ def check_place(to: Path) -> None:
 def check_finished(run: TrainedRun) -> None:
     """Raises NotAModel where a run is not finished: its scores belong in the model card."""
     if run.record.status != "finished":
-        raise NotAModel(f"{run.record.run_id} is not finished (status {run.record.status})", "run its command again")
+        raise NotAModel(f"{run.record.run_id} is not finished (status {run.record.status})", again(run.record, run.folder))
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import DataMissing
+from bench.runs.intact import again
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -64,7 +65,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     file = next((one for one in named if one.name == f"{score.task}.json" and one.is_file()), None)
     if file is None:
         raise DataMissing(f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
-                          f"score it again: delete {run_folder / 'mteb'} and run its command with --fresh")  # fmt: skip
+                          again(record, run_folder))  # fmt: skip
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
     for one in (file, file.with_name("model_meta.json")):

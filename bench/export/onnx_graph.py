@@ -46,7 +46,7 @@ def check_packages() -> None:
     """Raises BenchError that names what is not installed."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        raise BenchError(f"--format onnx needs {', '.join(missing)}, not installed here", 'pip install "sentence-bench[onnx]"')
+        raise BenchError(f"--format onnx needs {', '.join(missing)}, not installed here", f"pip install {' '.join(missing)}")
 
 
 def limits(method: Method) -> tuple[Features, int, bool]:

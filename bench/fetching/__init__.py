@@ -8,6 +8,7 @@ from __future__ import annotations
 from bench.fetching.archives import Limits, unpack
 from bench.fetching.file import Download, download
 from bench.fetching.http import Quiet, Report, Site, hub_revision, offline_now, persistently, site
+from bench.fetching.network import check_network
 
 __all__ = [
     "Download",
@@ -15,6 +16,7 @@ __all__ = [
     "Quiet",
     "Report",
     "Site",
+    "check_network",
     "download",
     "hub_revision",
     "offline_now",

@@ -18,8 +18,10 @@ from bench.errors import FetchFailed
 
 T = TypeVar("T")
 
+_reached: set[str] = set()
+"""Hosts that have answered this process: where one of them is gone, it may come back soon."""
 _unreached: dict[str, int] = {}
-"""Host -> requests in a row that found nobody there."""
+"""Of these, host -> requests in a row that found nobody there."""
 
 TRIES = 4
 """Requests in a row that bring nothing before we give up."""
@@ -82,6 +84,11 @@ def offline_now() -> bool:
     )
 
 
+def endpoint() -> str:
+    """The hub's address: $HF_ENDPOINT where that is set."""
+    return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
+
+
 def site(kind: str, repo: str, revision: str, path: str) -> Site:
     """The address of a file. ``kind``: "hub" (a data set of the Hugging Face hub), "github" or "web" (``repo`` is the address).
 
@@ -90,8 +97,7 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     """
     quoted = urllib.parse.quote(path)
     if kind == "hub":
-        endpoint = (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
-        return Site(f"{endpoint}/datasets/{repo}/resolve/{urllib.parse.quote(revision, safe='')}/{quoted}", _hub_token(), LOGIN)
+        return Site(f"{endpoint()}/datasets/{repo}/resolve/{urllib.parse.quote(revision, safe='')}/{quoted}", _hub_token(), LOGIN)
     if kind == "github":
         return Site(_mirrored(f"https://raw.githubusercontent.com/{repo}/{revision}/{quoted}"))
     if kind == "web":
@@ -99,6 +105,7 @@ def site(kind: str, repo: str, revision: str, path: str) -> Site:
     raise ValueError(f"no site is called {kind}")
 
 
+NO_NETWORK = "check the network, and HF_ENDPOINT, BENCH_MIRROR or a proxy where they are set"
 LOGIN = "accept the terms on its page of the hub, then: hf auth login (or set HF_TOKEN)"
 
 
@@ -118,8 +125,7 @@ def _hub_token() -> str | None:
 
 def hub_revision(repo: str, revision: str) -> str:
     """The commit that a name ("main") of a hub data set means now. Raises FetchFailed or Passing."""
-    endpoint = (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
-    address = Site(f"{endpoint}/api/datasets/{repo}/revision/{urllib.parse.quote(revision, safe='')}", _hub_token(), LOGIN)
+    address = Site(f"{endpoint()}/api/datasets/{repo}/revision/{urllib.parse.quote(revision, safe='')}", _hub_token(), LOGIN)
     with get(address) as answer:
         try:
             return str(json.loads(answer.read(10_000_000))["sha"])
@@ -170,21 +176,34 @@ def get(where: Site, headers: Mapping[str, str] | None = None) -> Answer:
         if where.token:
             request.add_unredirected_header("Authorization", f"Bearer {where.token}")
         answer = Answer(urllib.request.build_opener(redirects).open(request, timeout=TIMEOUT), redirects.told)
-        _unreached.pop(host(where.url), None)
+        _has_answered(host(where.url))
         return answer
     except urllib.error.HTTPError as error:
+        _has_answered(host(where.url))
         if error.code == 416:
             return Answer(error, {})
         raise refusal(where, error.code, {key.lower(): value for key, value in error.headers.items()}) from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or error
-        what = f"{host(where.url)} cannot be reached ({' '.join(str(reason).split())[:100]})"
-        _unreached[host(where.url)] = _unreached.get(host(where.url), 0) + 1
-        if _unreached[host(where.url)] > TRIES:  # the next of many files need not wait for what the first has found out
-            raise FetchFailed(what, "check the network; with --offline only what is here is used") from None
+        there = host(where.url)
+        what = f"{there} cannot be reached ({in_words(reason)})"
+        _unreached[there] = _unreached.get(there, 0) + 1
+        # who never answered is not there; and the next of many files need not wait for what the first has found out
+        if there not in _reached or _unreached[there] > TRIES:
+            raise FetchFailed(what, NO_NETWORK) from None
         raise Passing(what) from None
     except ValueError as error:
         raise FetchFailed(f"{where.url} is no address: {error}", "check HF_ENDPOINT and BENCH_MIRROR") from None
+
+
+def _has_answered(there: str) -> None:
+    _reached.add(there)
+    _unreached.pop(there, None)
+
+
+def in_words(reason: object) -> str:
+    """ "[Errno -2] Name or service not known" without the number."""
+    return " ".join(str(getattr(reason, "strerror", None) or reason or type(reason).__name__).split())[:100]
 
 
 def persistently(call: Callable[[], T], name: str, report: Report, sleep: Callable[[float], None]) -> T:

@@ -119,6 +119,6 @@ def _read(path: Path) -> bytes:
             raise DataDamaged(f"{path}: {path.stat().st_size:,} bytes are too many for predictions")
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise DataMissing(f"there is no file {path}", "score it again with bench run") from None
+        raise DataMissing(f"there is no file {path}", "the run's command makes it again") from None
     except OSError as error:
         raise DataDamaged(f"{path} cannot be read: {error.strerror}") from None

@@ -42,7 +42,7 @@ def _packed(packed: Packed, path: Path, task: str) -> tuple[str, bytes]:
     try:
         return packed.read(path)
     except DataMissing:
-        raise DataMissing(f"it has no predictions of {task}", "bench run again scores it again") from None
+        raise DataMissing(f"it has no predictions of {task}", "the run's command makes them again") from None
     except DataDamaged as error:
         raise DataDamaged(f"predictions of {task}: {error.message}") from None
 

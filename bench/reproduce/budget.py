@@ -19,9 +19,6 @@ ASSUMED = (
     "arithmetic for one GPU that reaches 100 TFLOP/s and takes 15 ms a step at least; none was measured, scoring is not in it"
 )
 
-# layers, hidden size, inner size, of backbones that may not be on this machine
-SHAPES = {"bert-base-uncased": (12, 768, 3072), "bert-large-uncased": (24, 1024, 4096), "roberta-base": (12, 768, 3072),
-          "roberta-large": (24, 1024, 4096)}  # fmt: skip
 ROWS = {"wiki1m": (1_000_000, 2), "nli": (275_601, 3), "nli-labelled": (942_000, 2), "target": (89_192, 2), "builtin": (4_000, 2)}
 """Rows of the recipes' corpora, and sentences that a step encodes of each: two views of one, or three of a triplet."""
 DEV_SENTENCES = 3_000  # of STS-B dev, scored every ``eval_steps``
@@ -55,10 +52,10 @@ def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | No
 
 def _shape(backbone: str) -> tuple[int, int, int] | None:
     try:
-        config = resolve(backbone).config()
+        config = resolve(backbone).sizes()
     except (BenchError, OSError, ValueError):
         config = {}
     if "num_hidden_layers" in config and "hidden_size" in config:
         hidden = int(config["hidden_size"])
         return int(config["num_hidden_layers"]), hidden, int(config.get("intermediate_size", 4 * hidden))
-    return SHAPES.get(backbone.rsplit("/", 1)[-1])
+    return None

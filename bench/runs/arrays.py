@@ -43,7 +43,7 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
             wanted = [(name, member) for name, member in zip(names, members, strict=True) if only is None or name in only]
             return {name: _array(archive.read(member), member.filename) for name, member in wanted}
     except (FileNotFoundError, NotADirectoryError):
-        raise DataMissing(f"there is no file {path}", "score it again with bench run") from None
+        raise DataMissing(f"there is no file {path}", "the run's command makes it again") from None
     except WRONG as error:
         what = " ".join(str(error).split()) or type(error).__name__
         raise DataDamaged(f"{path} is no predictions file: {what[:200]}") from None

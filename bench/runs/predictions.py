@@ -90,7 +90,7 @@ def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str,
     try:
         stored = read_arrays(path, names.values())
     except DataMissing:
-        raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "bench run again scores it again") from None
+        raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "the run's command makes them again") from None
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
     _check(arrays, path, metric)
     return {name: _plain(array) for name, array in arrays.items()}

@@ -183,7 +183,7 @@ def upgrade(content: Any) -> dict[str, Any]:
     version = int(found[1])
     if version > VERSION:
         raise RecordDamaged(f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
-                            "pip install --upgrade sentence-bench")  # fmt: skip
+                            "read it with the bench that wrote it, or a newer one")  # fmt: skip
     while version < VERSION:
         if version not in UPGRADES:
             raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{version}")

@@ -47,7 +47,9 @@ class LoadedTexts(OfData):
         try:
             found = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
         except ValueError as error:
-            raise RunFailed(f"{name}: {error}", "did the training collapse? see the training curve of the run") from None
+            raise RunFailed(
+                f"{name}: {error}", "did the training collapse? curve.jsonl in the run's folder has its losses"
+            ) from None
         predictions = {
             "prediction": np.stack([one.labels_N for one in found], axis=1).astype(np.int16),
             "gold": self.data.labels,

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.datasets import DataFolder, SentencePairs, read_sts
+from bench.datasets import DataFolder, NotFetchedYet, Pending, SentencePairs, read_sts
+from bench.datasets.store import ON_ITS_PAGE
 from bench.errors import DataMissing
 
 FROM_FOLDER = {
@@ -76,6 +77,12 @@ def source_of(task: Any, data: DataFolder) -> Source:
     for one in leaves(task):
         if not _hosted(one) or one.data_loaded or _cached(one.metadata.dataset):
             continue
+        if data.later is not None:
+            data.later.note(Pending(
+                name=f"mteb:{name}", kind="data", where=f"hub data set {one.metadata.dataset['path']}", urls=(page(one.metadata.dataset["path"]),),
+                licence=one.metadata.license or ON_ITS_PAGE,
+            ))  # fmt: skip
+            raise NotFetchedYet(name)
         if data.offline or offline_now():
             raise missing(one)
         fetched = copy.deepcopy(one)
@@ -84,6 +91,12 @@ def source_of(task: Any, data: DataFolder) -> Source:
         except Exception as error:  # datasets, huggingface_hub and httpx each have their own
             raise missing(one, error) from None
     return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
+
+
+def page(repo: str) -> str:
+    from bench.fetching.http import endpoint
+
+    return f"{endpoint()}/datasets/{repo}"
 
 
 def missing(task: Any, error: Exception | None = None) -> DataMissing:

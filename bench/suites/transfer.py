@@ -136,7 +136,7 @@ def _small_enough(side_ND: np.ndarray, sentences: Sequence[str], task: str) -> N
         first = int(np.argmax((np.abs(side_ND) > LARGEST).any(axis=1)))
         raise RunFailed(
             f"{task}: a number above {LARGEST:g}, whose square overflows float32, first for the sentence '{sentences[first][:60]}'",
-            "did the training diverge? see the training curve of the run",
+            "did the training diverge? curve.jsonl in the run's folder has its losses",
         )
 
 

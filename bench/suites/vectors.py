@@ -24,7 +24,7 @@ def checked(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndar
         shown = sentences[bad[0]][:60]
         raise RunFailed(
             f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{shown}'",
-            "training diverged or the precision is too low: try a lower learning rate or --precision float32",
+            "the training diverged, or the backbone's weights are damaged: bench run with a lower --set learning_rate=, or another backbone",
         )
     return vectors_ND
 
@@ -35,6 +35,6 @@ def varied(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.nd
         shown = sentences[0][:60]
         raise RunFailed(
             f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{shown}'",
-            "did the training collapse? see the training curve of the run",
+            "did the training collapse? curve.jsonl in the run's folder has its losses",
         )
     return vectors_ND

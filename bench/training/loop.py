@@ -91,7 +91,7 @@ def _score(sitting: Sitting) -> None:
         save(sitting)
         raise stopped(sitting) from None
     except ERRORS as error:
-        explain_out_of_memory(error, "scoring the dev set", "free memory on the device, or --device cpu")
+        explain_out_of_memory(error, "scoring the dev set", sitting.method.context.device)
         raise
 
 

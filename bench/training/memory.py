@@ -17,9 +17,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(sign in str(error).lower() for sign in SIGNS)
 
 
-def explain_out_of_memory(error: BaseException, where: str, hint: str) -> None:
-    """Raises RunFailed that says where and what to set, if that is what ``error`` means; returns otherwise."""
+def explain_out_of_memory(error: BaseException, where: str, device: str) -> None:
+    """Raises RunFailed that says where and what helps, if that is what ``error`` means; returns otherwise."""
     if is_out_of_memory(error):
+        hint = "free memory on the device, or --device cpu"
+        if device == "cpu":
+            hint = "end other programs that hold memory, or take a smaller backbone"
         raise RunFailed(f"out of memory: {where}", hint) from None
 
 

@@ -15,7 +15,11 @@ from bench.torch_method import TorchMethod
 if TYPE_CHECKING:
     from bench.corpora import TokenisedCorpus
 
-HINT = "lower learning_rate, or --precision fp32"
+
+def hint(method: TorchMethod) -> str:
+    """What helps: of a training that is exact already, only smaller steps."""
+    exact = method.context.precision == "fp32"
+    return "a lower --set learning_rate=" + ("" if exact else ", or --precision fp32")
 
 
 def loss_not_finite(
@@ -29,12 +33,12 @@ def loss_not_finite(
             write_batch(path, rows, method, corpus)
             written = True
     where = f"; the {len(rows)} rows of its batch are in {path}" if written else ""
-    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", HINT)
+    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", hint(method))
 
 
-def weights_not_finite(step: int, kept: str) -> RunFailed:
+def weights_not_finite(step: int, method: TorchMethod, kept: str) -> RunFailed:
     """Of weights that a gradient has made so although the loss was a number."""
-    return RunFailed(f"weights became NaN or infinite by step {step}; {kept}", HINT)
+    return RunFailed(f"weights became NaN or infinite by step {step}; {kept}", hint(method))
 
 
 def write_batch(path: Path, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus) -> None:

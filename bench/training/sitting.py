@@ -175,7 +175,7 @@ class Sitting:
         """Raises RunFailed for a loss or a weight that is no number: nothing is kept or scored of such weights."""
         self.check_finite()
         if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
-            raise weights_not_finite(self.progress.step, self._what_is_kept())
+            raise weights_not_finite(self.progress.step, self.method, self._what_is_kept())
 
     def rows_of(self, step: int) -> tuple[int, Any]:
         """(epoch, row numbers) of a step, counted from 1: of the whole batch, over all ranks."""

@@ -6,13 +6,17 @@ import hashlib
 import io
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
 from commands import bench, error_line
 from hub import StandInHub
 
@@ -46,9 +50,14 @@ def test_a_suite_is_fetched_into_a_folder_that_can_be_copied(simcse: StandInHub,
     assert [line.partition(":")[0] for line in done.stdout.splitlines()][:2] == ["STS12", "STS13"]
     assert all(": found, in " in line for line in done.stdout.splitlines())
     said = done.stderr.splitlines()
-    assert "STS13: 0.2 MB, licence: research" in said and any(
-        line.startswith("terms of STS12, which you accept") for line in said
-    )
+    assert said[0] == f"fetched now, data into {tmp_path / 'data'}:" and said[1].split() == ["MB", "licence", "from"]
+    rows = [line.split()[:3] for line in said[2:9]]
+    assert rows[:2] == [["STS12", "0.4", "research,"], ["STS13", "0.2", "research"]] and rows[6][0] == "SICK-R"
+    assert said[9] == "  about 6 MB in all" and said[10].startswith("  terms of STS12, which you accept by fetching: MSRpar")
+    assert len(said) == len(set(said)), "nothing is said twice"
+    assert "  senteval.tar brings MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC along (bench data list NAME: their licences)" in said
+    first = next(i for i, line in enumerate(said) if line.startswith("fetching from"))
+    assert first > 10 and "licence" not in "".join(said[first:]), "all of it before the first byte"
     assert not cache.exists() or not (cache / "data").exists()
     (tmp_path / "data").rename(tmp_path / "brought")
     assert bench("data", "check", "STS-B", "--data", tmp_path / "brought", HF_HUB_OFFLINE="1").exit_code == 0
@@ -127,15 +136,189 @@ def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(simcse: S
     command = ("run", "--method", "glove-avg", "--set", f"vectors={vectors}", "--suite", "sts", "--runs", tmp_path / "runs")
     done = bench(*command)
     assert done.exit_code == 0, done.stderr
-    assert "STS12: 0.4 MB, licence: research, MS terms" in done.stderr.splitlines()
+    assert [line.split()[0] for line in done.stderr.splitlines() if line.endswith("datasets-for-simcse")][:2] == [
+        "STS12",
+        "STS13",
+    ]
+    assert done.stderr.count("which you accept") == 2 and done.stderr.count("research, MS terms") == 1
     assert (cache / "data/senteval-simcse/downstream/STS").is_dir() and "sts Avg." in done.stderr
     asked = len(simcse.requests)
     assert bench(*command, "--fresh", "--offline").exit_code == 0 and len(simcse.requests) == asked
 
 
-def test_a_dry_run_fetches_nothing(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
-    done = bench("run", "--method", "pretrained", "--suite", "sts", "--dry-run", "--runs", tmp_path / "runs")
-    assert simcse.requests == [] and "bench data fetch STS12" in done.output
+def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
+    command = (
+        "run",
+        "--method",
+        "promcse",
+        "--backbone",
+        "roberta-large",
+        "--runs",
+        tmp_path / "runs",
+        "--dry-run",
+        "--device",
+        "cpu",
+    )
+    done = bench(*command)
+    assert done.exit_code == 0 and done.stderr == "" and hub.requests == [] and not (tmp_path / "runs").exists()
+    shown = done.stdout
+    assert "promcse-roberta-large-s42-unknown  (1 of 1; its id is known when all of it is here)" in shown
+    assert (
+        "corpus nli_for_simcse.csv, 275,601 rows" in shown and "tasks STS12, STS13, STS14, STS15, STS16, STS-B, SICK-R" in shown
+    )
+    batch, epochs = 512, 10
+    assert f"estimate: {epochs * -(-275_601 // batch):,} steps, about " in shown and " of training, about " in shown
+    rows = {
+        line.split()[0]: line.split()[1]
+        for line in shown.partition("not on this machine;")[2].splitlines()
+        if line.startswith("  ")
+    }
+    assert {"STS12": "0.4", "SICK-R": "1.1", "nli": "48.0"}.items() <= rows.items()
+    assert 1_420 < float(rows["roberta-large"].replace(",", "")) < 1_430, "355.4 million parameters of four bytes"
+    (one,) = [json.loads(line) for line in bench(*command, "--json").stdout.splitlines()]
+    assert (one["run_id"], one["fingerprint"], one["estimate"]["steps"]) == (None, None, 5390)
+    licences = {each["name"]: (each["kind"], each["licence"]) for each in one["to_fetch"]}
+    assert (
+        licences["roberta-large"] == ("backbone", "MIT")
+        and licences["nli"] == ("corpus", "CC BY-SA; MNLI mixed")
+        and len(licences) == 9
+    )
+    offline = bench(*command, "--offline")
+    assert (
+        "nli: not on this machine, and --offline" in error_line(offline)
+        and "275,601 rows" in offline.stdout
+        and hub.requests == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--corpus", "hub:owner/name:text"), "owner/name:text, nobody knows yet how many rows"), (("--corpus", "hub:owner/name:text#640"), "10 steps"),
+        (("--corpus", "target"), "steps are known when target is here"), (("--max-steps", "7"), "estimate: 7 steps"),
+    ],
+)  # fmt: skip
+def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more: tuple[str, ...], said: str) -> None:
+    command = (
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        "owner/model",
+        "--setting",
+        "unsupervised",
+        "--dry-run",
+        "--set",
+        "batch_size=64",
+    )
+    done = bench(*command, "--device", "cpu", "--runs", tmp_path, *more)
+    assert done.exit_code == 0 and said in done.stdout, done.output
+    assert "owner/model" in done.stdout.partition("not on this machine;")[2] and hub.requests == []
+
+
+def test_two_backbones_that_are_not_here_are_two_runs(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
+    done = bench(
+        "run", "--method", "cls", "--backbone", "a/model,b/model", "--suite", "check", "--dry-run", "--json", "--runs", tmp_path
+    )
+    assert [json.loads(line)["backbone"] for line in done.stdout.splitlines()] == ["a/model", "b/model"]
+
+
+@pytest.mark.parametrize("how", ["option", "environment"])
+@pytest.mark.parametrize("place", ["nothing", "file", "empty"])
+def test_data_that_is_not_there_opens_no_connection(
+    hub: StandInHub, no_network: list[object], cache: Path, tmp_path: Path, place: str, how: str
+) -> None:
+    """Neither for the sets, nor for the corpus, nor for a backbone that is not here."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    folder = tmp_path / place
+    given = ("--data", folder) if how == "option" else ()
+    env = {} if how == "option" else {"BENCH_DATA": str(folder)}
+    for what in (("promcse", "roberta-large"), ("cls", "builtin")):
+        done = bench("run", "--method", what[0], "--backbone", what[1], *given, "--runs", tmp_path / "runs", **env)
+        line = error_line(done)
+        assert (
+            str(folder) in line
+            and {"nothing": "does not exist", "file": "is no folder", "empty": "nor are 6 other sets"}[place] in line
+        )
+        assert len(done.stderr.splitlines()) == 2 and "accept" not in done.stderr
+    assert hub.requests == [] and no_network == [] and not (tmp_path / "runs").exists()
+
+
+def plan(*arguments: str | Path) -> Result:
+    return bench("run", "--method", "cls", "--backbone", "builtin", "--dry-run", "--device", "cpu", *arguments)
+
+
+def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
+    simcse: StandInHub, cache: Path, shared: Path, tmp_path: Path
+) -> None:
+    folder, place = tmp_path / "data", "senteval-moses/downstream/STS/STS12-en-test"
+    shutil.copytree(shared / "data" / place, folder / place)
+    done = plan("--data", folder)
+    assert done.exit_code == 1 and simcse.requests == [] and "tasks STS12 (" in done.stdout
+    missing = [line for line in done.stderr.splitlines() if line.startswith(("missing: ", "try: "))]
+    assert len(missing) == 12 and missing[0].startswith(f"missing: STS13: not found in {folder}")
+    assert missing[1] == f"try: to get it: bench data fetch STS13 --data {folder}"
+    for line in missing[1::2]:
+        assert bench(*shlex.split(line.removeprefix("try: to get it: "))[1:]).exit_code == 0
+    whole = plan("--data", folder)
+    assert whole.exit_code == 0 and whole.stderr == "" and "STS-B, SICK-R" in whole.stdout
+
+
+def test_the_one_line_for_a_folder_without_any_set_helps(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    done = plan("--data", tmp_path / "data")
+    assert "nor are 6 other sets" in error_line(done) and simcse.requests == []
+    assert bench(*shlex.split(done.stderr.splitlines()[-1].removeprefix("try: to get it: "))[1:]).exit_code == 0
+    assert plan("--data", tmp_path / "data").exit_code == 0
+
+
+def test_a_corpus_that_the_folder_lacks_is_not_fetched_either(hub: StandInHub, cache: Path, shared: Path, tmp_path: Path) -> None:
+    """And what is named in its place is of the kind that the method takes."""
+    command = (
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        "bert-base-uncased",
+        "--data",
+        shared / "data",
+        "--dry-run",
+        "--device",
+        "cpu",
+    )
+    supervised = bench(*command, "--setting", "supervised")
+    assert "nli_for_simcse.csv is not on this machine (looked for" in error_line(supervised) and hub.requests == []
+    hint = supervised.stderr.splitlines()[-1]
+    assert (
+        hint
+        == f"try: bench data fetch nli --data {shared / 'data'}; --corpus FILE with columns sent0, sent1 or columns sent0, sent1, hard_neg"
+    )
+    assert "needs columns" in error_line(bench(*command, "--setting", "supervised", "--corpus", "builtin")), "so it is not named"
+    unsupervised = bench(*command, "--setting", "unsupervised")
+    assert "--corpus FILE with one column of sentences, or --corpus builtin" in unsupervised.stderr
+    assert bench(*command, "--setting", "unsupervised", "--corpus", "builtin").exit_code == 0
+
+
+@pytest.mark.parametrize("command", [("run", "--method", "promcse", "--backbone", "roberta-large"), ("data", "fetch", "sts")])
+def test_without_a_network_that_is_one_line_at_once(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """A hub, and a mirror for the rest, that nobody serves."""
+    for name in ("HF_ENDPOINT", "BENCH_MIRROR"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it waits"))
+    monkeypatch.chdir(tmp_path)
+    began = time.monotonic()
+    done = bench(*command)
+    line = error_line(done)
+    assert line.startswith("error: no network: 127.0.0.1 cannot be reached (Connection refused); not on this machine: STS12, ")
+    assert len(done.stderr.splitlines()) == 2 and time.monotonic() - began < 20, "two lines, and no time but that of the imports"
+    hint = done.stderr.splitlines()[1]
+    assert hint.startswith("try: where there is a network: bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R")
+    assert ("bench backbones roberta-large --fetch" in hint) is (command[0] == "run")
+    assert not (tmp_path / "runs").exists() and not (cache / "data").exists()
 
 
 NO_SOCKETS = """
@@ -188,7 +371,9 @@ def test_an_offline_run_says_what_is_missing_and_how_to_bring_it(tmp_path: Path)
     ]
     done = without_sockets(arguments, tmp_path)
     assert done.returncode == 2 and "socket" not in done.stderr and "a connection was" not in done.stderr
-    assert "STS12" in done.stderr and "bench data fetch STS12 --data DIR; copy DIR here" in done.stderr
+    assert "STS12" in done.stderr and (
+        "bench data fetch STS12 STS13 STS14 STS15 STS16 STS-B SICK-R --data DIR; copy DIR here" in done.stderr
+    )
 
 
 def test_the_environment_can_say_offline_too(hub: StandInHub, cache: Path, tmp_path: Path) -> None:

@@ -15,7 +15,19 @@ from pathlib import Path
 import pytest
 from hub import StandInHub
 
-from bench.datasets import DataFolder, DataSet, Fetcher, Source, data_set, data_sets, read_sts, sources, sources_of
+from bench.datasets import (
+    DataFolder,
+    DataSet,
+    Fetcher,
+    Later,
+    NotFetchedYet,
+    Source,
+    data_set,
+    data_sets,
+    read_sts,
+    sources,
+    sources_of,
+)
 from bench.datasets.conversions import CONVERSIONS
 from bench.datasets.manifest import ANY, DataFile, Form, content_hash
 from bench.datasets.receipts import read_receipt
@@ -105,7 +117,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("bench.datasets.fetch.data_set", sets.__getitem__)
     monkeypatch.setattr("bench.datasets.fetch.sources_of", of)
-    monkeypatch.setattr("bench.datasets.folder.sources_of", of)
+    for module in ("folder", "store"):
+        monkeypatch.setattr(f"bench.datasets.{module}.sources_of", of)
     monkeypatch.setattr("bench.datasets.folder.data_sets", lambda: sets)
 
 
@@ -119,9 +132,7 @@ def files(folder: Path) -> dict[str, bytes]:
             if p.is_file() and p.suffix not in (".lock", ".json")}  # fmt: skip
 
 
-def test_a_set_comes_out_of_an_archive_announced_and_with_a_receipt(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
+def test_a_set_comes_out_of_an_archive_with_a_receipt(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
     packed = tar({**TOKENISED, "B/stranger.txt": b"?"}, "./downstream/")
     revision = hub.add("dataset", "owner/data", {"one.tar": packed})
     heard = Heard()
@@ -129,10 +140,7 @@ def test_a_set_comes_out_of_an_archive_announced_and_with_a_receipt(
     assert files(tmp_path / "data") == {f"archive/{path}": data for path, data in TOKENISED.items()}
     receipt = read_receipt(tmp_path / "data/archive/one.tar.receipt.json")
     assert receipt and (receipt.revision, receipt.downloads) == (revision, {"one.tar": sha(packed)})
-    assert heard.lines[0].startswith("fetching from hub data set owner/data into ")
-    assert heard.lines[1:] == [
-        "trust on first use: not seen", "ONE: 0.0 MB, licence: of nobody", "terms of ONE, which you accept by fetching it: the terms of one",
-    ]  # fmt: skip
+    assert heard.lines == [f"fetching from hub data set owner/data into {tmp_path / 'data/archive'}"]
     before = len(hub.requests)
     fetcher().get(ONE)
     assert len(hub.requests) == before  # what is there is not asked for
@@ -276,6 +284,44 @@ def test_what_cannot_be_fetched_is_missing(hub: StandInHub, fetcher: Callable[..
         online.open(ONE)
 
 
+def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
+    hub: StandInHub, known: None, tmp_path: Path, no_network: list[object]
+) -> None:
+    later = Later()
+    plan = DataFolder(None, fetcher=later, store=tmp_path / "data")
+    for _ in range(2):
+        with pytest.raises(NotFetchedYet):
+            plan.open(ONE)
+        with pytest.raises(NotFetchedYet):
+            plan.corpus("corp.txt")
+    one, corpus = later.pending
+    assert (one.name, one.kind, one.licence, one.terms) == ("ONE", "data", "of nobody", "the terms of one")
+    assert one.notes == ("one.tar: trust on first use: not seen",) and one.archives == {"one.tar": ("ONE",)}
+    assert one.where == "hub data set owner/data" and f"{hub.url}/datasets/owner/data/resolve/main/one.tar" in one.urls
+    assert (corpus.name, corpus.kind, corpus.bytes) == ("corp", "corpus", CORPUS.bytes)
+    assert hub.requests == [] and no_network == []
+
+
+def test_beside_a_folder_that_was_given_nothing_is_fetched(
+    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
+) -> None:
+    hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    folder = DataFolder(mine, fetcher=fetcher(), store=tmp_path / "data")
+    with pytest.raises(DataMissing, match=f"ONE: not found in {mine}") as missing:
+        folder.open(ONE)
+    assert missing.value.hint == f"to get it: bench data fetch ONE --data {mine}" and missing.value.name == "ONE"
+    assert folder.corpus("corp.txt") is None and hub.requests == []
+    with pytest.raises(DataMissing, match=f"the data folder {mine / 'no'} does not exist"):
+        DataFolder(mine / "no").check_root()
+    (mine / "file").write_text("")
+    with pytest.raises(DataMissing, match="is no folder"):
+        DataFolder(mine / "file").check_root()
+    DataFolder(mine).check_root()
+    DataFolder(None).check_root()
+
+
 def test_the_users_folder_comes_first(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     for path, data in TOKENISED.items():
@@ -284,6 +330,10 @@ def test_the_users_folder_comes_first(hub: StandInHub, fetcher: Callable[..., Fe
     folder = DataFolder(mine, fetcher=fetcher(), store=tmp_path / "data")
     assert folder.open(ONE).place == mine / "moses" and hub.requests == []
     serve_copy(hub, RAW, "raws")
+    with pytest.raises(DataMissing, match="no raw text found, only tokenised") as missing:
+        folder.open(ONE, text="raw")
+    assert f"to get the raw form: bench data fetch ONE --text raw --data {mine}" in str(missing.value.hint)
+    fetcher().get(ONE, "raw")
     assert folder.open(ONE, text="raw").place == tmp_path / "data/raw"
 
 

@@ -161,7 +161,7 @@ def test_another_tokenisation_has_a_name_of_its_own(copy):
 def test_missing_and_unknown_are_one_line(tmp_path):
     with pytest.raises(DataMissing, match="TREC: not found") as caught:
         read_transfer(DataFolder(tmp_path), "TREC")
-    assert "get_transfer_data.bash" in str(caught.value.hint)
+    assert caught.value.hint == f"to get it: bench data fetch TREC --data {tmp_path}"
     with pytest.raises(UnknownName, match="SST-2"):
         read_transfer(DataFolder(tmp_path), "SST2")
 

@@ -16,7 +16,7 @@ import pytest
 from hub import StandInHub
 
 from bench.errors import BenchError, DataDamaged, FetchFailed
-from bench.fetching import Site, download, offline_now, site
+from bench.fetching import Site, check_network, download, offline_now, site
 from bench.fetching.http import TRIES, seconds_to_wait
 
 DATA = np.random.default_rng(3).bytes(700_000)
@@ -243,10 +243,45 @@ def test_an_error_that_passes_is_tried_again(place: Site, hub: StandInHub, tmp_p
     assert download(place, tmp_path / "data.bin", sleep=waits.append).sha256 == SHA and waits == [1.0]
 
 
-def test_a_server_that_cannot_be_reached(tmp_path: Path, waits: list[float]) -> None:
-    with pytest.raises(FetchFailed, match=rf"127.0.0.1:9 cannot be reached .*, {TRIES} times"):
+def test_a_server_that_never_answered_is_told_at_once(tmp_path: Path, waits: list[float]) -> None:
+    with pytest.raises(FetchFailed, match=r"127.0.0.1:9 cannot be reached \(Connection refused\)"):
         download(Site("http://127.0.0.1:9/data.bin"), tmp_path / "data.bin", sleep=waits.append)
-    assert len(waits) == TRIES - 1
+    assert waits == []
+
+
+def test_a_server_that_is_gone_after_it_has_answered_is_tried_again(tmp_path: Path, waits: list[float]) -> None:
+    with StandInHub() as hub:
+        place = Site(hub.serve("files/data.bin", DATA))
+        download(place, tmp_path / "first.bin")
+    with pytest.raises(FetchFailed, match=rf"cannot be reached .*, {TRIES} times"):
+        download(place, tmp_path / "data.bin", sleep=waits.append)
+    assert waits == [1.0, 2.0, 4.0]
+
+
+def test_without_any_server_that_is_one_line_at_once(hub: StandInHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = time.monotonic()
+    with pytest.raises(FetchFailed, match=r"^no network: neither 127.0.0.1 nor localhost can be reached \(Connection refused\)$"):
+        check_network(["http://127.0.0.1:9/a", "http://localhost:9/b", "http://localhost:9/c"])
+    with pytest.raises(FetchFailed, match=r"^no network: 127.0.0.1 cannot be reached"):
+        check_network(["http://127.0.0.1:9/a"])
+    assert time.monotonic() - began < 2
+    check_network(["http://127.0.0.1:9/a", hub.url])
+    check_network([])
+    assert hub.requests == [], "nobody is asked for anything"
+    monkeypatch.setenv("http_proxy", hub.url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name)
+    check_network(["http://nowhere.invalid/a"])  # what goes through a proxy is where the proxy is
+
+
+def test_a_server_that_neither_answers_nor_refuses_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.fetching import network
+
+    monkeypatch.setattr(network.socket, "create_connection", lambda *_, **__: time.sleep(5))
+    began = time.monotonic()
+    with pytest.raises(FetchFailed, match="no answer in 0 s"):
+        check_network(["http://127.0.0.1:9/a"], seconds=0.2)
+    assert time.monotonic() - began < 2
 
 
 def test_room_is_asked_for_before_a_byte_is_written(place: Site, tmp_path: Path) -> None:

@@ -1,0 +1,117 @@
+"""Whether the checkpoint and the predictions in a run's folder are those that its record names; cheap enough for every contact.
+
+A large file is read once: its hash is remembered in the cache under its place, size and times. One that was written, replaced
+or touched since is read again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from bench.corpora.cache import default_cache
+from bench.errors import DataDamaged, DataMissing
+from bench.files import write_whole
+from bench.hashes import file_sha256, values_sha256
+from bench.runs.record import RunRecord, Score
+from bench.runs.store import FOREIGN, RunsFolder
+
+CHECKPOINT = "checkpoint"
+AVERAGE = "Avg."
+SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
+SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
+MISSING, CUT, ALTERED = "missing", "cut short or damaged", "altered"
+
+
+def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
+    """What is wrong with the checkpoint, in words that name the file; None where it is whole.
+
+    Of a record that keeps no hashes (``bench.run/1``) only the size is known. Files that no record names are nobody's.
+    """
+    place = folder / CHECKPOINT
+    if not place.is_dir():
+        return f"{place} is {MISSING}"
+    if record.checkpoint is None:
+        size, expected = sum(one.stat().st_size for one in place.rglob("*") if one.is_file()), record.cost.checkpoint_bytes
+        return None if expected in (None, size) else f"{place} is {CUT}: {size:,} bytes, {expected:,} recorded"
+    for name, recorded in sorted(record.checkpoint.items()):
+        file = place / name
+        if not file.is_file():
+            return f"{file} is {MISSING}"
+        try:
+            if remembered_sha256(file) != recorded:
+                return f"{file} is cut short or altered: its hash is not the recorded one"
+        except OSError as error:
+            return f"{file} cannot be read ({error.strerror})"
+    return None
+
+
+def prediction_problems(record: RunRecord, folder: Path) -> dict[tuple[str, str, str, str | None], str]:
+    """Score -> what is wrong with its stored predictions: "missing", "cut short or damaged" or "altered"."""
+    return {
+        score.key: problem
+        for score in record.scores
+        if score.task != AVERAGE and (problem := _prediction_problem(record, score, folder)) is not None
+    }
+
+
+def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | None:
+    store = RunsFolder(folder.parent)
+    try:
+        arrays = store.read_predictions(record.run_id, score.task, score.text, score.suite)
+        if score.predictions_sha256 not in (None, values_sha256(arrays)):
+            return ALTERED
+    except DataMissing:
+        return MISSING
+    except (DataDamaged, ValueError):
+        return CUT
+    if score.suite in FOREIGN:  # the tool that scored it keeps files of its own
+        for name in score.detail.get("results", ()):
+            if (problem := _json_problem(folder / name)) is not None:
+                return problem
+    return None
+
+
+def _json_problem(file: Path) -> str | None:
+    try:
+        json.loads(file.read_bytes())
+    except OSError:
+        return MISSING
+    except ValueError:
+        return CUT
+    return None
+
+
+def remembered_sha256(file: Path) -> str:
+    """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError."""
+    facts = file.stat()
+    if facts.st_size < SMALL:
+        return file_sha256(file)
+    where = hashlib.sha256(str(file.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    known = default_cache() / "hashes" / f"{where[:32]}.json"
+    key = [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino]
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        said: Mapping[str, object] = json.loads(known.read_text(encoding="utf-8"))
+        if said["key"] == key:
+            return str(said["sha256"])
+    found = file_sha256(file)
+    if max(facts.st_mtime_ns, facts.st_ctime_ns) < time.time_ns() - SETTLED_SECONDS * 1e9:
+        with contextlib.suppress(OSError):  # without it the next contact reads the file again
+            write_whole(known, json.dumps({"key": key, "sha256": found}).encode())
+    return found
+
+
+def again(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
+    """The command that made a run, to be given again where the run lies now; ``fresh``: so that it is trained anew."""
+    words = shlex.split(record.provenance.command or "")
+    if words[:2] != ["bench", "run"]:  # another verb, which has no --fresh
+        return f"remove {folder}, then give its command again" if fresh else "give its command again"
+    for i in [i for i, word in enumerate(words) if word == "--runs"][::-1]:
+        del words[i : i + 2]
+    words = [word for word in words if word not in ("--fresh", "--dry-run") and not word.startswith("--runs=")]
+    return shlex.join([*words, *(["--fresh"] if fresh else []), "--runs", str(folder.parent)])
