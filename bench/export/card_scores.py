@@ -66,7 +66,7 @@ def _interval(run: Run, one: Score) -> tuple[float, float] | None:
     if one.task == AVERAGE:
         return None
     try:
-        found = interval(predicted([run], one.key), draws=DRAWS)
+        found = interval(predicted([run], one.key))
     except (BenchError, ValueError):
         return None
     return found.low, found.high
