@@ -53,12 +53,16 @@ def judged_each(
     return [tuple(_against(one, against(one.table, baseline), how) for one in measured) for baseline in baselines]
 
 
+Judged = tuple[Column, tuple[int, ...]]
+"""A column, and the rows that have it."""
+
+
 @dataclass(frozen=True)
 class _Measured:
     """A table with intervals and ranks, and of each of its columns what methods say together, with the rows that take part."""
 
     table: Table
-    columns: tuple[tuple[Column, tuple[int, ...]], ...]
+    columns: Mapping[int, Judged]
 
 
 def _measured(tables: Sequence[Table], runs: Mapping[str, Run], how: How, report: Report | None) -> list[_Measured]:
@@ -79,13 +83,13 @@ def _measure(one: Loaded, how: How) -> _Measured:
         if (why := _off(p, moved)) is not None:
             one.missing[place] = why
             del found[place]
-    columns = tuple(_column(one, found, j) for j in range(len(one.table.columns)))
+    columns = {j: _column(one, found, j) for j in range(len(one.table.columns)) if any(row.cells[j] for row in one.table.rows)}
     table = _with_intervals(one.table, columns)
     table = replace(table, notes=(*table.notes, *_reasons(one)))
     return _Measured(_with_ranks(table, columns, how) if found else table, columns)
 
 
-def _column(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], j: int) -> tuple[Column, tuple[int, ...]]:
+def _column(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], j: int) -> Judged:
     """Column j of the rows that have it, whether or not their predictions are known."""
     rows = tuple(i for i, row in enumerate(one.table.rows) if row.cells[j] is not None)
     tasks = one.average if j == len(one.table.columns) - 1 and one.average else (j,)
@@ -114,9 +118,9 @@ def _off(p: Predicted, found: Influence) -> str | None:
     return f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify" if off > APART else None
 
 
-def _with_intervals(table: Table, columns: Sequence[tuple[Column, tuple[int, ...]]]) -> Table:
+def _with_intervals(table: Table, columns: Mapping[int, Judged]) -> Table:
     cells = [list(row.cells) for row in table.rows]
-    for j, (of, rows) in enumerate(columns):
+    for j, (of, rows) in columns.items():
         for i, half, covers in zip(rows, *of.half_widths(), strict=True):
             cell = cells[i][j]
             if cell is not None and covers:
@@ -133,10 +137,10 @@ def _spread(cell: Cell, half: float, covers: str) -> Spread:
     )
 
 
-def _with_ranks(table: Table, columns: Sequence[tuple[Column, tuple[int, ...]]], how: How) -> Table:
-    if table.head is None:
+def _with_ranks(table: Table, columns: Mapping[int, Judged], how: How) -> Table:
+    if table.head is None or len(table.columns) - 1 not in columns:
         return replace(table, tested=Tested(alpha=how.alpha, margin=how.margin))
-    of, rows = columns[-1]
+    of, rows = columns[len(table.columns) - 1]
     found, size = ranks(of, how=how.correction, alpha=how.alpha)
     tested = Tested(
         alpha=how.alpha, margin=how.margin, families=(Family(what=PAIRS, how=how.correction, size=size),) if size else (),
@@ -158,11 +162,11 @@ def _against(one: _Measured, table: Table, how: How) -> Table:
     last = len(table.columns) - 1 if table.head is not None else -1
     families = []
     for what, wanted in ((PRIMARY, [last] if last >= 0 else []), (SINGLE, [j for j in range(len(table.columns)) if j != last])):
-        having = [(j, *one.columns[j]) for j in wanted if base in one.columns[j][1]]
+        having = [(j, *one.columns[j]) for j in wanted if j in one.columns and base in one.columns[j][1]]
         if not having:
             continue
         each = [of.less(rows.index(base)) for _, of, rows in having]
-        said, p_adjusted, alpha = verdicts(_joined(each), how=how.correction, alpha=how.alpha, margin=how.margin)
+        said, p_adjusted, alpha = verdicts(joined(each), how=how.correction, alpha=how.alpha, margin=how.margin)
         size = sum(verdict is not None for verdict in said)
         told = iter(zip(said, p_adjusted.tolist(), strict=True))
         for (j, of, rows), found in zip(having, each, strict=True):
@@ -183,7 +187,8 @@ def _against(one: _Measured, table: Table, how: How) -> Table:
     return replace(table, rows=rows_, tested=replace(table.tested, families=(*families, *table.tested.families)))
 
 
-def _joined(each: Sequence[Differences]) -> Differences:
+def joined(each: Sequence[Differences]) -> Differences:
+    """All in one family."""
     parts = zip(*((one.value_P, one.error_P, one.freedom_P, one.seeds_P, one.seeds_freedom_P) for one in each), strict=True)
     return Differences(*(np.concatenate(part) for part in parts))
 

@@ -53,6 +53,12 @@ class Differences:
         found_P: Floats = np.where(np.isnan(self.error_P), np.nan, 2 * _student(-t_P, self.freedom_P))
         return found_P
 
+    def equivalent_p_P(self, margin: float) -> Floats:
+        """Of two one-sided tests: ``equivalence.two_one_sided``."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found_P = _student((np.abs(self.value_P) - margin) / self.error_P, self.freedom_P)
+        return np.where(np.isnan(self.error_P), np.nan, found_P)
+
     def half_P(self, alpha: float) -> Floats:
         """Half of the 1 - alpha interval."""
         found_P: Floats = _quantile(1 - alpha / 2, self.freedom_P) * self.error_P
@@ -84,14 +90,17 @@ class Column:
         runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
         draw of few examples is one draw), over the number of tasks.
         """
-        self.mean_M = np.array([np.mean(one) for one in values])
         self.runs_M = np.array([len(one) for one in values])
-        freedom_M = np.where(random, self.runs_M - 1, 0)
-        spread_M = np.array([np.var(one, ddof=1) if len(one) > 1 else 0.0 for one in values])
-        self._moderate(spread_M, np.asarray(random, dtype=bool), freedom_M)
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
-        runs = int(self.runs_M.sum())
-        self._items(np.full((2, runs, runs), np.nan) if covariance is None else covariance, freedom)
+        value_R = np.array([value for one in values for value in one])
+        self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
+        freedom_M = np.where(random, self.runs_M - 1, 0)
+        squares_M = np.add.reduceat((value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts)
+        spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
+        self._moderate(spread_M, np.asarray(random, dtype=bool), freedom_M)
+        self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
+        if covariance is not None:
+            self._items(covariance)
         self.repeated_MM, self.repeated_freedom = np.zeros_like(self.items[0]), math.inf
         if repeated:
             for values_RQ in repeated:
@@ -119,7 +128,7 @@ class Column:
             self.prior = prior, prior_freedom
         self.lent_M &= ~np.isnan(self.seed_M)
 
-    def _items(self, covariance: Floats, freedom: float) -> None:
+    def _items(self, covariance: Floats) -> None:
         """Means over the runs of each method, less what each run has for itself, which is in the spread over seeds."""
         starts = self._starts
         sums = np.add.reduceat(np.add.reduceat(covariance, starts, axis=1), starts, axis=2)
@@ -130,7 +139,6 @@ class Column:
                 block = covariance[0, start : start + count, start : start + count]
                 own_M[i] = (np.trace(block) - block.sum() / count) / (count - 1)
         self.items = mean - np.diag(np.maximum(own_M, 0) / self.runs_M)
-        self.freedom = freedom
 
     def _differences(self, first_P: NDArray[np.int64], second_P: NDArray[np.int64]) -> Differences:
         def variance(matrix: Floats) -> Floats:
@@ -235,8 +243,8 @@ def verdicts(
     """Of every difference that can be judged, all in one family: its verdict, its adjusted p-value, and the alpha of its interval.
 
     All intervals of a family have one level, at which those that leave zero out are those whose adjusted p-value is below alpha:
-    a verdict never says another thing than its interval. "equivalent" where that lies within the margin, whether or not it leaves
-    zero out; None where there is nothing to go by.
+    a verdict never says another thing than its interval. "equivalent" where that lies within the margin, whether or not it leaves zero
+    out, and two one-sided tests agree, which are adjusted over the family by themselves. None where there is nothing to go by.
     """
     p_P = found.p_P
     known_P = ~np.isnan(p_P)
@@ -244,21 +252,15 @@ def verdicts(
     adjusted_P[known_P] = adjusted(p_P[known_P], how)
     own_alpha = critical(p_P[known_P], how, alpha)
     half_P = found.half_P(own_alpha)
-    said: list[str | None] = []
-    for known, value, half in zip(known_P, found.value_P, half_P, strict=True):
-        low, high = value - half, value + half
-        said.append(
-            None
-            if not known
-            else EQUIVALENT
-            if -margin < low and high < margin
-            else BETTER
-            if low > 0
-            else WORSE
-            if high < 0
-            else UNKNOWN
-        )
-    return said, adjusted_P, own_alpha
+    apart_P = np.abs(found.value_P) > half_P
+    equal_P = np.abs(found.value_P) + half_P < margin
+    one_sided_P = found.equivalent_p_P(margin)
+    agreed_P = np.zeros(len(p_P), dtype=bool)
+    agreed_P[known_P] = adjusted(one_sided_P[known_P], how) < alpha
+    said = np.select(
+        [~known_P, equal_P & agreed_P, apart_P & (found.value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN
+    )
+    return [str(one) or None for one in said], adjusted_P, own_alpha
 
 
 def ranks(column: Column, *, how: str = "holm", alpha: float = 0.05) -> tuple[list[tuple[int, int]], int]:
