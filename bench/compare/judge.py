@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bench.compare.cells import Loaded, Place, load
+from bench.datasets.shared_sentences import known_tasks
 from bench.runs.predictions import Run
 from bench.statistics.cells import Predicted, same_items
 from bench.statistics.column import MARGIN, UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
@@ -85,7 +86,7 @@ def _measure(one: Loaded, how: How) -> _Measured:
             del found[place]
     columns = {j: _column(one, found, j) for j in range(len(one.table.columns)) if any(row.cells[j] for row in one.table.rows)}
     table = _with_intervals(one.table, columns)
-    table = replace(table, notes=(*table.notes, *_reasons(one)))
+    table = replace(table, notes=(*table.notes, *_reasons(one), *_limits(one, found, columns)))
     return _Measured(_with_ranks(table, columns, how) if found else table, columns)
 
 
@@ -195,6 +196,26 @@ def joined(each: Sequence[Differences]) -> Differences:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
+
+
+def _limits(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], columns: Mapping[int, Judged]) -> list[str]:
+    """What a reader must know of the statistics: who is not judged and why, and where shared sentences are not counted."""
+    if not found:
+        return []
+    table, lines = one.table, []
+    if len(table.rows) < 2:
+        lines.append("nothing to compare: there is one row")
+    alone = dict.fromkeys(table.rows[i].name for of, rows in columns.values() for i, seeds in zip(rows, of.seed_M, strict=True) if np.isnan(seeds))
+    if alone:
+        lines.append(f"not judged: {', '.join(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
+    last = len(table.columns) - 1
+    whole = columns[last][1] if table.head is not None and last in columns else None
+    if whole is not None and one.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
+        lines.append(f"without {table.head}, for some task is missing: {', '.join(dict.fromkeys(missing))}")
+    strange = [p.task for p in {place[1]: p for place, (p, _) in found.items()}.values() if p.metric == "spearman" and p.task in known_tasks() and p.shared_NK is None]
+    if strange:
+        lines.append(f"pairs of {', '.join(strange)} are taken to share no sentence: the data is not the known one")
+    return lines
 
 
 def _reasons(one: Loaded) -> list[str]:

@@ -17,14 +17,13 @@ from bench.tables.lines import COSTS, OUTSIDE, SIGNS, costs, has_costs, legend, 
 from bench.tables.section import Section
 from bench.tables.words import (
     has_ranks,
-    is_top,
-    rank_words,
     headline,
+    is_top,
     metric_words,
+    rank_words,
     score,
     seeds_differ,
     seeds_words,
-    signed,
     spread,
     variant_words,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.pages.addresses import link, method_page, run_page
 from bench.pages.says import says
+from bench.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.tables.lines import costs, has_costs, under
 from bench.tables.words import (
     cells_of,
@@ -24,8 +25,6 @@ from bench.tables.words import (
     spread_words,
     variant_words,
 )  # fmt: skip
-
-from bench.statistics.table import PAIRS, PRIMARY, SINGLE
 
 if TYPE_CHECKING:
     from bench.publish.board import Board, BoardTable, PublishedRun

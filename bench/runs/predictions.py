@@ -58,7 +58,7 @@ def predicted(runs: Sequence[Run], key: Key) -> Predicted:
 
 
 def has_statistics(metric: str) -> bool:
-    """Whether cells of this metric can be resampled."""
+    """Whether cells of this metric have statistics."""
     from bench.statistics.cells import METRICS
 
     return metric in METRICS

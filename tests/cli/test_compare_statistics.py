@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import bench, error_line
-from factories import STS, record
+from factories import record
 from predicted_runs import family, sts_run
 
 from bench.runs import RunsFolder
