@@ -8,7 +8,7 @@ the baseline's; all pairs of rows on the head column.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""
 APART = 0.02
 """Points by which a recorded value may differ from that of its predictions: classifiers' scores are rounded within folds."""
+NAMED = 4  # rows that a note names
 Report = Callable[[str, int, int], None]
 """(task, done, of all): called before each task is read."""
 
@@ -207,14 +208,14 @@ def _limits(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], col
         lines.append("nothing to compare: there is one row")
     alone = dict.fromkeys(table.rows[i].name for of, rows in columns.values() for i, seeds in zip(rows, of.seed_M, strict=True) if np.isnan(seeds))
     if alone:
-        lines.append(f"not judged: {', '.join(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
+        lines.append(f"not judged: {_listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
     last = len(table.columns) - 1
     whole = columns[last][1] if table.head is not None and last in columns else None
     if whole is not None and one.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
-        lines.append(f"without {table.head}, for some task is missing: {', '.join(dict.fromkeys(missing))}")
+        lines.append(f"without {table.head}, for some task is missing: {_listed(dict.fromkeys(missing))}")
     strange = [p.task for p in {place[1]: p for place, (p, _) in found.items()}.values() if p.metric == "spearman" and p.task in known_tasks() and p.shared_NK is None]
     if strange:
-        lines.append(f"pairs of {', '.join(strange)} are taken to share no sentence: the data is not the known one")
+        lines.append(f"pairs of {_listed(strange)} are taken to share no sentence: the data is not the known one")
     return lines
 
 
@@ -225,8 +226,13 @@ def _reasons(one: Loaded) -> list[str]:
         places.setdefault("" if why.endswith("has no predictions of " + one.table.columns[place[1]]) else why, []).append(place)
     lines = []
     for why, found in places.items():
-        names = list(dict.fromkeys(one.table.rows[i].name for i, _ in found))
-        shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        shown = _listed(dict.fromkeys(one.table.rows[i].name for i, _ in found))
         tasks = ", ".join(dict.fromkeys(one.table.columns[j] for _, j in found))
         lines.append(f"without statistics: {shown} on {tasks} ({why or 'no predictions'})")
     return lines
+
+
+def _listed(names: Iterable[str]) -> str:
+    """ "a, b, c, d and 3 more" """
+    known = list(names)
+    return ", ".join(known[:NAMED]) + (f" and {len(known) - NAMED} more" if len(known) > NAMED else "")

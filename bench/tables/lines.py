@@ -102,7 +102,7 @@ def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> li
     """What the signs and lines mean, one sentence each; only what the table has. ``signs`` as the form prints them."""
     words = []
     if spread := spread_words(table):
-        words.append(f"{plus_minus}: {spread}")
+        words.append(f"{plus_minus}: half of the {spread}")
     if borrowed := seeds_borrowed(table):
         words.append(borrowed)
     if has_ranks(table):

@@ -64,7 +64,7 @@ def spread(cell: Cell) -> float | None:
 
 
 def spread_words(table: Table) -> str:
-    """What ± means, "" where there is none."""
+    """What intervals are for, half of which stands after ±; "" where there is none."""
     covers = {cell.spread.covers for cell in cells_of(table) if cell.spread}
     if not covers:
         return ""
@@ -82,7 +82,7 @@ def spread_words(table: Table) -> str:
         )
     if "seeds" in covers:
         said.append("other seeds alone where there are no predictions")
-    return f"half of the 95 % interval of the mean, for {'; '.join(said)}"
+    return f"95 % interval of the mean, for {'; '.join(said)}"
 
 
 def seeds_borrowed(table: Table) -> str:

@@ -210,6 +210,58 @@ def test_too_many_predictions_are_left_alone_unless_asked_for(runs: list[Run], m
     assert compared(runs, Wanted(statistics="no"))[0].notes == ()
 
 
+def test_one_seed_is_judged_only_with_what_others_lend(tmp_path: Path) -> None:
+    made = [*family(tmp_path, {"five": 0.3, "more": 1.0}, seeds=SEEDS), sts_run(tmp_path, "one", 1, 0.1), sts_run(tmp_path, "fixed", None, 0.1)]
+    (table,) = compared(of(tmp_path, made), Wanted(baseline="five"))
+    assert table.tested is not None and table.tested.lent == ("one",)
+    assert "wholly borrowed for one seed of one" in " ".join(printed((table,), 120).split())
+    cell = row(table, "one").cells[-1]
+    assert cell is not None and cell.against is not None and cell.against.verdict == "better"
+    (table,) = compared(of(tmp_path, [made[0], *made[-2:]]), Wanted(baseline="one"))
+    assert all(cell.against is None or cell.against.verdict is None for one in table.rows for cell in one.cells if cell)
+    (note,) = [note for note in table.notes if note.startswith("not judged")]
+    assert "one, five (one seed" in note and "fixed" not in note and "no two other rows with several" in note
+    assert row(table, "fixed").rank == (1, 3) or row(table, "fixed").rank is None
+
+
+def test_what_is_shown_is_what_is_tested_with_unequal_seeds(tmp_path: Path) -> None:
+    made = family(tmp_path, {"a": 0.3}, seeds=(1, 2, 3, 4, 5)) + family(tmp_path, {"b": 0.32, "c": 0.5}, seeds=(1, 2))
+    (table,) = compared(of(tmp_path, made), Wanted(baseline="b"))
+    for mine, base in zip(row(table, "a").cells, row(table, "b").cells, strict=True):
+        assert mine is not None and base is not None and mine.against is not None
+        assert mine.against.low is not None and mine.against.high is not None
+        assert (mine.against.low + mine.against.high) / 2 == pytest.approx(mine.mean - base.mean)
+
+
+def test_a_lone_row_and_a_missing_task_are_said(tmp_path: Path) -> None:
+    made = [sts_run(tmp_path, "whole", None, 0.3), sts_run(tmp_path, "part", None, 0.3, tasks=("STS12", "STS13"))]
+    (table,) = compared(of(tmp_path, made), Wanted(baseline="whole"))
+    assert "without Avg., for some task is missing: part" in table.notes
+    cell = row(table, "part").cells[0]
+    assert cell is not None and cell.against is not None and cell.against.verdict is not None
+    (alone,) = compared(of(tmp_path, made[:1]), Wanted(baseline="whole"))
+    assert "nothing to compare: there is one row" in alone.notes
+
+
+def test_pairs_of_other_data_are_said_to_count_for_themselves(tmp_path: Path) -> None:
+    made = [sts_run(tmp_path, name, None, 0.3, tasks=("STS12",)) for name in ("a", "b")]
+    (table,) = compared(of(tmp_path, made), Wanted())
+    assert "pairs of STS12 are taken to share no sentence: the data is not the known one" in table.notes
+
+
+def test_every_form_says_the_same(table: Table) -> None:
+    """One verdict and one interval for each row, in the terminal, in Markdown, in LaTeX and in JSON."""
+    content = json.loads(render((table,), "json"))["tables"][0]
+    for told in content["rows"]:
+        against = told["cells"]["Avg."]["against"]
+        if against is None or against["verdict"] is None:
+            continue
+        words = f"{told['method']}: {against['verdict']}, {against['difference']:+.2f} [{against['low']:+.2f}, {against['high']:+.2f}]"
+        assert words in " ".join(printed((table,), 200).split())
+        for form in ("md", "latex"):
+            assert words[1:] in render((table,), form).replace("\\", "").replace("{[}", "[").replace("{]}", "]")
+
+
 # --- drawn ---
 
 
@@ -231,11 +283,11 @@ def test_every_mean_and_difference_is_in_the_terminal(table: Table, width: int) 
 
 
 def test_eighty_columns_hold_the_scores_in_one_block(table: Table) -> None:
-    headings = [line.split() for line in printed((table,), 80).splitlines() if "STS12" in line]
+    headings = [line.split() for line in printed((table,), 80).splitlines() if "STS12  " in line]
     assert headings == [["#", "method", *STS, "Avg."]]
     plain = replace(table, baseline=None, rows=tuple(replace(one, cost=None, cells=tuple(
         cell and replace(cell, against=None) for cell in one.cells)) for one in table.rows))  # fmt: skip
-    headings = [line.split() for line in printed((plain,), 80).splitlines() if "STS12" in line]
+    headings = [line.split() for line in printed((plain,), 80).splitlines() if "STS12 " in line]
     assert headings == [["rank", "method", *STS, "Avg.", "95", "%"]]
 
 
