@@ -206,14 +206,22 @@ def _limits(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], col
     table, lines = one.table, []
     if len(table.rows) < 2:
         lines.append("nothing to compare: there is one row")
-    alone = dict.fromkeys(table.rows[i].name for of, rows in columns.values() for i, seeds in zip(rows, of.seed_M, strict=True) if np.isnan(seeds))
+    alone = dict.fromkeys(
+        table.rows[i].name for of, rows in columns.values() for i, seeds in zip(rows, of.seed_M, strict=True) if np.isnan(seeds)
+    )
     if alone:
-        lines.append(f"not judged: {_listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
+        lines.append(
+            f"not judged: {_listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)"
+        )
     last = len(table.columns) - 1
     whole = columns[last][1] if table.head is not None and last in columns else None
     if whole is not None and one.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
         lines.append(f"without {table.head}, for some task is missing: {_listed(dict.fromkeys(missing))}")
-    strange = [p.task for p in {place[1]: p for place, (p, _) in found.items()}.values() if p.metric == "spearman" and p.task in known_tasks() and p.shared_NK is None]
+    strange = [
+        p.task
+        for p in {place[1]: p for place, (p, _) in found.items()}.values()
+        if p.metric == "spearman" and p.task in known_tasks() and p.shared_NK is None
+    ]
     if strange:
         lines.append(f"pairs of {_listed(strange)} are taken to share no sentence: the data is not the known one")
     return lines

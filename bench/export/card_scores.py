@@ -12,7 +12,6 @@ from bench.statistics.grouping import AVERAGE
 from bench.statistics.summary import DECIMALS, summarise
 from bench.tables.words import markdown, metric_words, score
 
-
 if TYPE_CHECKING:
     from bench.runs import RunRecord, Score
     from bench.trained_run import TrainedRun

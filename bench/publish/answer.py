@@ -78,7 +78,12 @@ def _against_baseline(top: Sequence[Ranked], table: Table) -> str:
         return ""
     name = row_name(base, table)
     if any(row.is_baseline for row, _ in top):
-        return f"; the baseline, {name}, is among them" if len(top) > 1 else ", and it is the baseline"
+        worse = sum(
+            cell is not None and cell.against is not None and cell.against.verdict == "worse"
+            for cell in (row.cells[-1] for row in table.rows)
+        )
+        told = f"; {worse} of {len(table.rows) - 1} other rows {'is' if worse == 1 else 'are'} worse than it" if worse else ""
+        return (f"; the baseline, {name}, is among them" if len(top) > 1 else ", and it is the baseline") + told
     verdicts = [(row, cell.against) for row, cell in top if cell.against is not None and cell.against.verdict is not None]
     better = [(row, one) for row, one in verdicts if one.verdict == "better"]
     if len(verdicts) < len(top):

@@ -46,9 +46,8 @@ class Items:
 
     def _by_unit(self, values_N: Floats) -> Floats:
         (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
-        of_one_U: Floats = np.bincount(one_N, values_N, units)
-        of_other_U: Floats = np.bincount(other_N[two_N], values_N[two_N], units)
-        return of_one_U + of_other_U
+        found_U = np.bincount(one_N, values_N, units) + np.bincount(other_N[two_N], values_N[two_N], units)
+        return found_U.astype(np.float64, copy=False)
 
     def covariance(self, moved_RN: Floats) -> Floats:
         """(2, R, R): of the values of runs over items drawn again, in squared points; and the same if pairs shared sentences only

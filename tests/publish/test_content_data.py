@@ -196,7 +196,10 @@ def test_the_markdown_has_a_row_for_each_row_with_its_numbers_grade_and_records(
         assert told["records by seed"] == " ".join("any" if seed is None else str(seed) for seed in row.seeds)
     verdicts = [cell.against.verdict for row in table.rows for cell in row.cells if cell and cell.against]
     signs = [
-        cell[-1] for row in page.rows[heads[0] + 1 : heads[0] + 1 + len(table.rows)] for cell in row if cell.endswith(("▲", "▼", "△", "▽"))
+        cell[-1]
+        for row in page.rows[heads[0] + 1 : heads[0] + 1 + len(table.rows)]
+        for cell in row
+        if cell.endswith(("▲", "▼", "△", "▽"))
     ]
     assert signs.count("▲") + signs.count("△") == verdicts.count("better") > 0
     assert signs.count("▼") + signs.count("▽") == verdicts.count("worse") > 0

@@ -74,6 +74,7 @@ def test_one_row_above_all() -> None:
         ([row("a", 71, 1, "unknown", 1), SIMCSE], "; it cannot be told from the baseline simcse."),
         ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "better", 0.5), SIMCSE], "; both are better than simcse (smallest difference +0.50 [0.00, +1.00])."),
         ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3)], "a and simcse cannot be told apart on the STS average; the baseline, simcse, is among them."),
+        ([replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)], "10.00 above c, and it is the baseline; 1 of 1 other rows is worse than it."),
         ([replace(SIMCSE, rank=(1, 2)), row("c", 60, 2)], "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline."),
         ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2))], "none of the 2 rows can be told from a, the highest on the STS average with 71.00; the baseline, simcse, is among them."),
         ([row("a", 71, 1, "equivalent", 0.1), SIMCSE], "; it is equivalent to the baseline simcse."),

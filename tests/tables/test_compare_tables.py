@@ -211,7 +211,11 @@ def test_too_many_predictions_are_left_alone_unless_asked_for(runs: list[Run], m
 
 
 def test_one_seed_is_judged_only_with_what_others_lend(tmp_path: Path) -> None:
-    made = [*family(tmp_path, {"five": 0.3, "more": 1.0}, seeds=SEEDS), sts_run(tmp_path, "one", 1, 0.1), sts_run(tmp_path, "fixed", None, 0.1)]
+    made = [
+        *family(tmp_path, {"five": 0.3, "more": 1.0}, seeds=SEEDS),
+        sts_run(tmp_path, "one", 1, 0.1),
+        sts_run(tmp_path, "fixed", None, 0.1),
+    ]
     (table,) = compared(of(tmp_path, made), Wanted(baseline="five"))
     assert table.tested is not None and table.tested.lent == ("one",)
     assert "wholly borrowed for one seed of one" in " ".join(printed((table,), 120).split())
