@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
-    "statistics": "Intervals, verdicts, ties and ranks: auto where there are predictions, and not too many.",
-    "correction": "How p-values are adjusted for the number of cells: Holm, Benjamini-Hochberg, not at all.",
+    "statistics": "Intervals, verdicts and ranks: auto with up to 1,000 runs that have predictions.",
+    "correction": "How p-values of one family are adjusted: Holm, Benjamini-Hochberg, not at all.",
+    "margin": "Points within which two values are as good as equal.",
     "with_paper": "What a paper printed, ours less that, and whether it lies in our interval.",
     "items": "Of two runs, the items on which they disagree most.",
 }
@@ -40,7 +41,7 @@ HELP = {
 @click.option(
     "--correction", type=click.Choice(["holm", "bh", "none"]), default="holm", show_default=True, help=HELP["correction"]
 )
-@click.option("--draws", type=click.IntRange(100, 1_000_000), default=10_000, show_default=True, help="Resamples of the items.")
+@click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True, help=HELP["margin"])
 @click.option("--items", "items", is_flag=True, help=HELP["items"])
 @click.option("--task", help="With --items: only these tasks.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="With --items: how many of each task.")
@@ -49,10 +50,10 @@ HELP = {
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
 def compare(
     kept: list[Kept], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
-    statistics: str, correction: str, draws: int, items: bool, task: str | None, top: int, data: Path | None, form: str,
+    statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
     html: Path | None,
 ) -> None:  # fmt: skip
-    """Put runs side by side: methods by tasks, mean over seeds, interval, and who cannot be told apart.
+    """Put runs side by side: methods by tasks, mean over seeds, interval, rank, and what is better than the baseline.
 
     RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder.
 
@@ -68,7 +69,7 @@ def compare(
             raise BenchError(f"--items has no --format {form}", "--format table or json")
         _show_items(kept, task, top, data, form)
         return
-    wanted = Wanted(baseline=baseline, together=together, statistics=statistics, correction=correction, draws=draws,
+    wanted = Wanted(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
                     with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
     with no_collection():
         with _progress() as report:
@@ -96,7 +97,7 @@ def _show(kept: Sequence[Kept], tables: Sequence[Table], form: str, html: Path |
 
 
 class _progress:
-    """A line on standard error that says what is being resampled; on a terminal only, and gone when it is done."""
+    """A line on standard error that says what is being read; on a terminal only, and gone when it is done."""
 
     def __enter__(self) -> Callable[[str, int, int], None] | None:
         import sys
@@ -106,7 +107,7 @@ class _progress:
 
     def _report(self, task: str, done: int, count: int) -> None:
         shown = "".join(c for c in task[:40] if c.isprintable())
-        click.echo(f"\r\x1b[Kresampling {shown} ({done + 1} of {count}) ...", nl=False, err=True)
+        click.echo(f"\r\x1b[Kreading {shown} ({done + 1} of {count}) ...", nl=False, err=True)
 
     def __exit__(self, *_: object) -> None:
         if self.shown:

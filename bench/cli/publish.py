@@ -25,7 +25,7 @@ HELP = {
     "baseline": "A method that the others are tested against; a reader may choose another.  [default: as the last version]",
     "title": "Heading of the pages.  [default: as the last version]",
     "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
-    "statistics": "Intervals, verdicts, ties and ranks: auto resamples less where there are very many runs.",
+    "statistics": "Intervals, verdicts and ranks: auto reads no predictions of more than 1,000 runs.",
     "anyway": "A version although no run is new: the same runs with newer pages.",
 }
 
@@ -163,7 +163,7 @@ class _progress:
             click.echo(f"\r\x1b[K{shown}" + (f" ({done + 1} of {of})" if of > 1 else "") + " ...", nl=False, err=True)
         elif (begins := shown.split()[0]) != self.last:
             self.last = begins
-            click.echo(f"{shown if begins != 'resampling' else 'resampling'} ...", err=True)
+            click.echo(f"{shown if begins != 'comparing' else 'comparing'} ...", err=True)
 
     def __exit__(self, *_: object) -> None:
         if self.live:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,29 +26,34 @@ class Loaded:
     table: Table
     found: dict[Place, Predicted] = field(default_factory=dict)
     missing: dict[Place, str] = field(default_factory=dict)
+    seeds: dict[Place, tuple[int | None, ...]] = field(default_factory=dict)
+    """Of every cell that has a score, in the order of its values."""
     average: tuple[int, ...] = ()  # columns that the last one averages; empty where there is no average
 
-    def parts(self, row: int) -> list[Predicted] | None:
-        """The cells of a row's average, None where one of them has no predictions."""
-        parts = [self.found.get((row, column)) for column in self.average]
-        return [part for part in parts if part is not None] if parts and all(part is not None for part in parts) else None
 
-    def of(self, row: int, column: int) -> list[Predicted] | None:
-        """What a cell is the value of: one task, or those of the average."""
-        if self.table.columns[column] == AVERAGE:
-            return self.parts(row)
-        one = self.found.get((row, column))
-        return None if one is None else [one]
-
-
-def load(table: Table, runs: Mapping[str, Run]) -> Loaded:
+def load(
+    table: Table, runs: Mapping[str, Run], report: Callable[[str, int, int], None] | None = None, *, predictions: bool = True
+) -> Loaded:
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs))
-    for i, row in enumerate(table.rows):
-        scores = [(runs[run], _scores(runs[run], table)) for run in row.runs]
-        for j, task in enumerate(table.columns):
-            having = [(run, found[task]) for run, found in scores if task in found]
-            if task == AVERAGE or not having or not has_statistics(having[0][1].metric):
+    kept = predictions and any((runs[run][1] / "predictions").is_dir() for row in table.rows for run in row.runs)
+    scores = [[(runs[run], _scores(runs[run], table)) for run in row.runs] for row in table.rows]
+    for j, task in enumerate(table.columns):
+        if report is not None:
+            report(task, j, len(table.columns))
+        for i, row in enumerate(table.rows):
+            if (cell := row.cells[j]) is None:
+                continue
+            having = [(run, found[task]) for run, found in scores[i] if task in found]
+            if task == AVERAGE:  # taken of the runs that have all tasks
+                parts = [table.columns[part] for part in loaded.average]
+                whole = [run for run, found in scores[i] if all(part in found for part in parts)]
+                loaded.seeds[i, j] = tuple(run[0].seed for run in whole if len(whole) == len(cell.values)) or (-1,) * len(
+                    cell.values
+                )
+                continue
+            loaded.seeds[i, j] = tuple(run[0].seed for run, _ in having)
+            if not kept or not has_statistics(having[0][1].metric):
                 continue
             try:
                 loaded.found[i, j] = _predicted(having)

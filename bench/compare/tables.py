@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.compare import budget, mixed, papers
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 CORRECTIONS = ("holm", "bh", "none")
 AUTO, YES, NO = "auto", "yes", "no"
-MOST_ITEMS = 3_000_000
-"""Predictions times runs up to which ``auto`` resamples without being asked: the seven STS sets of about 160 runs."""
+MANY_RUNS = 1_000
+"""Runs with predictions up to which ``auto`` reads them without being asked: about a minute."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +27,9 @@ class Wanted:
 
     baseline: str | None = None
     together: bool = False
-    statistics: str = AUTO  # intervals, verdicts, ties, ranks: auto (where there are predictions, and not too many), yes, no
+    statistics: str = AUTO  # intervals, verdicts, ranks: auto (up to MANY_RUNS runs with predictions), yes, no
     correction: str = "holm"
-    draws: int = 10_000
+    margin: float = 0.5  # points within which two values are as good as equal
     with_paper: bool = False
     cost: bool = False
     equal_budget: bool = False
@@ -55,33 +55,15 @@ def compared(runs: Sequence[Run], wanted: Wanted, report: Report | None = None) 
 
 def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], wanted: Wanted, report: Report | None) -> tuple[Table, ...]:
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
-    kept = [run for run, (_, folder) in shown.items() if (folder / "predictions").is_dir()]
     if wanted.statistics == NO:
         return tables
-    if not kept:
-        if wanted.statistics == YES:
-            raise BenchError("--statistics yes: none of these runs has predictions", "the command of each run makes them again")
-        return tables
-    if wanted.statistics == AUTO and (items := _items(tables)) > MOST_ITEMS:
-        note = f"not tested: {items:,} predictions are many; choose fewer runs, or --statistics yes"
-        return tuple(_noted(table, note) for table in tables)
+    kept = sum((folder / "predictions").is_dir() for _, folder in shown.values())
+    if not kept and wanted.statistics == YES:
+        raise BenchError("--statistics yes: none of these runs has predictions", "the command of each run makes them again")
     from bench.compare.judge import How, judged
 
-    return judged(tables, shown, How(correction=wanted.correction, draws=wanted.draws), report)
-
-
-def _items(tables: Sequence[Table]) -> int:
-    cells = [
-        cell
-        for table in tables
-        for row in table.rows
-        for cell, task in zip(row.cells, table.columns, strict=True)
-        if task != "Avg."
-    ]
-    return sum(cell.n * len(cell.values) for cell in cells if cell is not None)
-
-
-def _noted(table: Table, note: str) -> Table:
-    from dataclasses import replace
-
-    return replace(table, notes=(*table.notes, note))
+    many = wanted.statistics == AUTO and kept > MANY_RUNS
+    if many:
+        note = f"not tested: reading the predictions of {kept:,} runs takes minutes; choose fewer runs, or --statistics yes"
+        tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
+    return judged(tables, shown, How(correction=wanted.correction, margin=wanted.margin, predictions=not many), report)

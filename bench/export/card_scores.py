@@ -12,8 +12,6 @@ from bench.statistics.grouping import AVERAGE
 from bench.statistics.summary import DECIMALS, summarise
 from bench.tables.words import markdown, metric_words, score
 
-DRAWS = 2000
-
 if TYPE_CHECKING:
     from bench.runs import RunRecord, Score
     from bench.trained_run import TrainedRun
@@ -52,7 +50,7 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
     title = f"**{markdown(first.suite)}** ({metrics}; {markdown(first.protocol)}{form})"
     notes = []
     if any(intervals):
-        notes.append("Interval: of this one run, over resampled items; how far other seeds lie apart is not in it.")
+        notes.append("Interval: of this one run, for other items; how far other seeds lie apart is not in it.")
     if any(spread):
         notes.append("All seeds: mean ± standard deviation over the runs that differ in nothing but the seed.")
     lines = ["| " + " | ".join(row) + " |" for row in rows]
@@ -60,13 +58,13 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
 
 
 def _interval(run: Run, one: Score) -> tuple[float, float] | None:
-    """Only where the stored predictions are of a kind that can be resampled."""
+    """Only where the stored predictions are of a kind that has statistics."""
     from bench.statistics.intervals import interval
 
     if one.task == AVERAGE:
         return None
     try:
-        found = interval(predicted([run], one.key), draws=DRAWS)
+        found = interval(predicted([run], one.key))
     except (BenchError, ValueError):
         return None
     return found.low, found.high

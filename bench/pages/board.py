@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bench.figures import Figure
     from bench.publish.board import Board, Fact
 
-WORDS = {"b": "better", "w": "worse", "u": "cannot tell"}
+WORDS = {"b": "better", "w": "worse", "e": "equivalent", "u": "unknown", "x": "better, exploratory", "y": "worse, exploratory"}
 """Class of a sign in the style sheet -> what it says to who does not see it."""
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""

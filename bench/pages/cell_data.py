@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench.pages.addresses import link
-from bench.pages.score_tables import SIGNS
+from bench.pages.score_tables import compared_words, letter
 from bench.runs.predictions import predictions_file
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import LOWER_IS_BETTER
-from bench.tables.words import baseline_words, family_words, visible
+from bench.tables.words import visible
 
 if TYPE_CHECKING:
     from bench.publish.board import Board, BoardTable, PublishedRun
-    from bench.statistics.table import Against, Cell, Row, Table
+    from bench.statistics.table import Cell, Row, Table
 
 MOST_TESTS = 4_000
 """Comparisons whose intervals are on the page. Beyond, other baselines than the first have their verdicts alone, then all."""
@@ -91,7 +91,6 @@ def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[s
         "task": visible(task), "how": visible(f"{table.protocol}, {table.text}" if table.text else table.protocol),
         "n": Counter(cell.n for cell in found).most_common(1)[0][0] if found else 0,
         "d": found[0].decimals if found else 2, "file": file,
-        "test": next((cell.against.test for cell in found if cell.against and cell.against.test), ""),
         "low": int(table.metric in LOWER_IS_BETTER or task in LOWER_IS_BETTER),
     }  # fmt: skip
 
@@ -142,22 +141,21 @@ def _judged(table: Table, others: Mapping[str, Table], one: BoardTable, *, whole
             found = by_runs[other.anchor].get(row.runs[0])
             j = own.columns.index(other.name) if other.name in own.columns else None
             cells.append(None if found is None or j is None or own.suite != other.suite else found.cells[j])
-        against = [cell.against if cell is not None else None for cell in cells]
-        decimals = [cell.decimals if cell is not None else 2 for cell in cells]
+        letters = [letter(cell, primary=table.head is not None and j == len(row.cells) - 1) for j, cell in enumerate(cells)]
         rows.append(
-            [_against(a, d) for a, d in zip(against, decimals, strict=True)] if whole else "".join(_letter(a) for a in against)
+            [_against(cell, sign) for cell, sign in zip(cells, letters, strict=True)]
+            if whole
+            else "".join(sign or "-" for sign in letters)
         )
-    return {"row": base, "how": family_words(table, baseline_words(table)), "rows": rows}
+    return {"row": base, "how": compared_words(table), "rows": rows}
 
 
-def _letter(against: Against | None) -> str:
-    return SIGNS.get((against.verdict or "") if against else "", "-")
-
-
-def _against(against: Against | None, decimals: int) -> Any:
-    if against is None or against.verdict is None:
+def _against(cell: Cell | None, sign: str) -> Any:
+    """[letter of the verdict, low, high, adjusted p, chance of a new run in per cent]; 0 where nothing was tested."""
+    if cell is None or cell.against is None or not sign:
         return 0
-    found: list[Any] = [_letter(against)]
-    if against.low is not None and against.high is not None:
-        found += [round(against.low, decimals), round(against.high, decimals), float(f"{against.p_adjusted or 0:.2g}")]
+    one, found = cell.against, list[Any]([sign])
+    if one.low is not None and one.high is not None:
+        found += [round(one.low, cell.decimals), round(one.high, cell.decimals), float(f"{one.p_adjusted or 0:.2g}")]
+        found += [] if one.chance is None else [round(100 * one.chance)]
     return found

@@ -12,19 +12,19 @@ from bench.runs.record import RunRecord
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.summary import summarise
 from bench.statistics.table import Cell, Row, Table
-from bench.tables import report, shifts
-from bench.tables.lines import BETTER, COSTS, OUTSIDE, SIGNS, WORSE, costs, has_costs, legend, under
+from bench.tables import lines, report, shifts
+from bench.tables.lines import COSTS, OUTSIDE, SIGNS, costs, has_costs, legend, under
 from bench.tables.section import Section
 from bench.tables.words import (
     has_ranks,
     headline,
+    is_top,
     metric_words,
+    rank_words,
     score,
     seeds_differ,
     seeds_words,
-    signed,
     spread,
-    spread_kind,
     variant_words,
 )  # fmt: skip
 
@@ -36,7 +36,7 @@ class PageNumber:
     text: str = field(metadata=says("the mean, as printed"))
     mark: str = field(metadata=says("best, second or empty"))
     spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
-    tied: bool = field(metadata=says("not separable from the best of its column"))
+    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
     title: str = field(metadata=says("interval, test and number of items in words, shown on pointing; may be empty"))
 
 
@@ -64,7 +64,7 @@ class PageRow:
     method: str = field(metadata=says("name of the method"))
     beside: str = field(metadata=says("variant, and whatever else sets the row apart; may be empty"))
     seeds: int = field(metadata=says("runs behind the row"))
-    rank: str = field(metadata=says("rank group; empty where it was not tested"))
+    rank: str = field(metadata=says("those that it may have; empty where it was not tested"))
     cells: tuple[PageNumber | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
     lines: tuple[PageLine, ...] = field(metadata=says("differences from the baseline, a paper's numbers"))
     costs: tuple[str, ...] = field(metadata=says("one per cost column"))
@@ -84,7 +84,7 @@ class PageTable:
     columns: tuple[str, ...] = field(metadata=says("tasks, and the average last where the suite has one"))
     average: int | None = field(metadata=says("index of the average, which comes first on a phone"))
     show_seeds: bool = field(metadata=says("rows have different numbers of seeds"))
-    show_ranks: bool = field(metadata=says("rows have rank groups"))
+    show_ranks: bool = field(metadata=says("rows have ranks"))
     costs: tuple[str, ...] = field(metadata=says("headings of the cost columns; empty where they were not asked for"))
     gaps: bool = field(metadata=says("some cell was not scored"))
     rows: tuple[PageRow, ...] = field(metadata=says("best average first"))
@@ -158,15 +158,14 @@ def answer(tables: Sequence[Table]) -> str:
 
 
 def _how_sure(names: Sequence[str], rows: Sequence[Row]) -> str:
-    """Of the rows below the best: which of them cannot be told from it."""
-    tied = [None if (cell := row.cells[-1]) is None else cell.tied for row in rows]
-    if any(one is None for one in tied):
+    """Of the rows below the best: which of them may be the best as well."""
+    if any(row.rank is None for row in rows):
         return "differences are not tested for significance"
-    alike = [name for name, one in zip(names, tied, strict=True) if one]
+    alike = [name for name, row in zip(names, rows, strict=True) if is_top(row)]
     if not alike:
-        return "better than every other row, paired test"
+        return "better than every other row, all pairs tested"
     listed = ", ".join(alike[:3]) + (f" and {len(alike) - 3} more" if len(alike) > 3 else "")
-    return f"it cannot be told from {listed}, paired test"
+    return f"it cannot be told from {listed}, all pairs tested"
 
 
 def _by_mean(table: Table) -> list[Row]:
@@ -204,17 +203,16 @@ def _table(table: Table, number: int) -> PageTable:
 
 
 def _row(row: Row, table: Table) -> PageRow:
-    kind = spread_kind(table)
     return PageRow(
-        method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank="" if row.rank is None else str(row.rank),
-        cells=tuple(None if cell is None else _number(cell, kind) for cell in row.cells), lines=_lines(row, table),
+        method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank=rank_words(row),
+        cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row)) for task, cell in zip(table.columns, row.cells, strict=True)), lines=_lines(row, table),
         costs=costs(row.cost) if has_costs(table) else (), footnotes=tuple(number + 1 for number in row.footnotes),
         anchor=row.runs[0], untrained=row.setting == "none",
     )  # fmt: skip
 
 
-def _number(cell: Cell, kind: str) -> PageNumber:
-    value = spread(cell, kind)
+def _number(cell: Cell, *, top: bool) -> PageNumber:
+    value = spread(cell)
     d = cell.decimals
     told = [f"{cell.n:,} items, {len(cell.values)} seed{'s' * (len(cell.values) != 1)}"]
     if cell.sd is not None:
@@ -223,20 +221,13 @@ def _number(cell: Cell, kind: str) -> PageNumber:
         told.append(
             f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
         )
-    if (
-        (one := cell.against)
-        and one.p is not None
-        and one.p_adjusted is not None
-        and one.low is not None
-        and one.high is not None
-    ):
-        told.append(f"{signed(one.difference, d)} from the baseline, {signed(one.low, d)} to {signed(one.high, d)}, "
-                    f"p {one.p:.2g}, adjusted {one.p_adjusted:.2g}, {one.test}")  # fmt: skip
-    return PageNumber(text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), tied=bool(cell.tied),
+    if (one := cell.against) and one.verdict is not None and one.p_adjusted is not None:
+        told.append(f"less the baseline: {lines.answer(one, 'the baseline', d)}; adjusted p {one.p_adjusted:.2g}")
+    return PageNumber(text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), top=top,
                       title="; ".join(told))  # fmt: skip
 
 
-WORDS = {BETTER: "better", WORSE: "worse", OUTSIDE: "outside our interval", "": ""}
+WORDS = {name: name for name in SIGNS} | {OUTSIDE: "outside our interval", "": ""}
 
 
 def _lines(row: Row, table: Table) -> tuple[PageLine, ...]:

@@ -11,9 +11,9 @@ from bench.pages.says import says
 from bench.publish.names import public_name
 from bench.statistics.table import Cell
 from bench.tables.lines import SIGNS
-from bench.tables.words import metric_words, score, signed, spread
+from bench.tables.words import is_top, metric_words, rank_words, score, signed, spread
 
-VERDICTS = {"better": "better than", "worse": "worse than", "unknown": "cannot be told from"}
+VERDICTS = {"better": "better than", "worse": "worse than", "equivalent": "equivalent to", "unknown": "cannot be told from"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class RowCell:
     text: str = field(metadata=says("mean over seeds"))
     spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
     mark: str = field(metadata=says("best, second or empty: among all rows of its table"))
-    tied: bool = field(metadata=says("not separable from the best of its table"))
+    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
     title: str = field(metadata=says("in words: seeds, items, interval, difference from the baseline"))
 
 
@@ -80,24 +80,24 @@ def _row(place: Place, up: int) -> MethodRow:
     runs = zip(row.runs, row.seeds, strict=True)
     return MethodRow(
         name=" ".join(parts), setting="nothing trained" if row.setting == "none" else row.setting, backbone=public_name(row.backbone),
-        table=f"{link('index.html', up)}#{place.of.anchor}", rank="" if row.rank is None else f"{row.rank} of {len(table.rows)}",
+        table=f"{link('index.html', up)}#{place.of.anchor}", rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
         verdict=SIGNS.get(verdict or "", ""), verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
         runs=tuple(("any" if seed is None else str(seed), link(run_page(run_id), up)) for run_id, seed in runs),
-        cells=tuple(None if cell is None else _cell(cell, place) for cell in row.cells),
+        cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row)) for cell in row.cells),
     )  # fmt: skip
 
 
-def _cell(cell: Cell, place: Place) -> RowCell:
-    half = spread(cell, place.kind)
+def _cell(cell: Cell, place: Place, *, top: bool) -> RowCell:
+    half = spread(cell)
     d = cell.decimals
     told = [f"{len(cell.values)} seed{'s' * (len(cell.values) != 1)}, {cell.n:,} items"]
     if cell.spread is not None:
         told.append(f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)}")
     if cell.against is not None and not place.row.is_baseline:
         told.append(f"{signed(cell.against.difference, d)} from {place.of.table.baseline}")
-    if cell.tied:
-        told.append("cannot be told from the best of its table")
+    if top:
+        told.append("its row may be the best")
     return RowCell(
         text=score(cell.mean, d).replace("-", "\N{MINUS SIGN}"), spread="" if half is None else score(half, d), mark=cell.mark,
-        tied=bool(cell.tied), title="; ".join(told).replace("-", "\N{MINUS SIGN}"),
+        top=top, title="; ".join(told).replace("-", "\N{MINUS SIGN}"),
     )  # fmt: skip

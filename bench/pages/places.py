@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from bench.tables.words import spread_kind
-
 if TYPE_CHECKING:
     from bench.publish.board import Board, BoardTable
     from bench.statistics.table import Row
@@ -18,7 +16,6 @@ class Place:
 
     of: BoardTable
     row: Row
-    kind: str  # what stands after the plus-minus sign in that table, as ``bench.tables.words.spread_kind`` says
 
 
 @dataclass
@@ -42,9 +39,8 @@ def places(board: Board) -> Places:
 def _places(board: Board) -> Places:
     found = Places()
     for table in board.tables:
-        kind = spread_kind(table.table)
         for row in table.table.rows:
-            place = Place(table, row, kind)
+            place = Place(table, row)
             found.by_method.setdefault(row.method, []).append(place)
             for run_id in row.runs:
                 found.by_run.setdefault(run_id, []).append(place)

@@ -12,7 +12,7 @@ from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Cell
 from bench.tables import report, shifts
 from bench.tables.section import Section
-from bench.tables.words import metric_words, score, spread, variant_words
+from bench.tables.words import metric_words, rank_words, score, spread, variant_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:
             suite=suite + form, what=head.task if head.task == AVERAGE else f"{head.task}, {protocol}",
             value=score(head.value, decimals), around="" if place is None or cell is None else _around(place, cell),
             rank="" if place is None or place.row.rank is None or place.of.table.head != head.task
-            else f"rank {place.row.rank} of {len(place.of.table.rows)}",
+            else f"rank {rank_words(place.row)} of {len(place.of.table.rows)}",
             anchor="" if place is None else place.of.anchor,
         ))  # fmt: skip
     return tuple(made)
@@ -123,7 +123,7 @@ def _around(place: Place, cell: Cell) -> str:
 def _over_seeds(place: Place, cell: Cell) -> str:
     if len(cell.values) < 2:
         return ""
-    half = spread(cell, place.kind)
+    half = spread(cell)
     return score(cell.mean, cell.decimals) + ("" if half is None else f" ±{score(half, cell.decimals)}")
 
 

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 from bench.pages.addresses import link, method_page, run_page
 from bench.pages.says import says
+from bench.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.tables.lines import costs, has_costs, under
 from bench.tables.words import (
-    baseline_words,
     cells_of,
     family_words,
     has_ranks,
-    has_ties,
+    has_spread,
+    is_top,
     metric_words,
+    rank_words,
     score,
+    seeds_borrowed,
     spread,
-    spread_kind,
     spread_words,
     variant_words,
 )  # fmt: skip
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from bench.statistics.table import Cell, Row, Table
 
 COSTS = ("params", "train")
-SIGNS = {"better": "b", "worse": "w", "unknown": "u"}
+SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
 """Verdict against the baseline -> class of its sign in the style sheet."""
+EXPLORATORY = {"b": "x", "w": "y"}
+"""The same of a single task."""
 GRADES = ("submitted", "checkpoint", "retrained")
 """How far a run was checked, least first: a row counts as its least checked run."""
 SETTINGS = {"none": "nothing trained"}
@@ -65,8 +69,8 @@ class ScoreCell:
     text: str = field(metadata=says("the mean, as printed"))
     mark: str = field(metadata=says("best, second or empty"))
     spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
-    tied: bool = field(metadata=says("not separable from the best of its column"))
-    sign: str = field(metadata=says("class of the sign against the baseline: b, w, u, or empty where it was not tested"))
+    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
+    sign: str = field(metadata=says("class of the sign against the baseline: b, w, e, u, x, y, or empty where it was not tested"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +91,7 @@ class ScoreRow:
     beside: str = field(metadata=says("variant, and whatever else sets the row apart; may be empty"))
     page: str = field(metadata=says("link to the page of the method"))
     run: str = field(metadata=says("link to the page of its first run"))
-    rank: str = field(metadata=says("rank group; empty where it was not tested"))
-    new_group: bool = field(metadata=says("it begins another rank group than the row above"))
+    rank: str = field(metadata=says("those that it may have; empty where it was not tested"))
     cells: tuple[ScoreCell | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
     costs: tuple[tuple[str, float], ...] = field(metadata=says("as printed, and to sort by; -1 where it was not recorded"))
     seeds: int = field(metadata=says("runs behind the row"))
@@ -114,15 +117,17 @@ class ScoreTable:
     average: int | None = field(metadata=says("place of the average that comes first on a phone"))
     linked: int | None = field(metadata=says("the only column whose numbers are links; None where all are"))
     wide: bool = field(metadata=says("it scrolls in itself on every screen"))
-    ranks: bool = field(metadata=says("rows have rank groups"))
+    ranks: bool = field(metadata=says("rows have ranks"))
     costs: tuple[str, ...] = field(metadata=says("headings of the cost columns; empty where nothing was recorded"))
     spreads: bool = field(metadata=says("some number has something after a plus-minus sign"))
     signs: bool = field(metadata=says("some number was compared with a baseline"))
     rows: tuple[ScoreRow, ...] = field(metadata=says("best average first"))
     baseline: str = field(metadata=says("what the signs compare with; empty without one"))
-    how: str = field(metadata=says("how it was compared: paired, correction, number of comparisons"))
+    how: str = field(metadata=says("in which families it was compared, with what correction"))
+    rank_words: str = field(metadata=says("how ranks were corrected; empty without any"))
+    margin: str = field(metadata=says("points within which two values are equivalent"))
+    seed_words: str = field(metadata=says("what rows borrow of the spread over seeds; may be empty"))
     spread_words: str = field(metadata=says("what stands after the plus-minus sign"))
-    tied_words: str = field(metadata=says("how ties were tested; empty where there are none"))
     cost_note: str = field(metadata=says("what times and memory are of; may be empty"))
     notes: tuple[str, ...] = field(metadata=says("what a reader must know to read the numbers"))
     footnotes: tuple[str, ...] = field(metadata=says("one per difference between the runs of a column"))
@@ -150,16 +155,17 @@ def _table(
     for other in one.beside:
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
-    ranks, kind = has_ranks(table), spread_kind(table)
+    ranks = has_ranks(table)
     some = [cell for cell in (*cells_of(table), *(cell for other in one.beside for cell in other.cells)) if cell is not None]
     cost = has_costs(table)
     return ScoreTable(
         anchor=one.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
         backbone=table.backbone or "", suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
-        wide=len(columns) > MOST_COLUMNS, ranks=ranks, costs=COSTS if cost else (), spreads=bool(kind),
+        wide=len(columns) > MOST_COLUMNS, ranks=ranks, costs=COSTS if cost else (), spreads=has_spread(table),
         signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
-        rows=tuple(_row(one, i, kind, runs, known) for i in range(len(table.rows))), how=family_words(table, baseline_words(table)),
-        spread_words=spread_words(table), tied_words=family_words(table, "differences from the best") if has_ties(table) else "",
+        rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), how=compared_words(table),
+        spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
+        seed_words=seeds_borrowed(table),
         cost_note=one.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
     )  # fmt: skip
 
@@ -177,15 +183,16 @@ def _form(table: Table) -> str:
     return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
-def _row(one: BoardTable, i: int, kind: str, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> ScoreRow:
+def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> ScoreRow:
     table, row = one.table, one.table.rows[i]
     cells = (*row.cells, *(other.cells[i] for other in one.beside))
+    head = row.cells[-1] if table.head is not None else None
     cost = costs(row.cost)
     amounts = (row.cost.trainable_parameters, row.cost.train_seconds) if row.cost else (None, None)
     return ScoreRow(
         method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
-        rank="" if row.rank is None else str(row.rank), new_group=i > 0 and row.rank != table.rows[i - 1].rank,
-        cells=tuple(None if cell is None else _cell(cell, kind) for cell in cells), seeds=len(row.runs),
+        rank=rank_words(row),
+        cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row)) for cell in cells), seeds=len(row.runs),
         costs=tuple((text, -1.0 if amount is None else float(amount)) for text, amount in zip(cost, amounts, strict=False))
         if has_costs(table) else (),
         grade=row_grade([runs[run].grade for run in row.runs]), footnotes=tuple(number + 1 for number in row.footnotes),
@@ -198,13 +205,27 @@ def row_grade(grades: Sequence[str]) -> str:
     return min(grades, key=lambda grade: GRADES.index(grade) if grade in GRADES else 0)
 
 
-def _cell(cell: Cell, kind: str) -> ScoreCell:
-    value = spread(cell, kind)
+def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
+    value = spread(cell)
     return ScoreCell(
-        text=score(cell.mean, cell.decimals).replace("-", "\N{MINUS SIGN}"), mark=cell.mark, tied=bool(cell.tied),
+        text=score(cell.mean, cell.decimals).replace("-", "\N{MINUS SIGN}"), mark=cell.mark, top=top,
         spread="" if value is None else score(value, cell.decimals),
-        sign=SIGNS.get((cell.against.verdict or "") if cell.against else "", ""),
+        sign=letter(cell, primary=head),
     )  # fmt: skip
+
+
+def letter(cell: Cell | None, *, primary: bool) -> str:
+    """Class of a cell's sign; "" where it was not compared."""
+    found = SIGNS.get((cell.against.verdict or "") if cell is not None and cell.against else "", "")
+    return found if primary else EXPLORATORY.get(found, found)
+
+
+def compared_words(table: Table) -> str:
+    """ "Avg. is the question (Holm over 7), single tasks are exploratory and another family (Holm over 49)" """
+    primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
+    parts = [f"{table.head} is the question ({primary})"] if primary else []
+    parts += [f"single tasks are exploratory (△ ▽) and {'another' if primary else 'one'} family ({single})"] if single else []
+    return ", ".join(parts)
 
 
 def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> tuple[PrintedLine, ...]:

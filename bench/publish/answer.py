@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.publish.board import BoardTable
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Cell, Row, Table
-from bench.tables.words import score, signed, variant_words
+from bench.tables.words import is_top, score, signed, variant_words
 
 NAMED = 4  # rows that the sentence names
 COUNTS = ("none", "it", "both", "all three", "all four", "all five", "all six", "all seven", "all eight", "all nine")
@@ -32,7 +32,7 @@ def answer(tables: Sequence[BoardTable]) -> str:
     ahead = signed(round(rows[0][1].mean, below.decimals) - round(below.mean, below.decimals), below.decimals).lstrip("+")
     if any(row.rank is None for row, _ in rows):
         return f"{where}: {best} has the highest value on {what}, {value}, {ahead} above {second}; differences were not tested."
-    top = [one for one in rows if one[0].rank == rows[0][0].rank]
+    top = [one for one in rows if is_top(one[0])]
     if len(top) == 1:
         said = f"{best} is the best on {what}, {value}, {ahead} above {second}"
     elif len(top) == len(rows):
@@ -78,23 +78,30 @@ def _against_baseline(top: Sequence[Ranked], table: Table) -> str:
         return ""
     name = row_name(base, table)
     if any(row.is_baseline for row, _ in top):
-        return f"; the baseline, {name}, is among them" if len(top) > 1 else ", and it is the baseline"
+        worse = sum(
+            cell is not None and cell.against is not None and cell.against.verdict == "worse"
+            for cell in (row.cells[-1] for row in table.rows)
+        )
+        told = f"; {worse} of {len(table.rows) - 1} other rows {'is' if worse == 1 else 'are'} worse than it" if worse else ""
+        return (f"; the baseline, {name}, is among them" if len(top) > 1 else ", and it is the baseline") + told
     verdicts = [(row, cell.against) for row, cell in top if cell.against is not None and cell.against.verdict is not None]
     better = [(row, one) for row, one in verdicts if one.verdict == "better"]
     if len(verdicts) < len(top):
         return ""
     if not better:
+        if all(one.verdict == "equivalent" for _, one in verdicts):
+            return f"; {'it is' if len(top) == 1 else 'all are'} equivalent to the baseline {name}"
         told = "it cannot" if len(top) == 1 else "none of them can"
         return f"; {told} be told from the baseline {name}"
     least = min((one for _, one in better), key=lambda one: one.difference)
-    half = "" if least.low is None or least.high is None else f" ± {score((least.high - least.low) / 2)}"
+    between = "" if least.low is None or least.high is None else f" [{signed(least.low)}, {signed(least.high)}]"
     if len(better) < len(top):
         which = _listed([row_name(row, table) for row, _ in better])
-        return f"; better than {name}: {which} (smallest difference {signed(least.difference)}{half})"
+        return f"; better than {name}: {which} (smallest difference {signed(least.difference)}{between})"
     if len(top) == 1:
-        return f"; it is better than {name} by {score(least.difference)}{half}"
+        return f"; it is better than {name} by {score(least.difference)}{between}"
     count = COUNTS[len(top)] if len(top) < len(COUNTS) else f"all {len(top)}"
-    return f"; {count} are better than {name} (smallest difference {signed(least.difference)}{half})"
+    return f"; {count} are better than {name} (smallest difference {signed(least.difference)}{between})"
 
 
 def _listed(names: Sequence[str]) -> str:

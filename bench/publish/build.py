@@ -146,7 +146,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
         runs, version=PREVIEW if asked.preview else published.next_name(found),
         title=_chosen(asked.title, last.title if last else None) or TITLE, note=note, left_out=tuple(lines),
         baseline=_baseline(asked, last), statistics=asked.statistics,
-        report=lambda task, done, of: report(f"resampling {task}", done, of),
+        report=lambda task, done, of: report(f"comparing {task}", done, of),
     )  # fmt: skip
     if last is None:
         return made

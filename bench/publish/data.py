@@ -1,4 +1,4 @@
-"""A version as data: ``tables.json`` (``schema/board-1.schema.json``) and a CSV file of every table."""
+"""A version as data: ``tables.json`` (``schema/board-2.schema.json``) and a CSV file of every table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.statistics.table import Table
 from bench.tables.data import against_data, as_csv, table_data, tested_data
 from bench.tables.words import csv_text
 
-SCHEMA = "bench.board/1"
+SCHEMA = "bench.board/2"
 PRINTED = (
     "paper", "table", "label", "method", "variant", "setting", "backbone", "task", "metric", "value", "std", "own", "source", "runs",
     "protocol", "corpus", "ours", "remarks", "note",
@@ -42,7 +42,7 @@ def as_csvs(board: Board) -> dict[str, str]:
 def _table(one: BoardTable) -> dict[str, Any]:
     return {
         "anchor": one.anchor, "selection": one.selection, "costs_comparable": one.costs_comparable, "cost_note": one.cost_note,
-        "cost_of": None if one.cost_of is None else asdict(one.cost_of), "tested": tested_data(one.table.tested),
+        "cost_of": None if one.cost_of is None else asdict(one.cost_of),
         "table": table_data(one.table),
         "beside": [{"name": other.name, "suite": other.suite, "protocol": other.protocol, "metric": other.metric, "anchor": other.anchor,
                     "means": [None if cell is None else cell.mean for cell in other.cells]} for other in one.beside],

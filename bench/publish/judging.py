@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.compare import budget, mixed, papers
-from bench.compare.tables import AUTO, NO
+from bench.compare.judge import How, judged_each
+from bench.compare.tables import AUTO, MANY_RUNS, NO
 from bench.errors import UnknownName
 from bench.publish.selection import chosen_on
 from bench.runs.predictions import Run
 from bench.statistics.summary import against, summarise
-from bench.statistics.table import Spread, Table
+from bench.statistics.table import Table
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
@@ -24,16 +25,16 @@ MOST_BASELINES = 6
 """That a reader may choose beside the board's own: each is a family of tests, and data on the page."""
 SAMPLE = "check"
 """The built-in suite, a small sample: no result, so that it has no table where another suite has one."""
-MANY_RUNS, FEW_BASELINES = 200, 2
-"""With more runs, resampling takes minutes, and a choice of baselines megabytes of page. What is published must not depend on what
-happens to be cached, so their number alone decides."""
+FEW_BASELINES = 2
+"""Beyond ``MANY_RUNS`` runs, where a choice of baselines is megabytes of page. What is published must not depend on what happens to
+be cached, so their number alone decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """How much of the statistics is computed."""
 
-    resample: bool  # items, for intervals, verdicts, ties and ranks
+    predictions: bool  # are read, for intervals over items, verdicts and ranks
     baselines: int = MOST_BASELINES
     note: str = ""  # what a reader must know of it
 
@@ -52,7 +53,7 @@ def judged_tables(
 ) -> tuple[Judged, ...]:  # fmt: skip
     """The tables of these runs, with intervals, verdicts, printed values and costs; those against other baselines beside them.
 
-    ``statistics``: "yes" resamples whatever it takes, "no" never, "auto" as ``plan`` says. Raises UnknownName for a baseline
+    ``statistics``: "yes" reads predictions however many there are, "no" none, "auto" as ``plan`` says. Raises UnknownName for a baseline
     that no table has.
     """
     by_id = {record.run_id: (record, folder) for record, folder in runs}
@@ -81,9 +82,10 @@ def _judged(
     """Each table is a family of tests by itself: what is told of it does not change when another suite or backbone is added."""
     own = against(table, baseline).baseline
     offered = [name for name in choices(table, how_much.baselines + 1) if name != own][: how_much.baselines]
-    first, *others = _versions(table, [baseline, *offered], runs, how_much, report)
+    how = How(predictions=how_much.predictions)
+    first, *others = (judged for (judged,) in judged_each([table], [baseline, *offered], runs, how, report))
     records = {run: runs[run][0] for row in table.rows for run in row.runs}
-    (first,) = papers.with_papers([_with_seeds_alone(_noted(first, how_much.note))], records)
+    (first,) = papers.with_papers([_noted(first, how_much.note)], records)
     (first,) = budget.with_costs([first], records)
     return Judged(table=first, chosen_on=selected_on,
                   baselines={name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)})  # fmt: skip
@@ -96,17 +98,17 @@ def _default(tables: Sequence[Table]) -> str | None:
 
 
 def plan(tables: Sequence[Table], runs: Mapping[str, Run], statistics: str = AUTO) -> Plan:
-    """Items are resampled for up to ``MANY_RUNS`` runs, and for more where that is asked for; else a note says that they were not."""
+    """Predictions are read of up to ``MANY_RUNS`` runs, and of more where that is asked for; else a note says that they were not."""
     shown = {run for table in tables for row in table.rows for run in row.runs}
     baselines = MOST_BASELINES if len(shown) <= MANY_RUNS else FEW_BASELINES
     if statistics == NO:
-        return Plan(resample=False, baselines=baselines, note="not tested")
+        return Plan(predictions=False, baselines=baselines, note="not tested")
     if not any((runs[run][1] / "predictions").is_dir() for run in shown):
-        return Plan(resample=False, baselines=baselines, note="not tested: none of these runs has predictions")
+        return Plan(predictions=False, baselines=baselines, note="not tested: none of these runs has predictions")
     if statistics == AUTO and len(shown) > MANY_RUNS:
-        note = f"not tested: resampling the items of {len(shown):,} runs takes minutes; --statistics yes does it"
-        return Plan(resample=False, baselines=baselines, note=note)
-    return Plan(resample=True, baselines=baselines)
+        note = f"not tested: reading the predictions of {len(shown):,} runs takes minutes; --statistics yes does it"
+        return Plan(predictions=False, baselines=baselines, note=note)
+    return Plan(predictions=True, baselines=baselines)
 
 
 def choices(table: Table, count: int = MOST_BASELINES) -> tuple[str, ...]:
@@ -129,38 +131,8 @@ def _summarised(records: Sequence[RunRecord]) -> tuple[tuple[Table, ...], tuple[
     return tuple(table for table, _ in made), tuple(name for _, name in made)
 
 
-def _versions(
-    table: Table, baselines: Sequence[str | None], runs: Mapping[str, Run], how_much: Plan, report: Report | None
-) -> list[Table]:  # fmt: skip
-    if not how_much.resample:
-        return [against(table, baseline) for baseline in baselines]
-    from bench.compare.judge import How, judged_each
-
-    return [judged for (judged,) in judged_each([table], baselines, runs, How(), report)]
-
-
 def _noted(table: Table, note: str) -> Table:
     return replace(table, notes=(*table.notes, note)) if note else table
-
-
-def _with_seeds_alone(table: Table) -> Table:
-    """Where no item was resampled, the interval that the seeds alone give (Student's t); at least two seeds, not all alike."""
-    if any(cell is not None and cell.spread for row in table.rows for cell in row.cells):
-        return table
-    rows = tuple(
-        replace(row, cells=tuple(
-            replace(cell, spread=_of_seeds(cell.values)) if cell is not None and len(set(cell.values)) > 1 else cell for cell in row.cells
-        ))
-        for row in table.rows
-    )  # fmt: skip
-    return replace(table, rows=rows)
-
-
-def _of_seeds(values: Sequence[float]) -> Spread:
-    from bench.statistics.intervals import interval_over_seeds
-
-    found = interval_over_seeds(values)
-    return Spread(low=found.low, high=found.high, covers=found.covers, level=found.level)
 
 
 def _overlaid(table: Table, other: Table) -> Table:

@@ -89,14 +89,14 @@ def _statistics(tables: Sequence[BoardTable]) -> str:
     covers = {
         cell.spread.covers for one in tables for row in one.table.rows for cell in row.cells if cell is not None and cell.spread
     }
-    if tested is None:
+    if tested is None or not tested.families:
         return (
-            "± is Student's 95 % interval over seeds; differences were not tested." if covers else "Differences were not tested."
+            "± is half of a 95 % interval over seeds; differences were not tested." if covers else "Differences were not tested."
         )
     return (
-        f"± is half of a 95 % interval over items (and seeds, where a row has several), from {tested.draws:,} resamples within each task. "
-        f"Differences are paired on items, and on seeds where both rows have them; p-values are adjusted (Holm) within each table, "
-        f"alpha {tested.alpha:g}. Every baseline that may be chosen is a family of its own."
+        "± is half of a 95 % interval over items (and seeds, where a row has several); pairs that share a sentence count together, and the "
+        f"spread over seeds is borrowed across rows. p-values are adjusted (Holm, alpha {tested.alpha:g}) within each table in three families: "
+        "the average less the baseline's, single tasks less the baseline's, all pairs of rows. Every baseline that may be chosen has its own."
     )
 
 

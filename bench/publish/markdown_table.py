@@ -8,22 +8,21 @@ from bench.pages.addresses import link, method_page, run_file
 from bench.publish.board import PublishedRun
 from bench.publish.grades import weakest
 from bench.statistics.table import Cell, Row, Table
-from bench.tables.lines import BETTER, COSTS, SIGNS, TIED, WORSE, Line, costs, has_costs, legend, under
-from bench.tables.words import has_ranks, markdown, score, spread, spread_kind, variant_words
+from bench.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, sign_name, under
+from bench.tables.words import has_ranks, markdown, rank_words, score, spread, variant_words
 
 SEEDS = 10  # of a row that are linked; the list of runs has all
 
 
 def table(shown: Table, runs: Mapping[str, PublishedRun], *, pages: bool) -> str:
     """The table, then what its signs mean and what a reader must know. ``pages``: method names lead to their pages."""
-    kind = spread_kind(shown)
     before = [*(["rank"] if has_ranks(shown) else []), "method"]
     after = [*(COSTS if has_costs(shown) else ()), "records by seed", "grade"]
     heading = [*before, *shown.columns, *after]
     aligned = [":--" if name in ("method", *after[-2:]) else "--:" for name in heading]
     lines = [line([markdown(name) for name in heading]), line(aligned)]
     for row in shown.rows:
-        lines.append(line(_cells(row, shown, kind, runs, pages)))
+        lines.append(line(_cells(row, shown, runs, pages)))
         lines += [_printed(one, len(before) - 1, len(after)) for one in under(row, shown) if not one.label.startswith("less ")]
     notes = [f"<sup>{i}</sup> {markdown(note, limit=None)}" for i, note in enumerate(shown.footnotes, 1)]
     notes += [markdown(note, limit=None) for note in (*shown.notes, *legend(shown, SIGNS))]
@@ -35,31 +34,26 @@ def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _cells(row: Row, shown: Table, kind: str, runs: Mapping[str, PublishedRun], pages: bool) -> list[str]:
+def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun], pages: bool) -> list[str]:
     beside = variant_words(row, shown)
     name = f"[{markdown(row.method)}]({link(method_page(row.method))})" if pages else markdown(row.method)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
-    first = ["" if row.rank is None else str(row.rank)] if has_ranks(shown) else []
+    first = [rank_words(row)] if has_ranks(shown) else []
     return [
         *first, name + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
-        *(_number(cell, kind) for cell in row.cells), *(costs(row.cost) if has_costs(shown) else ()), _records(row),
+        *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)), *(costs(row.cost) if has_costs(shown) else ()), _records(row),
         markdown(weakest(runs[run].grade for run in row.runs)),
     ]  # fmt: skip
 
 
-def _number(cell: Cell | None, kind: str) -> str:
-    """ "**76.25**≈ ± 0.31 ▲" """
+def _number(cell: Cell | None, *, primary: bool) -> str:
+    """ "**76.25** ± 0.31 ▲" """
     if cell is None:
         return ""
     mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
-    value = spread(cell, kind)
-    verdict = cell.against.verdict if cell.against is not None else None
-    return (
-        mean
-        + (SIGNS[TIED] if cell.tied else "")
-        + ("" if value is None else f" ± {score(value, cell.decimals)}")
-        + (f" {SIGNS[verdict]}" if verdict in (BETTER, WORSE) else "")
-    )
+    value = spread(cell)
+    sign = sign_name(cell, primary=primary)
+    return mean + ("" if value is None else f" ± {score(value, cell.decimals)}") + (f" {SIGNS[sign]}" if sign else "")
 
 
 def _records(row: Row) -> str:

@@ -111,7 +111,7 @@ def _interval(having: Sequence[tuple[Run, Score]], draws: int) -> tuple[Interval
     tasks = _parts(first) if first.task == AVERAGE else [first.task]
     try:
         keys = [_key(runs[0][0], first, task) for task in tasks]
-        return interval_average([predicted(runs, key) for key in keys], draws=draws), ""
+        return interval_average([predicted(runs, key) for key in keys]), ""
     except (BenchError, ValueError) as error:
         values = [score.value for _, score in having]
         why = f"no interval from predictions: {error}"

@@ -21,7 +21,8 @@ Run = tuple[RunRecord, Path]
 """A record, and the folder of its run."""
 
 QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
-"""The array that holds every pair's query, by protocol; captions of one image are a unit in both."""
+"""The array that holds every pair's query, by protocol."""
+SENTENCES = "sentences of the STS sets"
 
 
 def predicted(runs: Sequence[Run], key: Key) -> Predicted:
@@ -41,7 +42,7 @@ def predicted(runs: Sequence[Run], key: Key) -> Predicted:
     found = [_arrays(record, folder, key, metric) for record, folder in runs]
     first = found[0]
     for (record, _), arrays in zip(runs, found, strict=True):
-        for name in ("gold", "fold", "query", "unit"):
+        for name in ("gold", "fold", "query", "shared"):
             if not _equal(arrays.get(name), first.get(name)):
                 raise BenchError(f"{key[1]}: {record.run_id} and {runs[0][0].run_id} differ in the items' {name}")
         if arrays["prediction"].shape != first["prediction"].shape:
@@ -50,14 +51,14 @@ def predicted(runs: Sequence[Run], key: Key) -> Predicted:
         return Predicted(
             task=key[1], metric=metric, seeds=tuple(record.seed for record, _ in runs),
             prediction_SN=np.stack([arrays["prediction"] for arrays in found]), gold_N=first["gold"], fold_N=first.get("fold"),
-            query_N=first.get("query"), unit_N=first.get("unit"), score_S=np.array([score.value for score in scores]),
+            query_N=first.get("query"), shared_NK=first.get("shared"), universe=SENTENCES if metric == "spearman" else "", score_S=np.array([score.value for score in scores]),
         )  # fmt: skip
     except ValueError as error:
         raise DataDamaged(f"predictions of {runs[0][0].run_id}: {error}") from None
 
 
 def has_statistics(metric: str) -> bool:
-    """Whether cells of this metric can be resampled."""
+    """Whether cells of this metric have statistics."""
     from bench.statistics.cells import METRICS
 
     return metric in METRICS
@@ -78,13 +79,13 @@ def predictions_file(folder: Path, key: Key) -> Path:
 
 
 def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str, np.ndarray]:
-    """ "prediction", "gold" and, where the task has them, "fold", "query" and "unit"."""
+    """ "prediction", "gold" and, where the task has them, "fold", "query" and "shared", what items share with others."""
     from bench.runs.arrays import read_arrays
 
     if not has_statistics(metric):
         raise BenchError(f"{key[1]}: no statistics of {metric}")
     path = predictions_file(folder.resolve(), key)
-    names = {"prediction": "prediction", "gold": "gold", "fold": "fold", "unit": "image"}
+    names = {name: name for name in ("prediction", "gold", "fold", "image", "caption1", "caption2")}
     if metric == "spearman-bootstrap":
         names["query"] = QUERIES.get(key[2], "query")
     try:
@@ -93,7 +94,26 @@ def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str,
         raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "the run's command makes them again") from None
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
     _check(arrays, path, metric)
-    return {name: _plain(array) for name, array in arrays.items()}
+    arrays = {name: _plain(array) for name, array in arrays.items()}
+    if (shared := _shared(key[1], arrays)) is not None:
+        arrays["shared"] = shared
+    return arrays
+
+
+def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None where that is not known."""
+    import numpy as np
+
+    from bench.datasets.shared_sentences import sentence_numbers
+
+    if not {"image", "caption1", "caption2"} <= set(arrays):
+        return sentence_numbers(task, arrays["gold"])
+    captions, first = np.unique(arrays["caption1"], return_index=True)
+    place = np.minimum(np.searchsorted(captions, arrays["caption2"]), len(captions) - 1)
+    met = captions[place] == arrays["caption2"]
+    alone = np.unique(arrays["caption2"], return_inverse=True)[1] + int(arrays["image"].max()) + 1
+    other = np.where(met, arrays["image"][first][place], alone)
+    return np.stack([arrays["image"], other], axis=1)
 
 
 def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:

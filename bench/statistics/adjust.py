@@ -36,3 +36,17 @@ def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArra
     found_M = np.empty_like(p_M)
     found_M[order_M] = np.minimum(sorted_M, 1.0)
     return found_M
+
+
+def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: float = 0.05) -> float:
+    """The value below which exactly those p-values lie whose adjusted ones are below ``alpha``: 1 less the level at which intervals
+    leave zero out where, and only where, a test says so.
+
+    Holm's test of m, of which it finds r, is the same as finding all below alpha / (m - r) (r below m), for every one that it finds
+    lies below that, and none of the others. Benjamini and Hochberg's is alpha r / m, and alpha / m where nothing is found.
+    """
+    p_M = np.asarray(p_values, dtype=np.float64).reshape(-1)
+    if how == "none" or not len(p_M):
+        return alpha
+    found = int((adjusted(p_M, how) < alpha).sum())
+    return alpha / max(1, len(p_M) - found) if how == "holm" else alpha * max(1, found) / len(p_M)

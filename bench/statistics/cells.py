@@ -25,7 +25,6 @@ class Predicted:
     """
 
     task: str
-    """Decides, with the seed of the resampling, which items are drawn: every method of one task meets the same resamples."""
     metric: str
     """One of ``METRICS``."""
     seeds: tuple[int | None, ...]
@@ -37,8 +36,11 @@ class Predicted:
     """Accuracy only: the fold that each item was tested in. The value is the mean over folds, each as heavy as the next."""
     query_N: NDArray[np.generic] | None = None
     """"spearman-bootstrap" only: the query of each pair. Every query is as heavy as the next, its pairs share its weight."""
-    unit_N: NDArray[np.generic] | None = None
-    """Items of one unit (captions of one image) are drawn together. Without it the query is the unit, else each item is one."""
+    shared_NK: NDArray[np.integer] | None = None
+    """(N, 1) or (N, 2): numbers of what an item may share with others, from 0: its two sentences, the images of its two captions.
+    None: pairs of one query share that, every other item stands for itself."""
+    universe: str = ""
+    """Whose numbers those are: tasks of one universe share what has one number. Empty: of this task alone."""
     score_S: Floats | None = None
     """(S,) the recorded values, if the printed number is to be met exactly: SentEval rounds within folds, CxC samples."""
 
@@ -51,10 +53,12 @@ class Predicted:
             raise ValueError(f"{self.task}: predictions of shape {shape} for {len(self.seeds)} seeds and {items} items")
         if len(set(self.seeds)) < len(self.seeds) or (None in self.seeds and len(self.seeds) > 1):
             raise ValueError(f"{self.task}: the seeds {self.seeds} are not those of different runs of one method")
-        for name in ("fold_N", "query_N", "unit_N"):
+        for name in ("fold_N", "query_N"):
             given = getattr(self, name)
             if given is not None and np.shape(given) != (items,):
                 raise ValueError(f"{self.task}: {name} has the shape {np.shape(given)}, there are {items} items")
+        if self.shared_NK is not None and np.shape(self.shared_NK) not in ((items, 1), (items, 2)):
+            raise ValueError(f"{self.task}: shared_NK has the shape {np.shape(self.shared_NK)}, there are {items} items")
         if self.metric == "spearman-bootstrap" and self.query_N is None:
             raise ValueError(f"{self.task}: a sampled correlation needs the query of every pair")
         if self.score_S is not None and np.shape(self.score_S) != (len(self.seeds),):
@@ -68,15 +72,11 @@ class Predicted:
         return len(self.gold_N)
 
     @property
-    def n_units(self) -> int:
-        """Of what is drawn: items, queries or units."""
-        units = self.units
-        return self.n_items if units is None else len(np.unique(units))
-
-    @property
-    def units(self) -> NDArray[np.generic] | None:
-        """(N,) what is drawn together; None where every item is drawn for itself."""
-        return self.query_N if self.unit_N is None else self.unit_N
+    def ids_NK(self) -> NDArray[np.integer] | None:
+        """What items share with others; None where they share nothing."""
+        if self.shared_NK is None and self.query_N is not None:
+            return np.unique(self.query_N, return_inverse=True)[1].reshape(-1, 1)
+        return self.shared_NK
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
         """The same with these seeds only, in this order. Raises ValueError for one that is not there."""
@@ -90,10 +90,13 @@ class Predicted:
 
 
 def same_items(a: Predicted, b: Predicted) -> None:
-    """Raises ValueError where two methods were not asked the same: another task, metric, gold value or unit."""
+    """Raises ValueError where two methods were not asked the same: another task, metric, gold value, query or sentence."""
     if (a.task, a.metric) != (b.task, b.metric):
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are not one task")
-    for name, what in (("gold_N", "gold values"), ("query_N", "queries"), ("units", "units")):
+    what = {"gold_N": "gold values", "query_N": "queries", "shared_NK": "sentences"}
+    if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
+        raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
+    for name, words in what.items():
         mine, others = getattr(a, name), getattr(b, name)
         if (mine is None) != (others is None) or (mine is not None and not np.array_equal(mine, others)):
-            raise ValueError(f"{a.task}: the two runs have different {what}")
+            raise ValueError(f"{a.task}: the two runs have different {words}")

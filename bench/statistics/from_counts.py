@@ -1,6 +1,6 @@
 """How far a score may move with other items of the same kind, told from its value and the number of items alone.
 
-For where there are no predictions at hand, or too many runs to resample; ``bench.statistics.intervals`` is the better answer elsewhere.
+For where there are no predictions at hand, or too many runs to read them; ``bench.statistics.intervals`` is the better answer elsewhere.
 """
 
 from __future__ import annotations

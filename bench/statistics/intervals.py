@@ -1,4 +1,4 @@
-"""Mean over seeds and a 95 % interval for it."""
+"""Mean over seeds and a 95 % interval for it, of one method by itself: nothing is borrowed from others."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.statistics.cells import Predicted
-from bench.statistics.sides import recorded, shared_seeds, side
-from bench.statistics.variation import drawn
-
-DRAWS = 10_000
-LEVEL = 0.95
+from bench.statistics.column import LEVEL, Column, column
+from bench.statistics.influence import influence
 
 
 @dataclass(frozen=True)
@@ -35,28 +32,27 @@ class Interval:
         return (self.high - self.low) / 2
 
 
-def interval(p: Predicted, *, draws: int = DRAWS, seed: int = 0) -> Interval:
+def interval(p: Predicted) -> Interval:
     """Interval of one cell: other items of the same kind, and other seeds where there are at least two.
 
-    The same ``seed`` gives the same interval. Raises ValueError where the value is undefined (one side is constant).
+    Raises ValueError where the value is undefined (one side is constant).
     """
-    return interval_average([p], draws=draws, seed=seed)
+    return interval_average([p])
 
 
-def interval_average(cells: Sequence[Predicted], *, draws: int = DRAWS, seed: int = 0) -> Interval:
+def interval_average(cells: Sequence[Predicted]) -> Interval:
     """Interval of the plain average over tasks: items are drawn within each task, tasks are not; seeds that all tasks share.
 
     Raises ValueError where the tasks have no seed in common.
     """
-    seeds = shared_seeds(cells)
-    one = side(1, cells, seeds, draws=draws, seed=seed)
-    found = drawn([one], seed=seed)
-    low, high = found.quantiles(LEVEL)
-    printed = recorded(cells, seeds)
-    shift = 0.0 if printed is None else printed - found.value
-    sd = float(np.std(one.value_S, ddof=1)) if len(seeds) > 1 else None
-    low, high = max(-100.0, low + shift), min(100.0, high + shift)  # Student's t knows no end of the scale
-    return Interval(found.value + shift, sd, low, high, "items and seeds" if found.seeds_vary else "items")
+    seeds = tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells)) if cells else ()
+    if not seeds:
+        raise ValueError(f"no seed is common to {', '.join(p.task for p in cells) or 'no tasks'}")
+    parts = [(one, influence(one)) for one in (p.of_seeds(seeds) for p in cells)]
+    values = [found.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, found in parts]
+    return _interval(
+        column([parts], [np.mean(values, axis=0)], [seeds != (None,)]), [float(one) for one in np.mean(values, axis=0)]
+    )
 
 
 def interval_over_seeds(values: Sequence[float]) -> Interval:
@@ -64,10 +60,13 @@ def interval_over_seeds(values: Sequence[float]) -> Interval:
 
     Raises ValueError for fewer than two values.
     """
-    from scipy.special import stdtrit
-
     if len(values) < 2:
         raise ValueError(f"{len(values)} value: an interval over seeds needs at least 2")
-    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
-    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * sd / len(values) ** 0.5
-    return Interval(mean, sd, mean - half, mean + half, "seeds")
+    return _interval(Column([values], [True]), values)
+
+
+def _interval(of: Column, values: Sequence[float]) -> Interval:
+    (half,), (covers,) = of.half_widths()
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
+    low, high = (mean - half, mean + half) if covers == "seeds" else (max(-100.0, mean - half), min(100.0, mean + half))
+    return Interval(mean, sd, float(low), float(high), covers)

@@ -16,11 +16,11 @@ DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """The 95 % interval of a cell's mean, from resampling."""
+    """The 95 % interval of a cell's mean."""
 
     low: float
     high: float
-    covers: str  # "items and seeds", "items" or "seeds": the sources of variation that were resampled
+    covers: str  # "items and seeds", "items" or "seeds": what else might have been there
     level: float = 0.95
 
 
@@ -29,15 +29,15 @@ class Against:
     """A cell less the baseline's cell. Without predictions of both there is the difference alone."""
 
     difference: float
-    low: float | None = None
+    low: float | None = None  # the interval that the verdict goes by, of the level of its family
     high: float | None = None
+    level: float | None = None
     p: float | None = None  # of this comparison alone
     p_adjusted: float | None = None  # among all comparisons of the family
-    verdict: str | None = None  # "better", "worse", "unknown"; None: not tested
-    detectable: float | None = None  # the smallest difference that these items and seeds could have shown
-    test: str | None = None  # how it was tested, in words
-    seeds: tuple[int | None, ...] = ()  # the seeds that were paired
-    n: int | None = None  # items that were paired
+    verdict: str | None = None  # "better", "worse", "equivalent", "unknown"; None: not tested
+    chance: float | None = None  # that one new run is above one new run of the baseline; None: neither has seeds
+    detectable: float | None = None  # the difference that would have been found in 4 of 5 cases, in this family
+    seeds_needed: int | None = None  # of both, to settle an "unknown"; None: more than a hundred, or no number of them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,6 @@ class Cell:
     mark: str = ""  # "best", "second" or ""
     decimals: int = 2  # that are printed, and that a mark goes by
     spread: Spread | None = None
-    tied: bool | None = None  # not separable from the best of its column; None: not tested, or itself the best
     against: Against | None = None
     printed: Printed | None = None
 
@@ -92,7 +91,7 @@ class Row:
     cells: tuple[Cell | None, ...]
     difference: float | None = None  # of the table's head column, from the baseline's
     is_baseline: bool = False
-    rank: int | None = None  # of the head column: rows that cannot be told apart share one; None: not tested
+    rank: tuple[int, int] | None = None  # lowest and highest that it may have on the head column; None: not tested
     cost: Cost | None = None  # None: not asked for
     footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
 
@@ -101,23 +100,31 @@ class Row:
         return f"{self.method}+{self.variant}" if self.variant else self.method
 
 
+PRIMARY, SINGLE, PAIRS = "primary", "single tasks", "all pairs"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Comparisons whose p-values were adjusted together, over all tables that are shown."""
+    """Comparisons of one table whose p-values were adjusted together."""
 
-    what: str  # "differences from simcse"
+    what: str  # PRIMARY: the head column less the baseline's; SINGLE: every other column; PAIRS: the head column of all rows
     how: str  # "holm", "bh" or "none"
     size: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """How the statistics of all tables were made."""
+    """How the statistics of a table were made."""
 
-    draws: int
-    seed: int
     alpha: float = 0.05
+    margin: float = 0.5  # points within which two values are as good as equal
     families: tuple[Family, ...] = ()
+    seed_sd: float | None = None  # over seeds, that rows of the head column borrow; None: no row has two seeds
+    seed_freedom: float | None = None  # degrees of freedom of the most that a row has of it
+    lent: tuple[str, ...] = ()  # rows of one seed whose whole spread over seeds is borrowed
+
+    def family(self, what: str) -> Family | None:
+        return next((one for one in self.families if one.what == what), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Score tables as data: CSV with one line per cell, and JSON (``schema/compare-1.schema.json``)."""
+"""Score tables as data: CSV with one line per cell, and JSON (``schema/compare-2.schema.json``)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from bench.statistics.table import Cell, Row, Table, Tested
 from bench.tables.words import csv_text
 
-SCHEMA = "bench.compare/1"
+SCHEMA = "bench.compare/2"
 HEADING = (
     "suite", "protocol", "text", "setting", "backbone", "method", "variant", "differs", "task", "mean", "sd", "low", "high", "covers",
-    "seeds", "n", "mark", "tied", "rank", "difference", "difference_low", "difference_high", "p", "p_adjusted", "verdict", "detectable",
-    "test", "paper", "paper_value", "paper_std", "paper_difference", "paper_inside", "trainable_parameters", "train_seconds",
+    "seeds", "n", "mark", "rank_low", "rank_high", "difference", "difference_low", "difference_high", "difference_level", "p", "p_adjusted",
+    "verdict", "exploratory", "chance", "detectable", "seeds_needed", "paper", "paper_value", "paper_std", "paper_difference", "paper_inside", "trainable_parameters", "train_seconds",
     "peak_memory_bytes", "footnotes", "runs",
 )  # fmt: skip
 
@@ -29,7 +29,7 @@ def as_csv(tables: Sequence[Table]) -> str:
     for table in tables:
         for row in table.rows:
             for task, cell in zip(table.columns, row.cells, strict=True):
-                line = {**_row_facts(row, table), **_cell_facts(cell), "task": task}
+                line = {**_row_facts(row, table), **_cell_facts(cell, exploratory=task != table.head), "task": task}
                 writer.writerow({key: _csv(value) for key, value in line.items()})
     return out.getvalue()
 
@@ -38,12 +38,12 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
     facts = {
         "suite": table.suite, "protocol": table.protocol, "text": table.text, "setting": row.setting, "backbone": row.backbone,
         "method": row.method, "variant": row.variant, "differs": " ".join(f"{key}={value}" for key, value in row.differs),
-        "rank": row.rank, "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs),
+        "rank_low": row.rank and row.rank[0], "rank_high": row.rank and row.rank[1], "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs),
     }  # fmt: skip
     return facts | (asdict(row.cost) if row.cost else {})
 
 
-def _cell_facts(cell: Cell | None) -> dict[str, Any]:
+def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
     if cell is None:
         return {}
     facts: dict[str, Any] = {
@@ -52,13 +52,13 @@ def _cell_facts(cell: Cell | None) -> dict[str, Any]:
         "seeds": len(cell.values),
         "n": cell.n,
         "mark": cell.mark,
-        "tied": cell.tied,
     }
     if cell.spread:
         facts |= {"low": cell.spread.low, "high": cell.spread.high, "covers": cell.spread.covers}
     if one := cell.against:
-        facts |= {"difference": one.difference, "difference_low": one.low, "difference_high": one.high, "p": one.p,
-                  "p_adjusted": one.p_adjusted, "verdict": one.verdict, "detectable": one.detectable, "test": one.test}  # fmt: skip
+        facts |= {"difference": one.difference, "difference_low": one.low, "difference_high": one.high,
+                  "difference_level": one.level, "p": one.p, "p_adjusted": one.p_adjusted, "verdict": one.verdict, "chance": one.chance,
+                  "exploratory": exploratory if one.verdict else None, "detectable": one.detectable, "seeds_needed": one.seeds_needed}  # fmt: skip
         facts["difference"] = round(one.difference, cell.decimals)
     if paper := cell.printed:
         facts |= {"paper": paper.source + ("" if paper.own else " (copied)"), "paper_value": paper.value, "paper_std": paper.std,
@@ -77,14 +77,18 @@ def _csv(value: Any) -> str:
 def as_json(tables: Sequence[Table]) -> str:
     content = {
         "schema": SCHEMA,
-        "tested": tested_data(next((table.tested for table in tables if table.tested), None)),
         "tables": [table_data(table) for table in tables],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def tested_data(tested: Tested | None) -> dict[str, Any] | None:
-    return None if tested is None else asdict(tested) | {"families": [asdict(one) for one in tested.families]}
+    """How a table was tested: ``$defs/tested`` of the schema."""
+    return (
+        None
+        if tested is None
+        else asdict(tested) | {"families": [asdict(one) for one in tested.families], "lent": list(tested.lent)}
+    )
 
 
 def table_data(table: Table) -> dict[str, Any]:
@@ -92,14 +96,14 @@ def table_data(table: Table) -> dict[str, Any]:
     return {
         "suite": table.suite, "protocol": table.protocol, "text": table.text, "metric": table.metric, "setting": table.setting,
         "backbone": table.backbone, "columns": list(table.columns), "baseline": table.baseline,
-        "rows": [_row(row, table) for row in table.rows], "notes": list(table.notes), "footnotes": list(table.footnotes),
+        "tested": tested_data(table.tested), "rows": [_row(row, table) for row in table.rows], "notes": list(table.notes), "footnotes": list(table.footnotes),
     }  # fmt: skip
 
 
 def _row(row: Row, table: Table) -> dict[str, Any]:
     return {
         "method": row.method, "variant": row.variant, "setting": row.setting, "backbone": row.backbone,
-        "differs": dict(row.differs), "seeds": list(row.seeds), "runs": list(row.runs), "rank": row.rank,
+        "differs": dict(row.differs), "seeds": list(row.seeds), "runs": list(row.runs), "rank": row.rank and list(row.rank),
         "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
         "difference": None if row.difference is None else round(row.difference, 2),
         "cost": None if row.cost is None else asdict(row.cost), "footnotes": list(row.footnotes),
@@ -119,4 +123,4 @@ def against_data(cell: Cell | None) -> dict[str, Any] | None:
     """A cell less the baseline's, as printed; None where there is none."""
     if cell is None or cell.against is None:
         return None
-    return asdict(cell.against) | {"difference": round(cell.against.difference, cell.decimals), "seeds": list(cell.against.seeds)}
+    return asdict(cell.against) | {"difference": round(cell.against.difference, cell.decimals)}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bench.statistics.table import Cell, Row, Table
-from bench.tables.lines import COSTS, SIGNS, TIED, Line, costs, has_costs, legend, under
-from bench.tables.words import has_ranks, headline, latex, score, seeds_differ, spread, spread_kind, variant_words
+from bench.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
+from bench.tables.words import has_ranks, has_spread, headline, latex, rank_words, score, seeds_differ, spread, variant_words
 
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
-\usepackage{booktabs,graphicx}  % what the tables need
+\usepackage{amssymb,booktabs,graphicx}  % what the tables need
 \usepackage[margin=2cm]{geometry}
 \begin{document}
 """
@@ -31,7 +31,7 @@ def _table(table: Table) -> str:
     caption += [_sentence(words) for words in legend(table, SIGNS)]
     caption += [rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)]
     caption += [_sentence(note) for note in table.notes]
-    size = "small" if not spread_kind(table) else "footnotesize" if len(heading) <= WIDEST + 1 else "scriptsize"
+    size = "small" if not has_spread(table) else "footnotesize" if len(heading) <= WIDEST + 1 else "scriptsize"
     lines = [
         r"\begin{table}[ht]", rf"\centering\{size}\setlength{{\tabcolsep}}{{3pt}}",
         FIT, r"\begin{tabular}{" + "".join("l" if name == "Method" else "r" for name in heading) + "}", r"\toprule",
@@ -55,16 +55,11 @@ def _line(cells: Iterable[str]) -> str:
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = ",".join(str(number + 1) for number in row.footnotes)
-    cells = ["" if row.rank is None else str(row.rank)] if has_ranks(table) else []
+    cells = [rank_words(row).replace("-", "--")] if has_ranks(table) else []
     cells.append(latex(row.method) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else ""))
     if seeds_differ(table):
         cells.append(str(len(row.runs)))
-    kind = spread_kind(table)
-    return (
-        cells
-        + [_number(cell, kind) for cell in row.cells]
-        + ([latex(one) for one in costs(row.cost)] if has_costs(table) else [])
-    )
+    return cells + [_number(cell) for cell in row.cells] + ([latex(one) for one in costs(row.cost)] if has_costs(table) else [])
 
 
 def _under(line: Line, table: Table) -> list[str]:
@@ -76,16 +71,9 @@ def _under(line: Line, table: Table) -> list[str]:
     return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
 
 
-def _number(cell: Cell | None, kind: str) -> str:
+def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
     mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean, cell.decimals)
-    value = spread(cell, kind)
-    tied = (
-        rf"\rlap{{\textsuperscript{{{latex(SIGNS[TIED])}}}}}"
-        if cell.tied and value is None
-        else latex(SIGNS[TIED])
-        if cell.tied
-        else ""
-    )
-    return mean + tied + ("" if value is None else rf"\,{{\tiny$\pm${score(value, cell.decimals)}}}")
+    value = spread(cell)
+    return mean + ("" if value is None else rf"\,{{\tiny$\pm${score(value, cell.decimals)}}}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.statistics.table import Cell, Row, Table
-from bench.tables.lines import COSTS, SIGNS, TIED, Line, costs, has_costs, legend, under
-from bench.tables.words import has_ranks, headline, markdown, score, seeds_differ, spread, spread_kind, variant_words
+from bench.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
+from bench.tables.words import has_ranks, headline, markdown, rank_words, score, seeds_differ, spread, variant_words
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -35,12 +35,11 @@ def _line(cells: Sequence[str]) -> str:
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
-    cells = ["" if row.rank is None else str(row.rank)] if has_ranks(table) else []
+    cells = [rank_words(row)] if has_ranks(table) else []
     cells.append(markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks)
     if seeds_differ(table):
         cells.append(str(len(row.runs)))
-    kind = spread_kind(table)
-    return cells + [_number(cell, kind) for cell in row.cells] + (list(costs(row.cost)) if has_costs(table) else [])
+    return cells + [_number(cell) for cell in row.cells] + (list(costs(row.cost)) if has_costs(table) else [])
 
 
 def _under(line: Line, table: Table) -> list[str]:
@@ -49,9 +48,9 @@ def _under(line: Line, table: Table) -> list[str]:
     return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
 
 
-def _number(cell: Cell | None, kind: str) -> str:
+def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
     mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
-    value = spread(cell, kind)
-    return mean + (SIGNS[TIED] if cell.tied else "") + ("" if value is None else f" ± {score(value, cell.decimals)}")
+    value = spread(cell)
+    return mean + ("" if value is None else f" ± {score(value, cell.decimals)}")

@@ -10,16 +10,16 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from bench.statistics.table import Cell, Row, Table
-from bench.tables.lines import COSTS, PLAIN_SIGNS, SIGNS, TIED, Line, costs, has_costs, legend, under
+from bench.tables.lines import COSTS, PLAIN_SIGNS, SIGNS, Line, costs, has_costs, legend, under
 from bench.tables.words import (
     cells_of,
     has_ranks,
-    has_ties,
+    has_spread,
     headline,
+    rank_words,
     score,
     seeds_differ,
     spread,
-    spread_kind,
     variant_words,
     visible,
 )
@@ -63,7 +63,6 @@ class Plan:
     """Where things go: tried from the widest to the narrowest."""
 
     spread: str  # "beside" each mean, "head": of the ranking column, in a column of its own; "under" each mean
-    ties: bool = True  # a sign at what is tied with the best; ranks say it of the ranking column alone
     rank: str = "rank"
 
 
@@ -178,10 +177,9 @@ def _label(row: Row, table: Table, look: Look) -> Text:
 def _planned(table: Table, extra: Sequence[Sequence[Line]], room: int, look: Look) -> tuple[Plan, list[Column]]:
     """The first plan whose columns fit in one block, else whose scores do, else the last one."""
     narrow = [Plan("under")]
-    if spread_kind(table) == "interval" and table.head:
+    if has_spread(table) and table.head:
         differs = bool(table.baseline)  # a second line is there already
-        narrow = [Plan("head"), Plan("head", ties=False), Plan("head", ties=False, rank="#"),
-                  *([Plan("none", ties=False, rank="#")] if differs else [])]  # fmt: skip
+        narrow = [Plan("head"), Plan("head", rank="#"), *([Plan("none", rank="#")] if differs else [])]
     made = [(plan, _columns(table, extra, plan, look)) for plan in (Plan("beside"), *narrow)]
     for wanted in (lambda column: True, lambda column: not column.last):
         for plan, columns in made:
@@ -193,15 +191,14 @@ def _planned(table: Table, extra: Sequence[Sequence[Line]], room: int, look: Loo
 def _columns(table: Table, extra: Sequence[Sequence[Line]], plan: Plan, look: Look) -> list[Column]:
     columns = []
     if has_ranks(table):
-        width = max(len(plan.rank), *(len(str(row.rank)) for row in table.rows))
-        columns.append(Column(plan.rank, width, lambda row: Text("" if row.rank is None else str(row.rank))))
+        width = max(len(plan.rank), *(len(rank_words(row)) for row in table.rows))
+        columns.append(Column(plan.rank, width, lambda row: Text(rank_words(row))))
     if seeds_differ(table):
         columns.append(Column("seeds", 5, lambda row: Text(str(len(row.runs)), "dim")))
-    kind = spread_kind(table)
     for i, heading in enumerate(table.columns):
-        columns.append(_task(table, i, visible(heading, "ascii"), extra, plan, kind, look))
+        columns.append(_task(table, i, visible(heading, "ascii"), extra, plan, look))
         if plan.spread == "head" and heading == table.head and i == len(table.columns) - 1:
-            columns.append(_head_spread(table, kind, look))
+            columns.append(_head_spread(table, look))
     if has_costs(table):
         for i, heading in enumerate(COSTS):
             width = max(len(heading), *(len(costs(row.cost)[i]) for row in table.rows))
@@ -209,20 +206,19 @@ def _columns(table: Table, extra: Sequence[Sequence[Line]], plan: Plan, look: Lo
     return columns
 
 
-def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], plan: Plan, kind: str, look: Look) -> Column:
+def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], plan: Plan, look: Look) -> Column:
     cells = [cell for row in table.rows if (cell := row.cells[i]) is not None]
     entries = [line.entries[i] for lines in extra for line in lines]
-    ties = plan.ties and any(cell.tied for cell in cells)
-    slot = int(ties or any(entry.sign for entry in entries))
+    slot = int(any(entry.sign for entry in entries))
     number = max([5, *(len(score(cell.mean, cell.decimals)) for cell in cells), *(len(entry.text) for entry in entries)])
-    spreads = [len(score(value, cell.decimals)) + 1 for cell in cells if (value := spread(cell, kind)) is not None]
+    spreads = [len(score(value, cell.decimals)) + 1 for cell in cells if (value := spread(cell)) is not None]
     widest = max(spreads, default=0)
     beside = widest if plan.spread == "beside" else 0
     inside = max(number, widest) if plan.spread == "under" else number
     width = max(inside + slot + beside, len(heading))
 
     def show(row: Row) -> Text:
-        return _number(row.cells[i], kind, plan, look, slot, beside)
+        return _number(row.cells[i], plan, look, slot, beside)
 
     return Column(heading, width, show, index=i, slot=slot, after=beside)
 
@@ -239,24 +235,23 @@ def _entry(line: Line, column: Column, look: Look) -> Text:
     return Text(entry.text + (look.signs[entry.sign] if entry.sign else "").ljust(column.slot) + " " * column.after)
 
 
-def _number(cell: Cell | None, kind: str, plan: Plan, look: Look, slot: int, beside: int) -> Text:
+def _number(cell: Cell | None, plan: Plan, look: Look, slot: int, beside: int) -> Text:
     if cell is None:
         return Text("")
-    sign = look.signs[TIED] if plan.ties and cell.tied else ""
-    text = Text.assemble((score(cell.mean, cell.decimals), STYLES[cell.mark]), sign.ljust(slot))
-    value = spread(cell, kind)
+    text = Text.assemble((score(cell.mean, cell.decimals), STYLES[cell.mark]), " " * slot)
+    value = spread(cell)
     shown = "" if value is None else look.sign("±", "~") + score(value, cell.decimals)
     if beside:
         return Text.assemble(text, (shown.ljust(beside), "dim"))
     return Text.assemble(text, "\n", (shown + " " * slot, "dim")) if plan.spread == "under" and shown else text
 
 
-def _head_spread(table: Table, kind: str, look: Look) -> Column:
+def _head_spread(table: Table, look: Look) -> Column:
     last = len(table.columns) - 1
 
     def show(row: Row) -> Text:
         cell = row.cells[last]
-        value = None if cell is None else spread(cell, kind)
+        value = None if cell is None else spread(cell)
         return Text("" if cell is None or value is None else look.sign("±", "~") + score(value, cell.decimals), "dim")
 
     width = max(4, *(len(show(row)) for row in table.rows))
@@ -283,7 +278,7 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
 def _legend(table: Table, plan: Plan, look: Look) -> list[RenderableType]:
     lines = [f"{look.mark(i)} {visible(note, look.encoding)}" for i, note in enumerate(table.footnotes, 1)]
     lines += [visible(note, look.encoding) for note in table.notes]
-    words = legend(table, look.signs, plus_minus=look.sign("±", "~"), ties=plan.ties and has_ties(table))
+    words = legend(table, look.signs, plus_minus=look.sign("±", "~"))
     if plan.spread == "none":
         del words[0]
     elif plan.spread == "head":

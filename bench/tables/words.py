@@ -54,46 +54,73 @@ def cells_of(table: Table) -> list[Cell]:
     return [cell for row in table.rows for cell in row.cells if cell is not None]
 
 
-def spread_kind(table: Table) -> str:
-    """What ± is in this table: "interval", "sd" over seeds, or "" where there is neither. Never both."""
-    cells = cells_of(table)
-    return "interval" if any(cell.spread for cell in cells) else "sd" if any(cell.sd is not None for cell in cells) else ""
+def has_spread(table: Table) -> bool:
+    return any(cell.spread for cell in cells_of(table))
 
 
-def spread(cell: Cell, kind: str) -> float | None:
-    """What stands after ±: half of the interval, or the standard deviation."""
-    if kind == "interval":
-        return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
-    return cell.sd if kind == "sd" else None
+def spread(cell: Cell) -> float | None:
+    """What stands after ±: half of the 95 % interval."""
+    return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
 
 
 def spread_words(table: Table) -> str:
-    """What ± means, "" where there is none."""
-    kind = spread_kind(table)
-    if kind != "interval":
-        return "standard deviation over seeds" if kind else ""
+    """What intervals are for, half of which stands after ±; "" where there is none."""
     covers = {cell.spread.covers for cell in cells_of(table) if cell.spread}
-    level = next(f"{100 * cell.spread.level:g} %" for cell in cells_of(table) if cell.spread)
-    both = "items and seeds; with one seed items alone, another seed may lie outside"
-    alone = {"items": "items alone, one seed: another seed may lie outside"}
-    return f"{level} interval ({alone.get(next(iter(covers)), next(iter(covers))) if len(covers) == 1 else both})"
+    if not covers:
+        return ""
+    said = ["other items and other seeds"] if "items and seeds" in covers else []
+    if "items" in covers:
+        alone = any(
+            cell.spread and cell.spread.covers == "items" and row.seeds != (None,)
+            for row in table.rows
+            for cell in row.cells
+            if cell
+        )
+        said.append(
+            "other items alone"
+            + (" where a row has one seed: another seed may lie outside" if alone else " where nothing is random")
+        )
+    if "seeds" in covers:
+        said.append("other seeds alone where there are no predictions")
+    return f"95 % interval of the mean, for {'; '.join(said)}"
+
+
+def seeds_borrowed(table: Table) -> str:
+    """What is borrowed of the spread over seeds, "" where nothing is."""
+    tested = table.tested
+    if (
+        tested is None
+        or tested.seed_sd is None
+        or tested.seed_freedom is None
+        or sum(len(row.runs) > 1 for row in table.rows) < 2
+    ):
+        return ""
+    words = f"spread over seeds: borrowed across rows, on {table.head} {tested.seed_sd:.2f} with {tested.seed_freedom:.0f} degrees of freedom"
+    if tested.lent:
+        words += f"; wholly borrowed for one seed of {', '.join(tested.lent)}"
+    return words
 
 
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 
 
-def family_words(table: Table, start: str) -> str:
-    """ "paired, Holm over 14": how comparisons were made whose family begins so."""
-    family = next((one for one in (table.tested.families if table.tested else ()) if one.what.startswith(start)), None)
-    return "" if family is None else f"paired, {CORRECTIONS[family.how]} over {family.size}"
+def family_words(table: Table, what: str) -> str:
+    """ "Holm over 14": how the comparisons of a family were adjusted; "" where there is none."""
+    family = table.tested.family(what) if table.tested else None
+    return "" if family is None else f"{CORRECTIONS[family.how]} over {family.size}"
 
 
-def baseline_words(table: Table) -> str:
-    return f"differences from {table.baseline}"
+def rank_words(row: Row) -> str:
+    """ "1-3", "2"; "" where it was not tested."""
+    if row.rank is None:
+        return ""
+    low, high = row.rank
+    return str(low) if low == high else f"{low}-{high}"
 
 
-def has_ties(table: Table) -> bool:
-    return any(cell.tied for cell in cells_of(table))
+def is_top(row: Row) -> bool:
+    """Whether it may be the best."""
+    return row.rank is not None and row.rank[0] == 1
 
 
 def has_ranks(table: Table) -> bool:
@@ -143,7 +170,7 @@ _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
     '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "×": r"$\times$", "…": r"\dots{}",
-    "▲": r"$\uparrow$", "▼": r"$\downarrow$", "≈": r"$\approx$",
+    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "△": r"$\vartriangle$", "▽": r"$\triangledown$", "≈": r"$\approx$",
 }  # fmt: skip
 _ACCENTS = {"\u0300", "\u0301", "\u0302", "\u0303", "\u0308", "\u030a", "\u030c", "\u0327"}  # those that every TeX font can set
 

@@ -165,7 +165,7 @@ def test_runs_of_an_empty_folder(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "no run in" in done.stdout
 
 
-HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "numpy", "scipy", "jsonschema")
+HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from bench.publish.board import Board, PublishedRun
 from bench.publish.content import board
 from bench.references import results
 from bench.runs import RunRecord
+from bench.tables.words import rank_words
 
 PACKAGE = {"plugin": {"package": "sentence-bench", "version": "0.1.0"}}
 
@@ -58,7 +59,7 @@ def test_rank_and_verdict_are_those_of_the_whole_table(found) -> None:
     (table,) = [one for one in found.tables if len({row.method for row in one.table.rows}) == 2]
     ours = next(row for row in table.table.rows if row.method == "promcse")
     row = next(row for one in page.tables for row in one.rows if row.table.endswith(f"#{table.anchor}"))
-    assert ours.rank is not None and row.rank == f"{ours.rank} of 2"
+    assert ours.rank is not None and row.rank == f"{rank_words(ours)} of 2"
     assert table.table.baseline == "simcse" and row.verdict_words == "better than simcse" and row.verdict == "▲"
     assert all(cell.spread for cell in row.cells)
 

@@ -27,7 +27,7 @@ def cell(mean: float, verdict: str | None = None, difference: float = 0.0) -> Ce
 def row(method: str, mean: float | None, rank: int | None = None, verdict: str | None = None, difference: float = 0.0, *, seeds: int = 3,
         variant: str = "", setting: str = "unsupervised", baseline: bool = False) -> Row:  # fmt: skip
     return Row(method=method, variant=variant, setting=setting, backbone="builtin", differs=(), runs=tuple(f"{method}-s{i}" for i in range(seeds)),
-               seeds=tuple(range(seeds)), cells=(None if mean is None else cell(mean, verdict, difference),), rank=rank,
+               seeds=tuple(range(seeds)), cells=(None if mean is None else cell(mean, verdict, difference),), rank=rank and (rank, rank),
                is_baseline=baseline)  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_rows_that_cannot_be_told_apart_and_beat_the_baseline() -> None:
     ]
     assert says(*rows) == (
         "On the built-in backbone, unsupervised, 3 seeds: promptbert, conpvp and promcse cannot be told apart on the STS average; "
-        "all three are better than simcse (smallest difference +1.40 ± 0.50)."
+        "all three are better than simcse (smallest difference +1.40 [+0.90, +1.90])."
     )
 
 
@@ -62,20 +62,22 @@ def test_one_row_above_all() -> None:
     rows = [row("promcse", 71.4, 1, "better", 1.4), row("conpvp", 70.5, 2), SIMCSE]
     assert says(*rows) == (
         "On the built-in backbone, unsupervised, 3 seeds: promcse is the best on the STS average, 71.40, 0.90 above conpvp; "
-        "it is better than simcse by 1.40 ± 0.50."
+        "it is better than simcse by 1.40 [+0.90, +1.90]."
     )
 
 
 @pytest.mark.parametrize(
     "rows, end",
     [
-        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "better than simcse: a (smallest difference +1.00 ± 0.50)."),
+        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "better than simcse: a (smallest difference +1.00 [+0.50, +1.50])."),
         ([row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "; none of them can be told from the baseline simcse."),
         ([row("a", 71, 1, "unknown", 1), SIMCSE], "; it cannot be told from the baseline simcse."),
-        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "better", 0.5), SIMCSE], "; both are better than simcse (smallest difference +0.50 ± 0.50)."),
-        ([row("a", 71, 1), replace(SIMCSE, rank=1), row("c", 60, 3)], "a and simcse cannot be told apart on the STS average; the baseline, simcse, is among them."),
-        ([replace(SIMCSE, rank=1), row("c", 60, 2)], "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline."),
-        ([row("a", 71, 1), replace(SIMCSE, rank=1)], "none of the 2 rows can be told from a, the highest on the STS average with 71.00; the baseline, simcse, is among them."),
+        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "better", 0.5), SIMCSE], "; both are better than simcse (smallest difference +0.50 [0.00, +1.00])."),
+        ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3)], "a and simcse cannot be told apart on the STS average; the baseline, simcse, is among them."),
+        ([replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)], "10.00 above c, and it is the baseline; 1 of 1 other rows is worse than it."),
+        ([replace(SIMCSE, rank=(1, 2)), row("c", 60, 2)], "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline."),
+        ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2))], "none of the 2 rows can be told from a, the highest on the STS average with 71.00; the baseline, simcse, is among them."),
+        ([row("a", 71, 1, "equivalent", 0.1), SIMCSE], "; it is equivalent to the baseline simcse."),
         ([row("a", 71, 1), SIMCSE], "a is the best on the STS average, 71.00, 1.00 above simcse."),
     ],
 )  # fmt: skip

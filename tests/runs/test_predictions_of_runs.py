@@ -33,7 +33,7 @@ def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
     assert found.score_S is not None and found.score_S.tolist() == [one.scores[0].value for one in made]
 
 
-def test_queries_and_units_are_those_of_the_protocols(tmp_path: Path) -> None:
+def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
     from bench.suites.cxc import PROTOCOLS
 
     assert {name: one.query for name, one in PROTOCOLS.items()} == QUERIES
@@ -42,12 +42,16 @@ def test_queries_and_units_are_those_of_the_protocols(tmp_path: Path) -> None:
         "gold": np.arange(4.0),
         "image": np.array([0, 0, 1, 1]),
         "caption1": np.array([0, 1, 2, 2]),
+        "caption2": np.array([2, 3, 0, 9]),
     }
     for protocol, query in QUERIES.items():
         run = stored(tmp_path, "spearman-bootstrap", protocol, **arrays)
         found = predicted([run], ("x", "T", protocol, None))
         assert found.query_N is not None and found.query_N.tolist() == arrays[query].tolist()
-        assert found.unit_N is not None and found.unit_N.tolist() == [0, 0, 1, 1]
+        assert found.shared_NK is not None
+        (first, second) = found.shared_NK.T.tolist()
+        assert first == [0, 0, 1, 1] and second[0] == 1 and second[2] == 0, "the images of both captions"
+        assert len({second[1], second[3], 0, 1}) == 4, "captions of no known image stand for themselves"
     run = stored(tmp_path, "spearman-bootstrap", "cxc-parekh/1", prediction=np.arange(4.0), gold=np.arange(4.0))
     with pytest.raises(DataDamaged, match="no query"):
         predicted([run], ("x", "T", "cxc-parekh/1", None))

@@ -27,20 +27,20 @@ def answered(shares: list[float], items: int = 2000, seed: int = 0, seeds: tuple
 
 def test_one_seed_is_scipys_bootstrap() -> None:
     p = ranked()
-    found = interval(p, draws=4000)
+    found = interval(p)
     theirs = scipy.stats.bootstrap(
         (p.prediction_SN[0], p.gold_N), lambda a, b: 100 * scipy.stats.spearmanr(a, b).statistic, paired=True, vectorized=False,
         n_resamples=1500, method="percentile", rng=np.random.default_rng(0),
     )  # fmt: skip
-    noise = 4 * theirs.standard_error / np.sqrt(1500) * 2.7  # a quantile at 2.5 % is 2.7 times as uncertain as the mean
-    assert found.low == pytest.approx(theirs.confidence_interval.low, abs=noise)
-    assert found.high == pytest.approx(theirs.confidence_interval.high, abs=noise)
+    assert found.half_width == pytest.approx(1.96 * theirs.standard_error, rel=0.08)
+    assert found.low == pytest.approx(theirs.confidence_interval.low, abs=0.12 * found.half_width)
+    assert found.high == pytest.approx(theirs.confidence_interval.high, abs=0.12 * found.half_width)
     assert found.mean == pytest.approx(100 * scipy.stats.spearmanr(p.prediction_SN[0], p.gold_N).statistic)
     assert (found.sd, found.covers, found.level) == (None, "items", 0.95)
 
 
 def test_accuracy_of_one_seed_has_the_binomial_error() -> None:
-    found = interval(answered([0.8]), draws=2000)
+    found = interval(answered([0.8]))
     assert found.mean == pytest.approx(80)
     assert found.half_width == pytest.approx(1.96 * 100 * np.sqrt(0.8 * 0.2 / 2000), rel=0.06)
 
@@ -48,7 +48,7 @@ def test_accuracy_of_one_seed_has_the_binomial_error() -> None:
 @pytest.mark.parametrize("shares", [[0.7, 0.9], [0.75, 0.8, 0.88], [0.71, 0.78, 0.8, 0.84, 0.9]])
 def test_where_seeds_differ_far_more_than_items_it_is_students_interval(shares: list[float]) -> None:
     p = answered(shares, items=5000)
-    found = interval(p, draws=2000)
+    found = interval(p)
     students = interval_over_seeds([100 * share for share in shares])
     assert found.half_width == pytest.approx(min(100.0, students.half_width), rel=0.05) or students.high > 100
     assert found.low == pytest.approx(students.low, abs=0.05 * students.half_width)
@@ -60,7 +60,7 @@ def test_seeds_that_say_the_same_leave_the_variation_of_the_items() -> None:
     """Every seed answers the same items: five equal seeds are not five times the items."""
     one = answered([0.8])
     five = Predicted("CR", "accuracy", tuple(range(5)), np.repeat(one.prediction_SN, 5, axis=0), one.gold_N)
-    a, b = interval(one, draws=2000), interval(five, draws=2000)
+    a, b = interval(one), interval(five)
     assert (b.low, b.high) == pytest.approx((a.low, a.high), abs=1e-6)
     assert b.covers == "items and seeds" and b.sd == 0
 
@@ -71,35 +71,27 @@ def test_k_means_seeds_vary_too() -> None:
     gold = np.arange(items) % 2
     rng = np.random.default_rng(0)
     clusters = np.stack([np.where(rng.permutation(items) < share * items, gold, 1 - gold) for share in shares], axis=1)
-    found = interval(Predicted("Tweet", "clustering-accuracy", (1,), clusters[None], gold), draws=2000)
+    found = interval(Predicted("Tweet", "clustering-accuracy", (1,), clusters[None], gold))
     students = interval_over_seeds((100 * shares).tolist())
     assert (found.low, found.high) == pytest.approx((students.low, students.high), abs=0.5)
     assert found.covers == "items"  # of training seeds there is one
 
 
-def test_the_same_seed_gives_the_same_and_another_one_nearly() -> None:
-    first, again, other = interval(ranked(), draws=2000), interval(ranked(), draws=2000), interval(ranked(), draws=2000, seed=1)
-    assert first == again != other
-    assert (other.low, other.high) == pytest.approx((first.low, first.high), abs=0.15 * first.half_width)
-    several = interval(ranked(seeds=3), draws=500)
-    assert several == interval(ranked(seeds=3), draws=500)
-
-
 def test_a_method_without_seeds_is_one_seed() -> None:
-    assert interval(ranked(seeds_=(None,)), draws=300) == interval(ranked(seeds_=(42,)), draws=300)
+    assert interval(ranked(seeds_=(None,))) == interval(ranked(seeds_=(42,)))
 
 
 def test_the_recorded_value_is_the_centre() -> None:
-    plain = interval(ranked(), draws=300)
-    moved = interval(ranked(score_S=np.array([plain.mean + 0.004])), draws=300)
+    plain = interval(ranked())
+    moved = interval(ranked(score_S=np.array([plain.mean + 0.004])))
     assert (moved.mean, moved.low, moved.high) == pytest.approx((plain.mean + 0.004, plain.low + 0.004, plain.high + 0.004))
 
 
 def test_an_average_draws_the_items_of_each_task() -> None:
     """Items of different tasks are independent: variances of the parts add up."""
     cells = [ranked(items=n, task=f"STS{n}", seed=n) for n in (80, 150, 300)]
-    parts = [interval(p, draws=2000) for p in cells]
-    found = interval_average(cells, draws=2000)
+    parts = [interval(p) for p in cells]
+    found = interval_average(cells)
     assert found.mean == pytest.approx(np.mean([part.mean for part in parts]))
     assert found.half_width == pytest.approx(np.sqrt(sum(part.half_width**2 for part in parts)) / 3, rel=0.08)
 
@@ -108,15 +100,15 @@ def test_an_average_keeps_what_a_seed_does_to_all_tasks() -> None:
     """A good seed is good everywhere: the spread of the average is that of the seeds' averages."""
     shares = [0.72, 0.8, 0.87]
     cells = [answered(shares, items=5000, seed=k) for k in range(4)]
-    found = interval_average(cells, draws=2000)
+    found = interval_average(cells)
     assert found.half_width == pytest.approx(interval_over_seeds([100 * s for s in shares]).half_width, rel=0.05)
 
 
 def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
     some, others = answered([0.7, 0.8, 0.9], seeds=(1, 2, 3)), answered([0.6, 0.7], seeds=(3, 2))
-    assert interval_average([some, others], draws=100).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
+    assert interval_average([some, others]).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
     with pytest.raises(ValueError, match="no seed is common to CR, CR"):
-        interval_average([some, answered([0.5], seeds=(9,))], draws=100)
+        interval_average([some, answered([0.5], seeds=(9,))])
     with pytest.raises(ValueError, match="no seed is common to no tasks"):
         interval_average([])
 
@@ -132,5 +124,5 @@ def test_over_seeds_alone_it_is_scipys_interval() -> None:
 
 
 def test_nothing_lies_above_100() -> None:
-    found = interval(answered([0.99, 0.9], items=500), draws=500)
+    found = interval(answered([0.99, 0.9], items=500))
     assert found.low >= -100 and found.high == 100

@@ -1,7 +1,7 @@
 "use strict";
 // What the panel of a number tells: seeds, interval, baseline, a paper's value, the command, the files. Drawn from the page's own data.
 window.numberPanel = (board) => {
-  const WORDS = { b: "better", w: "worse", u: "cannot tell" };
+  const WORDS = { b: "better", w: "worse", e: "equivalent", u: "unknown", x: "better, exploratory", y: "worse, exploratory" };
 
   // --- small tools ---
 
@@ -44,7 +44,7 @@ window.numberPanel = (board) => {
     const word = WORDS[verdict[0]];
     if (typeof verdict === "string" || verdict.length < 4) return `${signed(by, d)}; ${word}`;
     const p = verdict[3] < 0.001 ? "below 0.001" : verdict[3].toPrecision(2);
-    return `${signed(by, d)}, from ${signed(verdict[1], d)} to ${signed(verdict[2], d)}: ${word} (adjusted p ${p}${column.test ? `; ${column.test}` : ""})`;
+    return `${signed(by, d)}, from ${signed(verdict[1], d)} to ${signed(verdict[2], d)}: ${word} (adjusted p ${p})${verdict[4] === undefined ? "" : `; one new run beats one of the baseline: ${verdict[4]} %`}`;
   }
 
   function files(run, column) {
