@@ -26,10 +26,12 @@ from bench.publish.gather import Gathered, gather, left_out
 from bench.publish.grades import apart
 from bench.publish.index import index_files
 from bench.publish.packed import Packed
-from bench.publish.place import ELSEWHERE, Place
-from bench.publish.stored import store_run
+from bench.publish.place import ELSEWHERE, Place, held_files
+from bench.publish.stored import leave_run, store_run
 from bench.publish.versions import Version
+from bench.runs.arrays import GIVEN
 from bench.runs.files import write_whole
+from bench.runs.store import RECORD
 
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
@@ -81,13 +83,16 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
         gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
-        place = Place(aside / "version")
-        records = _store(gathered, place.inside(published.RUNS), report)
+        manifests = {one.name: held_files(one.folder) for one in found}
+        held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
+        place = Place(aside / "version", held=held)
+        records = _store(gathered, place, manifests, report)
         made = _board(asked, [run for run in gathered.runs if run.record.run_id in records], gathered.left_out, found, report)
         if not _is_news(asked, made, records, last):
             assert last is not None
             _write_index(asked.out)
             return _outcome(None, last.name, made, gathered)
+        made = replace(made, older=_left_in_older(place, made))
         for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
             place.write(path, data)
         folder = _preview(place, asked.out, aside) if asked.preview else _seal(place, asked, made, records, last)
@@ -120,22 +125,41 @@ def _baseline(asked: Asked, last: Version | None) -> str | None:
     return _chosen(asked.baseline, last.baseline if last else None)
 
 
-def _store(gathered: Gathered, place: Place, report: Report) -> dict[str, str]:
-    """Run id -> sha256 of the record, of the runs that could be copied to ``place``; the others are left out, with the reason."""
-    packed, stored = Packed(), dict[str, str]()
-    for i, run in enumerate(gathered.runs):
+def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report) -> dict[str, str]:
+    """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied; the others are left out, with
+    the reason. What an older version holds is read from there."""
+    packed, stored, place = Packed(), dict[str, str](), version.inside(published.RUNS)
+    runs = list(gathered.runs)
+    for i, run in enumerate(runs):
         report("copying predictions", i, len(gathered.runs))
         run_id = run.record.run_id
         try:
-            stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed)
+            left = leave_run(run.record, run.folder, place.inside(run_id), manifests)
+            if left is not None:
+                folder = version.folder.parent.parent / left[0] / published.RUNS / run_id
+                runs[i], stored[run_id] = replace(run, folder=folder), left[1]
+            else:
+                stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN))
         except (DataMissing, DataDamaged) as error:
             place.inside(run_id).remove()
             gathered.left_out.append(left_out(run_id, "cannot be published", error.message, run.folder))
+    gathered.runs = tuple(runs)
     if not stored:
         raise BenchError(
             f"none of these runs can be published: {gathered.left_out[-1]}", "bench verify names what is wrong with each"
         )
     return stored
+
+
+def _left_in_older(place: Place, made: Board) -> dict[str, str]:
+    """Path -> older version, of the runs and of what papers printed, as far as older versions have the same."""
+    from bench.publish.data import as_csvs
+
+    for one in made.references:
+        name = f"{one.anchor}.csv"
+        place.leave(f"tables/{name}", as_csvs(replace(made, tables=(), references=(one,)))[name].encode())
+    end = f"/{RECORD}"
+    return {name.removesuffix(end): version for name, (version, _) in place.older.items() if name.endswith((end, ".csv"))}
 
 
 def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
@@ -210,6 +234,8 @@ def _rename(place: Path, to: Path) -> Path:
 def _preview(place: Place, out: Path, aside: Path) -> Path:
     """It takes the last preview's place."""
     to = out / PREVIEW
+    if place.older:
+        place.seal()  # says where the rest lies
     try:
         if to.exists():
             os.rename(to, aside / "old")

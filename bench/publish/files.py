@@ -22,7 +22,8 @@ def version_files(
 
     yield "tables.json", data.as_json(board).encode()
     for name, text in data.as_csvs(board).items():
-        yield f"tables/{name}", text.encode()
+        if f"tables/{name}" not in board.older:
+            yield f"tables/{name}", text.encode()
     yield "badge.svg", badge.badge(board).encode()
     for figure in figures:
         yield f"figures/{figure.name}.svg", figure.svg.encode()

@@ -71,14 +71,15 @@ class Version:
         return (self.folder / "README.md").is_file()
 
     def records(self) -> list[RunRecord]:
-        """The records of its runs, from its own folder. Raises BenchError where one is damaged or missing."""
+        """The records of its runs, from its own folder or the older one that holds them. Raises BenchError where one is damaged or missing."""
         store = RunsFolder(self.folder / RUNS)
         return [store.read(run.run_id) for run in self.runs]
 
     def published(self) -> list[PublishedRun]:
         """Its runs, graded as they were. Raises BenchError as ``records``."""
+        store = RunsFolder(self.folder / RUNS)
         return [
-            PublishedRun(record=record, folder=self.folder / RUNS / run.run_id, grade=run.grade, submitted_by=run.submitted_by,
+            PublishedRun(record=record, folder=store.folder(run.run_id), grade=run.grade, submitted_by=run.submitted_by,
                          reason=run.reason)
             for record, run in zip(self.records(), self.runs, strict=True)
         ]  # fmt: skip
