@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import BenchError, DataDamaged, DataMissing
+from bench.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.publish import versions as published
 from bench.publish.board import Board, PublishedRun
 from bench.publish.changes import changes_since
 from bench.publish.check import refuse_altered
 from bench.publish.content import board
+from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
 from bench.publish.files import FORMATS, version_files
 from bench.publish.gather import Gathered, gather, left_out
 from bench.publish.grades import apart
@@ -97,6 +98,21 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
             place.write(path, data)
         folder = _preview(place, asked.out, aside) if asked.preview else _seal(place, asked, made, records, last)
     return _outcome(folder, made.version, made, gathered)
+
+
+def add_erratum(out: Path, version: str, text: str) -> Erratum:
+    """Publish what was found out about a version, beside it. Raises BenchError where there is no such version, or nothing is said."""
+    published.refuse_strange(out)
+    found = published.versions(out)
+    names = [one.name for one in found]
+    if version not in names:
+        raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
+    refuse_altered(out)
+    known = read_errata(out)
+    made = made_erratum(version, text, known)
+    write_whole(out / ERRATA, errata_bytes([*known, made]), hint=ELSEWHERE)
+    _write_index(out)
+    return made
 
 
 def _outcome(folder: Path | None, name: str, made: Board, gathered: Gathered) -> Outcome:

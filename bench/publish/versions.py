@@ -15,6 +15,7 @@ from typing import Any
 from bench import __version__
 from bench.errors import BenchError, DataDamaged
 from bench.publish.board import Board, PublishedRun, dating
+from bench.publish.errata import Erratum, read_errata
 from bench.publish.place import manifest_sha256
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord
@@ -57,6 +58,7 @@ class Version:
     before: str | None  # manifest of the version before it
     changes: tuple[str, ...] | None  # sentences; None: it is the first
     manifest: str  # sha256 of its manifest now
+    errata: tuple[Erratum, ...] = ()  # what was found out later
 
     @property
     def number(self) -> int:
@@ -87,7 +89,11 @@ class Version:
 
 def versions(out: Path) -> tuple[Version, ...]:
     """All versions in ``out``, oldest first; none where there is no such folder. Raises DataDamaged where one cannot be read."""
-    return tuple(read_version(folder) for folder in version_folders(out))
+    errata = read_errata(out)
+    return tuple(
+        dataclasses.replace(read_version(folder), errata=tuple(one for one in errata if one.version == folder.name))
+        for folder in version_folders(out)
+    )
 
 
 def version_folders(out: Path) -> list[Path]:
