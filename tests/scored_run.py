@@ -23,7 +23,7 @@ def vectors(sentences: Sequence[str]) -> np.ndarray:
     return draw.normal(size=(len(sentences), 8)).astype(np.float32)
 
 
-def finished_run(store: RunsFolder, seed: int = 42, weights: int = 0, **changes: Any) -> RunRecord:
+def finished_run(store: RunsFolder, seed: int = 42, weights: float = 0, **changes: Any) -> RunRecord:
     """Written to ``store`` with predictions and a checkpoint; everything about it agrees. Other ``weights`` predict otherwise."""
     task = CheckTask().load()
     result = task.score(lambda sentences: vectors(sentences) + weights * vectors(sentences[::-1]))

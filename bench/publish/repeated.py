@@ -1,7 +1,7 @@
 """Was a run trained again, and did the same come out? Told from the records alone.
 
 Every task that was scored is compared, suite by suite, with other trainings of the same recipe: the interval is that of one more
-training, from the variance over seeds that all recipes of the board lend each other (``bench.statistics.seed_variance``). Items are
+training, from the variance over seeds that all recipes of the board lend each other (``bench.statistics.lent_variance``). Items are
 fixed: each training was asked the same. Of 100 honest repetitions 95 at least hold: the averages of the suites share an error of 4 in
 100, the single tasks 1 in 100, by Bonferroni.
 """
@@ -16,11 +16,12 @@ from statistics import variance
 
 from bench.runs.record import RunRecord, Score
 from bench.statistics.grouping import AVERAGE
-from bench.statistics.seed_variance import moderated_variances
+from bench.statistics.lent_variance import Lender, lenders
 from bench.statistics.table import DECIMALS
 
 MANY = 6  # seeds that are named one by one
 HEADS, SINGLE = 0.04, 0.01  # how often an honest repetition may fail by an average; by a single task
+MOST = 3.0  # points: where half of every average's interval is wider, nothing is said of a repetition
 LEAST = 5  # units of the last printed place by which a value may always differ: other hardware rounds otherwise
 CONTINUOUS = ("spearman", "spearman-bootstrap")  # of cosines, which two trainings never have in common to the last digit
 Key = tuple[object, ...]
@@ -55,7 +56,7 @@ class Repeated:
 
     seeds: str
     found: tuple[Within, ...]
-    unknown: bool = False  # nothing says how far seeds vary
+    unknown: str = ""  # why these trainings cannot tell
 
     @property
     def within(self) -> bool:
@@ -64,7 +65,7 @@ class Repeated:
     def words(self) -> str:
         """What lies outside; or else the averages, which lie within."""
         if self.unknown:
-            return "scores cannot be judged: no recipe here was trained with two seeds, so nothing says how far seeds vary"
+            return self.unknown
         outside = [one for one in self.found if not one.holds]
         shown = outside[:MANY] or [one for one in self.found if one.task == AVERAGE] or self.found[:1]
         more = f" and {len(outside) - MANY} more" if len(outside) > MANY else ""
@@ -109,8 +110,7 @@ def training(record: RunRecord) -> Training:
     return Training(record.seed, scores, hashes)
 
 
-Lent = Mapping[Key, tuple[float, float, float]]
-"""Of a score: the prior variance over seeds, its degrees of freedom, and those of all recipes together."""
+Lent = Mapping[Key, Lender]
 
 
 def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
@@ -124,11 +124,13 @@ def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
         for key, found in of.items():
             if len(found) > 1:
                 values.setdefault(key, []).append(found)
-    lent: dict[Key, tuple[float, float, float]] = {}
-    for key, several in values.items():
-        freedom = [len(one) - 1 for one in several]
-        prior, prior_freedom, _, _ = moderated_variances([variance(one) for one in several], freedom)
-        lent[key] = prior, prior_freedom, float(sum(freedom))
+    lent: dict[Key, Lender] = {}
+    for suite in dict.fromkeys(
+        key[0] for key in values
+    ):  # how alike recipes are is another thing for correlations than for clusters
+        lent |= lenders(
+            {key: [(variance(one), len(one) - 1) for one in found] for key, found in values.items() if key[0] == suite}
+        )
     return lent
 
 
@@ -142,36 +144,38 @@ def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repe
         return None
     averaged = {score.suite for score in run.scores.values() if score.task == AVERAGE}
     heads = {key for key, score in run.scores.items() if score.task == AVERAGE or score.suite not in averaged}
-    found, known = [], False
+    found, narrowest = [], math.inf
     for key, score in sorted(run.scores.items(), key=lambda item: item[0] not in heads):
         alpha = HEADS / len(heads) if key in heads else SINGLE / (len(run.scores) - len(heads))
         values = [one.scores[key].value for one in others if key in one.scores]
         half = _half(values, lent.get(key), alpha) if values else None
-        known = known or half is not None
         decimals = DECIMALS.get(score.metric, 2)
+        if key in heads and half is not None:
+            narrowest = min(half * 10.0 ** (decimals - 2), narrowest)
         ends: tuple[float | None, float | None] = (None, None)
         if values:
             room = (half or 0.0) + LEAST * 10.0**-decimals
             ends = math.fsum(values) / len(values) - room, math.fsum(values) / len(values) + room
         found.append(Within(suite=score.suite, task=score.task, value=score.value, low=ends[0], high=ends[1], decimals=decimals))
-    return Repeated(seeds=_seeds([one.seed for one in others]), found=tuple(found), unknown=not known)
+    return Repeated(seeds=_seeds([one.seed for one in others]), found=tuple(found), unknown=_unknown(narrowest))
 
 
-def _half(values: Sequence[float], lent: tuple[float, float, float] | None, alpha: float) -> float | None:
+def _unknown(narrowest: float) -> str:
+    if math.isinf(narrowest):
+        return "scores cannot be judged: no recipe here was trained with two seeds, so nothing says how far seeds vary"
+    if narrowest > MOST:
+        return f"scores cannot be judged: what is known of seeds leaves ±{narrowest:.1f} points; more seeds tell"
+    return ""
+
+
+def _half(values: Sequence[float], lender: Lender | None, alpha: float) -> float | None:
     """Half of the interval of one more training beside these; None where nothing is known of seeds."""
     from scipy.special import stdtrit
 
     own = len(values) - 1
     spread = variance(values) if own else 0.0
-    prior, prior_freedom, all_freedom = lent or (0.0, 0.0, float(own))
-    if math.isinf(prior_freedom):
-        found, freedom = prior, all_freedom
-    elif own + prior_freedom > 0:
-        found = (own * spread + prior_freedom * prior) / (own + prior_freedom)
-        freedom = min(own + prior_freedom, max(all_freedom, own))
-    elif lent is not None:  # one other recipe with several seeds: its variance stands for this one's
-        found, freedom = prior, all_freedom
-    else:
+    found, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
+    if not freedom:
         return None
     return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(found * (1 + 1 / len(values)))
 

@@ -34,7 +34,7 @@ def runs(store: RunsFolder) -> list[Run]:
     return [(store.read(one), store.folder(one)) for one in store.ids()]
 
 
-def sent(tmp_path: Path, own: RunsFolder, seed: int = 1, change: Any = None, weights: int = 0) -> Submissions:
+def sent(tmp_path: Path, own: RunsFolder, seed: int = 1, change: Any = None, weights: float = 0) -> Submissions:
     """One run of somebody else, as a board that has ``own`` takes it."""
     theirs, box = RunsFolder(tmp_path / "theirs"), tmp_path / "box"
     box.mkdir()
@@ -96,8 +96,8 @@ def test_a_submission_that_was_encoded_again_by_its_receiver(tmp_path: Path, own
 
 def test_a_submission_that_was_trained_again_with_another_seed(tmp_path: Path, own: RunsFolder) -> None:
     for seed in (5, 6):
-        finished_run(own, seed, weights=seed)
-    found = graded(runs(own), sent(tmp_path, own, 1, weights=4))
+        finished_run(own, seed, weights=seed / 1000)
+    found = graded(runs(own), sent(tmp_path, own, 1, weights=0.004))
     assert found[2].grade == "retrained" and found[2].reason.startswith(
         "trained again here with seeds 5, 6: this run's check CHECK "
     )
@@ -112,9 +112,9 @@ def test_one_seed_says_nothing_of_seeds(tmp_path: Path, own: RunsFolder) -> None
 
 
 def test_a_submission_that_was_trained_again_with_its_own_seed(tmp_path: Path, own: RunsFolder) -> None:
-    for seed in (1, 5):
-        finished_run(own, seed, weights=seed)
-    found = graded(runs(own), sent(tmp_path, own, 1, weights=2))
+    for seed in (1, 5, 6):
+        finished_run(own, seed, weights=seed / 1000)
+    found = graded(runs(own), sent(tmp_path, own, 1, weights=0.002))
     assert [(one.grade, one.submitted_by) for one in found][0] == ("retrained", None)
     assert found[0].reason.startswith("trained here and by Ada from the same recipe: Ada's check CHECK ")
 
@@ -123,7 +123,9 @@ def at(seed: int, base: float, noise: float = 0.5, **changes: Any) -> RunRecord:
     """A record of the seven STS tasks, each near ``base``, with the noise of its seed on all and on each."""
     draw = np.random.default_rng([seed, int(100 * base)])
     run = record("simcse", seed, scores=sts_scores(70), **changes)
-    scores = [replace(one, value=one.value + base - 70 + noise * float(draw.normal())) for one in run.scores if one.task != "Avg."]
+    scores = [
+        replace(one, value=one.value + base - 70 + noise * float(draw.normal())) for one in run.scores if one.task != "Avg."
+    ]
     mean = replace(run.scores[-1], value=round(math.fsum(one.value for one in scores) / 7, 2))
     assert mean.task == "Avg."
     return hashed(replace(run, scores=(*scores, mean)), str(seed % 10))
@@ -141,9 +143,9 @@ def grades(*records: RunRecord) -> list[str]:
 
 
 def test_own_seeds_vouch_for_each_other() -> None:
-    own = [at(seed, 70) for seed in (1, 2, 3)]
+    own = [at(seed, 70) for seed in (1, 2, 3, 4)]
     found = graded([(one, Path()) for one in own])
-    assert {one.grade for one in found} == {"retrained"} and "with seeds 2, 3: this run's sts Avg. " in found[0].reason
+    assert {one.grade for one in found} == {"retrained"} and "with seeds 2, 3, 4: this run's sts Avg. " in found[0].reason
     assert "all 8 scores do" in found[0].reason
 
 
@@ -162,6 +164,12 @@ def test_one_planted_task_is_enough() -> None:
     )  # the average left as it is
     (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=scores))])
     assert forged.grade == "submitted" and "sts STS-B 100.00 lies outside" in forged.reason
+
+
+def test_seeds_that_vary_too_much_vouch_for_nothing() -> None:
+    own = [at(seed, 70, noise=9) for seed in (1, 2, 3)]
+    assert grades(*own, at(4, 76)) == ["submitted"] * 4
+    assert "more seeds tell" in graded([(one, Path()) for one in own])[0].reason
 
 
 def test_what_nobody_scored_again_was_not_repeated() -> None:
