@@ -19,7 +19,7 @@ from bench.errors import BenchError, DataMissing, UnknownName
 from bench.families import own_dropout, shape
 from bench.method import Method, Recipe, Value
 from bench.plugins import Plugin, Registry
-from bench.recipes import Entry, check_overrides, choose, entries, merge, settings_with_recipe
+from bench.recipes import Entry, check_overrides, choose, entries, merge, of_backbone, settings_with_recipe
 
 if TYPE_CHECKING:
     from bench.corpora import Corpus
@@ -165,6 +165,8 @@ def _runs_of(
     setting, notes = _setting(plugin, backbone, request, found)
     trained = learns(cls, setting)
     entry, line = choose(found, setting, backbone.model, request.variant, shape(backbone.config()))
+    if entry is None and trained:
+        entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
     notes += [line] if line else []
     variant = request.variant
     own_dev = (

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from bench.compare.budget import terms
 from bench.errors import BenchError
 from bench.runs import FOREIGN
 from bench.runs.record import RunRecord
@@ -62,7 +63,7 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
 def _facts(record: RunRecord, table: Table) -> Facts:
     """What should be the same in all runs of the table."""
     packages, data = record.provenance.packages, record.provenance.data
-    found = {"bench": record.provenance.bench_version or UNKNOWN}
+    found = terms(record) | {"bench": record.provenance.bench_version or UNKNOWN}
     found |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
     for score in record.scores:
         if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:

@@ -66,7 +66,11 @@ def weakest(grades: Iterable[str]) -> str:
 def _own(run: Run, alike: Mapping[str, Training], again: SubmittedRun | None, lent: Lent) -> PublishedRun:
     record, folder = run
     this = training(record)
-    if again is not None and (theirs := trained_again(training(again.record), list(alike.values()) or [this], lent)) is not None and theirs.within:
+    if (
+        again is not None
+        and (theirs := trained_again(training(again.record), list(alike.values()) or [this], lent)) is not None
+        and theirs.within
+    ):
         why = f"trained here and by {again.sender} from the same recipe: {again.sender}'s {theirs.words()}"
         return PublishedRun(record=record, folder=folder, grade="retrained", reason=why)
     found = trained_again(this, [one for run_id, one in alike.items() if run_id != record.run_id], lent)
