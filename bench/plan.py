@@ -274,4 +274,9 @@ def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
         from bench.suites.sts import dev_task as sts_dev_task
 
         return known_by_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
-    raise UnknownName("selection set", select_on, ["STS-B dev", "CHECK dev", "last"], "of recipe key select_on")
+    if select_on == "sts-dev-clean":
+        from bench.datasets.sts import STS_TASKS
+        from bench.suites.sts import clean_dev_task
+
+        return known_by_files(select_on, STS_TASKS, data, "any", lambda: clean_dev_task(data))
+    raise UnknownName("selection set", select_on, ["STS-B dev", "sts-dev-clean", "CHECK dev", "last"], "of recipe key select_on")

@@ -64,7 +64,7 @@ HELP: Mapping[str, str] = {
     "max_steps": "optimiser steps at most; the schedule ends there",
     "max_seq_length": "tokens of a training sentence, special tokens included",
     "eval_steps": "steps between two dev scores",
-    "select_on": "'STS-B dev', 'CHECK dev', or 'last' to keep the last step",
+    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'CHECK dev', or 'last' to keep the last step",
     "warmup_steps": "steps in which the rate rises from 0",
     "weight_decay": "AdamW's, not on biases and layer norms",
     "max_grad_norm": "global norm to which gradients are clipped",

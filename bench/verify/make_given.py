@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
@@ -21,8 +22,8 @@ from bench.hashes import values_sha256
 from bench.suites import LoadedTask, suite, suite_names
 from bench.suites.check import check_dev_task
 from bench.suites.rescore import GIVEN
-from bench.suites.sts import dev_task
-from bench.verify.known import SCHEMA
+from bench.suites.sts import clean_dev_task, dev_task, tested_in
+from bench.verify.known import CLEAN_DEV, SCHEMA, STSB_DEV
 
 FORMS = ("tokenised", "raw")
 DIMENSIONS = 4
@@ -61,8 +62,15 @@ def measure(data: DataFolder) -> dict[str, object]:
             if found != given.setdefault(key, found):  # another text form can be in another order
                 given[f"{key}@{loaded.form}"] = found
             print(f"{key}, {loaded.form}: {', '.join(found)}", file=sys.stderr)
-    dev = {"CHECK dev": check_dev_task().sha256} | {f"STS-B dev, {form}": dev_task(data, form).sha256 for form in FORMS}
-    return {"schema": SCHEMA, "given": given, "data": shas, "dev": dev}
+    return {"schema": SCHEMA, "given": given, "data": shas, **measure_dev(data)}
+
+
+def measure_dev(data: DataFolder) -> dict[str, object]:
+    """What is known of the sets that checkpoints are selected on."""
+    dev = {"CHECK dev": check_dev_task().sha256} | {f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS}
+    dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}
+    counts = Counter(" ".join(sets) for sets in tested_in(dev_task(data, FORMS[0]).data, data))
+    return {"dev": dev, "dev_pairs": {STSB_DEV: dict(sorted(counts.items())), CLEAN_DEV: {"": clean_dev_task(data, FORMS[0]).n}}}
 
 
 def main(folder: str) -> None:
