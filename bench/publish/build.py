@@ -29,6 +29,7 @@ from bench.publish.index import index_files
 from bench.publish.packed import Packed
 from bench.publish.place import ELSEWHERE, Place, held_files
 from bench.publish.stored import leave_run, store_run
+from bench.publish.verdict_changes import judgements
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
 from bench.runs.files import write_whole
@@ -192,7 +193,13 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     if last is None:
         return made
     news = published.other_news(last, replace(made, note=note if not asked.preview else last.note))
-    changes = changes_since(last.name, [apart(run) for run in last.published()], [apart(run) for run in made.runs], news)
+    from bench.tables.data import table_data
+
+    now = judgements({"table": table_data(one.table)} for one in made.tables)
+    changes = changes_since(
+        last.name, [apart(run) for run in last.published()], [apart(run) for run in made.runs], news, judged=(last.judgements(), now),
+        statistics=(last.statistics, published.STATISTICS), errata=[one.words() for one in last.errata],
+    )  # fmt: skip
     return replace(made, changes=changes)
 
 

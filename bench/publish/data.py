@@ -10,7 +10,9 @@ from typing import Any
 
 from bench.pages import addresses
 from bench.publish.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.publish.changes import ChangedScore, Changes
 from bench.publish.names import public_name
+from bench.publish.verdict_changes import ChangedVerdict
 from bench.statistics.table import Table
 from bench.tables.data import against_data, as_csv, table_data, tested_data
 from bench.tables.words import csv_text
@@ -37,6 +39,20 @@ def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{one.anchor}.csv": as_csv([one.table]) for one in board.tables}
     return files | {f"{one.anchor}.csv": _printed_csv(one) for one in board.references}
+
+
+def changes_csv(changes: Changes) -> str:
+    """One line for each cell whose score or verdict is another one than in the version before."""
+    out = io.StringIO()
+    keys = ("setting", "backbone", "suite", "protocol", "text", "method", "task")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("what", *keys, "baseline", "before", "after", "why"))
+    cells: list[ChangedVerdict | ChangedScore] = [*changes.verdicts, *changes.scores]
+    for one in cells:
+        what, baseline = ("verdict", one.baseline) if isinstance(one, ChangedVerdict) else ("score", None)
+        values = (what, *(getattr(one, key) for key in keys), baseline, one.before, one.after, "; ".join(one.why))
+        writer.writerow([_csv(value) for value in values])
+    return out.getvalue()
 
 
 def _table(one: BoardTable) -> dict[str, Any]:

@@ -12,16 +12,15 @@ Neither is *inconclusive*. The variance over seeds is borrowed across the method
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.references import ReferenceResult
 from bench.references.audit import remarks
 from bench.references.ours import SUITES
+from bench.reproduce.printed_runs import best_of, printed_runs, printed_spread
 from bench.reproduce.wanted import WantedRun
 from bench.statistics.table import DECIMALS
 
@@ -136,7 +135,7 @@ def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) 
     places = DECIMALS.get(cell.metric, 2)
     comparable = run.comparable and cell.protocol != UNKNOWN
     if spread is None:
-        spread = _printed_spread(cell)
+        spread = printed_spread(cell)
     if spread is None and comparable:
         notes += ("one seed says nothing of other seeds: --seeds with two at least, or more methods of the table",)
     return Reproduced(
@@ -145,37 +144,6 @@ def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) 
         seeds=tuple(one[0].seed for one, _ in having), runs=tuple(one[0].run_id for one, _ in having),
         protocol=having[0][1].protocol, text=having[0][1].text, notes=notes,
     )  # fmt: skip
-
-
-# --- what is printed ---
-
-
-def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
-    """(runs behind a printed value, whether it is the best of them). One where nothing says so; "several" are two at least."""
-    found = re.match(r"(mean|best) of (\d+|several)", cell.runs)
-    if found is None:
-        return 1, False
-    return (2 if found[2] == "several" else max(int(found[2]), 1)), found[1] == "best"
-
-
-def _printed_spread(cell: ReferenceResult) -> Spread:
-    """What a paper prints after ±, where that is over its seeds and not over draws of the protocol."""
-    count, best = printed_runs(cell)
-    return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else None
-
-
-@cache
-def best_of(count: int) -> tuple[float, float]:
-    """(mean, variance) of the largest of so many standard normal values."""
-    from scipy.integrate import quad
-    from scipy.special import ndtr
-
-    def moment(power: int) -> float:
-        density = lambda x: x**power * count * ndtr(x) ** (count - 1) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)  # noqa: E731
-        return float(quad(density, -12, 12)[0])
-
-    mean = moment(1)
-    return mean, moment(2) - mean**2
 
 
 @dataclass(frozen=True)
@@ -199,7 +167,7 @@ def _errors(one: Reproduced, seeds: int) -> Errors:
         raise ValueError("nothing is known of seeds")
     freedom = math.inf if one.freedom is None else one.freedom + max(0, seeds - len(one.seeds))
     count, best = printed_runs(one.printed)
-    own, given = one.sd**2 / seeds, _printed_spread(one.printed)
+    own, given = one.sd**2 / seeds, printed_spread(one.printed)
     if given is not None:
         of_print = given[0] ** 2 / count
         parts = [(of_print, given[1]), (own, freedom)]

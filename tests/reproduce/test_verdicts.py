@@ -14,7 +14,8 @@ from scipy.stats import t as student
 from bench.plugins import discover
 from bench.references import results
 from bench.reproduce.budget import GPU_SPEED, STEP_SECONDS, gpu_hours
-from bench.reproduce.verdicts import VERDICTS, Reproduced, Run, printed_runs, reproduced, score_of
+from bench.reproduce.printed_runs import best_of, printed_runs
+from bench.reproduce.verdicts import VERDICTS, Reproduced, Run, reproduced, score_of
 from bench.reproduce.wanted import WantedRun, recipe, wanted
 from bench.runs import Score
 
@@ -115,8 +116,6 @@ def test_what_papers_print_of_their_seeds_is_used() -> None:
 
 
 def test_the_best_of_four_is_expected_to_be_better() -> None:
-    from bench.reproduce.verdicts import best_of
-
     drawn = np.random.default_rng(0).normal(size=(400_000, 4)).max(axis=1)
     assert best_of(4) == pytest.approx((drawn.mean(), drawn.var()), abs=0.01)
     assert best_of(1) == pytest.approx((0, 1), abs=1e-9)
