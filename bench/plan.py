@@ -20,7 +20,7 @@ from bench.errors import BenchError, DataMissing, UnknownName
 from bench.families import own_dropout, shape
 from bench.method import Method, Recipe, Value
 from bench.plugins import Plugin, Registry
-from bench.recipes import Entry, check_overrides, choose, entries, merge, settings_with_recipe
+from bench.recipes import Entry, check_overrides, choose, entries, merge, of_backbone, settings_with_recipe
 
 if TYPE_CHECKING:
     from bench.corpora import Corpus
@@ -189,6 +189,8 @@ def _runs_of(
     setting, notes = _setting(plugin, backbone, request, found)
     trained = learns(cls, setting)
     entry, line = choose(found, setting, backbone.model, request.variant, shape(backbone.config()))
+    if entry is None and trained:
+        entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
     notes += [line] if line else []
     variant = request.variant
     own_dev = (
@@ -303,4 +305,10 @@ def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
         from bench.suites.sts import dev_task as sts_dev_task
 
         return known_by_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
-    raise UnknownName("selection set", select_on, ["STS-B dev", "captions dev", "last"], "of recipe key select_on")
+    if select_on == "sts-dev-clean":
+        from bench.datasets.sts import STS_TASKS
+        from bench.suites.sts import clean_dev_task
+
+        return known_by_files(select_on, STS_TASKS, data, "any", lambda: clean_dev_task(data))
+    names = ["STS-B dev", "sts-dev-clean", "captions dev", "last"]
+    raise UnknownName("selection set", select_on, names, "of recipe key select_on")

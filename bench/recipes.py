@@ -1,6 +1,6 @@
 """Merges recipe layers, and knows where each value came from.
 
-harness defaults < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+harness defaults < the backbone's values, for a method without a recipe < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
 
 A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench.recipe_file` reads them.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,13 @@ __all__ = [
     "choose",
     "entries",
     "merge",
+    "of_backbone",
     "parse",
     "settings_with_recipe",
 ]
 
 SHARED = "the papers' common loop (SimCSE train.py)"
+BACKBONES = Path(__file__).parent / "builtin"  # whose recipes/backbones.toml holds what belongs to a backbone
 
 TRAINING: Mapping[str, Value] = {
     "batch_size": Value(64, "harness default"),
@@ -64,7 +67,7 @@ HELP: Mapping[str, str] = {
     "max_steps": "optimiser steps at most; the schedule ends there",
     "max_seq_length": "tokens of a training sentence, special tokens included",
     "eval_steps": "steps between two dev scores",
-    "select_on": "'STS-B dev', 'captions dev', or 'last' to keep the last step",
+    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'captions dev', or 'last' to keep the last step",
     "warmup_steps": "steps in which the rate rises from 0",
     "weight_decay": "AdamW's, not on biases and layer norms",
     "max_grad_norm": "global norm to which gradients are clipped",
@@ -106,6 +109,19 @@ def choose(
 
     nearest = min((e for e in fitting if e.backbone != "builtin"), key=distance, default=fitting[0])
     return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
+
+
+def of_backbone(
+    method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None
+) -> tuple[Entry | None, str | None]:
+    """What a method without a recipe trains with: the values of the backbone (or of the nearest), but for those that it says itself.
+
+    So that two methods are not told apart by their learning rates. None, as the line, where the method trains with none of them.
+    """
+    keys = [key for key in harness_keys(method, trained=True) if key not in method.defaults]
+    entry, line = choose(entries(BACKBONES, "backbones"), setting, backbone, "", shape)
+    values = {key: value for key, value in entry.values.items() if key in keys} if entry is not None else {}
+    return (replace(entry, values=values), line) if entry is not None and values else (None, None)
 
 
 def _guess(backbone: str) -> tuple[str, int]:

@@ -23,10 +23,10 @@ def vectors(sentences: Sequence[str]) -> np.ndarray:
     return draw.normal(size=(len(sentences), 8)).astype(np.float32)
 
 
-def finished_run(store: RunsFolder, seed: int = 42, **changes: Any) -> RunRecord:
-    """Written to ``store`` with predictions and a checkpoint; everything about it agrees."""
+def finished_run(store: RunsFolder, seed: int = 42, weights: float = 0, **changes: Any) -> RunRecord:
+    """Written to ``store`` with predictions and a checkpoint; everything about it agrees. Other ``weights`` predict otherwise."""
     task = generated()
-    result = task.score(vectors)
+    result = task.score(lambda sentences: vectors(sentences) + weights * vectors(sentences[::-1]))
     score = Score(**{one.name: getattr(result, one.name) for one in fields(Score)})
     made = record(seed=seed, scores=(score,), recipe={"teacher": None, "epochs": 1})
     made = replace(made, provenance=replace(made.provenance, data={"CHECK": task.sha256}, determines=DETERMINES))

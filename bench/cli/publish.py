@@ -18,6 +18,7 @@ SHOWN = 20  # lines about runs that are left out
 HELP = {
     "out": "Folder of the versions.",
     "check": "Publish nothing: compare what is published with its manifests. Exit code 1 where something was altered.",
+    "erratum": "Publish no version: say beside VERSION what turned out to be wrong with it. Its own files stay as they are.",
     "preview": "Write OUT/preview, which the next preview replaces, and no version.",
     "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
     "submissions": "Also the runs in the files of bench submit in this folder, after every score was computed again.",
@@ -36,6 +37,7 @@ HELP = {
     "--out", type=click.Path(path_type=Path, file_okay=False), default="leaderboards", show_default=True, help=HELP["out"]
 )
 @click.option("--check", is_flag=True, help=HELP["check"])
+@click.option("--erratum", nargs=2, metavar="VERSION TEXT", help=HELP["erratum"])
 @click.option("--preview", is_flag=True, help=HELP["preview"])
 @click.option("--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"])
 @click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
@@ -55,6 +57,7 @@ def publish(
     runs: Path | None,
     out: Path,
     check: bool,
+    erratum: tuple[str, str] | None,
     formats: tuple[str, ...],
     as_json: bool,
     data: Path | None,
@@ -68,7 +71,11 @@ def publish(
     Example:  bench publish --note "a small backbone, not the papers' setting"
               bench publish --preview
               bench publish --check
+              bench publish --erratum v1 "the intervals were too short: see v2"
     """
+    if erratum is not None:
+        _erratum(out, *erratum, alone=not check and not asked["preview"], as_json=as_json)
+        return
     if check:
         context.exit(_check(out, as_json))
     from bench.cli.filters import no_collection, say
@@ -126,6 +133,22 @@ def _as_json(outcome: Outcome) -> str:
         "changes": None if board.changes is None else list(board.changes.lines),
         "left_out": list(board.left_out), "refused": list(outcome.refused),
     })  # fmt: skip
+
+
+def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) -> None:
+    from bench.cli.filters import json_text
+    from bench.errors import BenchError
+    from bench.publish.build import add_erratum
+
+    if not alone:
+        raise BenchError("--erratum goes neither with --check nor with --preview", "one after the other")
+    made = add_erratum(out, version, text)
+    if as_json:
+        click.echo(json_text({"version": made.version, "date": made.date, "text": made.text}))
+    else:
+        click.echo(
+            f"{made.words()}\nshown on {out / 'index.html'}, in the feed, and above the changes of the version that follows {version}"
+        )
 
 
 def _check(out: Path, as_json: bool) -> int:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True,
               help="Of training; scores are always float32.")  # fmt: skip
+@click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True,
+              help="Points within which two numbers are as good as equal.")  # fmt: skip
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")
 @click.option(
@@ -46,10 +48,10 @@ if TYPE_CHECKING:
 @plain_option
 def reproduce(
     name: str, words: str | None, backbones: str | None, seeds: str, corpora: tuple[str, ...], pairs: tuple[str, ...],
-    max_steps: int | None, text: str, device: str, precision: str, wait: bool, offline: bool, dry_run: bool, data: Path | None,
+    max_steps: int | None, text: str, device: str, precision: str, margin: float, wait: bool, offline: bool, dry_run: bool, data: Path | None,
     runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
 ) -> None:  # fmt: skip
-    """Run a paper's table again; print the paper's value, ours with its interval, the difference and a verdict, cell by cell.
+    """Run a paper's table again; say of each cell whether ours is equivalent to the print, different, or cannot be told apart yet.
 
     Run again, what is done is not repeated. Rows that cannot be run are listed with the reason. bench references has the tables.
 
@@ -68,6 +70,8 @@ def reproduce(
     from bench.reproduce.wanted import check_rows, check_table, wanted
     from bench.runs import RunsFolder
 
+    if margin != margin:
+        raise BenchError("--margin nan is no number of points", "--margin 0.5")
     paper, table = split_name(name)
     check_rows(paper, check_table(paper, table), comma_list(words))
     overrides, numbers, files = parse_overrides(pairs, max_steps), parse_seeds(seeds), parse_corpora(corpora)
@@ -88,7 +92,7 @@ def reproduce(
     asked = replace(asked, precision=devices.choose_precision(precision, device, warn))
     options = Options(device=device, offline=offline, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
-    show_results(name, listed, store, asked, as_json)
+    show_results(name, listed, store, asked, as_json, margin)
     raise click.exceptions.Exit(code)
 
 

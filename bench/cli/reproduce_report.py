@@ -184,12 +184,13 @@ def _plan_json(job: Job, asked: Asked) -> dict[str, Any]:
 # --- after ---
 
 
-def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Asked, as_json: bool) -> None:
+def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Asked, as_json: bool, margin: float) -> None:
     """Every printed cell beside ours: printed value, mean and interval, difference, verdict; then the count of each verdict."""
     from bench.reproduce.execute import records
     from bench.reproduce.verdicts import reproduced
 
-    found = [(job, reproduced(job.run, records(job, store), asked.text)) for job in listed if job.run.method]
+    jobs = [job for job in listed if job.run.method]
+    found = list(zip(jobs, reproduced([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
     if as_json:
         for job, cells in found:
             for cell in cells:
@@ -199,7 +200,7 @@ def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Ask
         for label in dict.fromkeys((cell.printed.label, cell.printed.own_result) for cell in cells):
             _show_row(job, [cell for cell in cells if (cell.printed.label, cell.printed.own_result) == label])
     _show_left_out(listed)
-    _show_counts(name, [cell for _, cells in found for cell in cells])
+    _show_counts(name, [cell for _, cells in found for cell in cells], margin)
     click.echo(f"records: {store.path}")
 
 
@@ -220,10 +221,17 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
         ours = f"{cell.mean:.{places}f}" if cell.mean is not None else "-"
         interval = f"{cell.low:.{places}f} to {cell.high:.{places}f}" if cell.low is not None and cell.high is not None else "-"
         difference = f"{cell.difference:+.{places}f}" if cell.difference is not None else "-"
-        rows.append((cell.printed.task, _printed(cell), ours, interval, difference, cell.verdict))
-    print_columns(rows, headings=("task", "printed", "ours", "95 % interval", "difference", "verdict"), indent=2)
-    for covers in dict.fromkeys(cell.covers for cell in cells if cell.covers):
-        click.echo(f"  interval over {covers}")
+        more = f", {cell.seeds_needed} seeds would tell" if cell.seeds_needed else ""
+        rows.append((cell.printed.task, _printed(cell), ours, interval, difference, cell.verdict + more))
+    print_columns(rows, headings=("task", "printed", "ours", "new seeds, 95 %", "difference", "verdict"), indent=2)
+    if freedom := [cell.freedom for cell in cells if cell.freedom is not None]:
+        least, most = min(freedom), max(freedom)
+        words = f"{least:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
+        say(
+            f"variance over seeds from the methods of this table, {words} degrees of freedom; verdicts hold for the whole row (Holm)",
+            indent=2,
+            hanging=2,
+        )
     for note in dict.fromkeys([*_conditions(job), *(note for cell in cells for note in cell.notes)]):
         say(f"note: {note}", indent=2, hanging=6)
 
@@ -241,14 +249,14 @@ def _printed(cell: Reproduced) -> str:
     return show(cell.printed.value, cell.printed.metric) + spread
 
 
-def _show_counts(name: str, cells: Sequence[Reproduced]) -> None:
+def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
     from collections import Counter
 
     from bench.reproduce.verdicts import VERDICTS
 
     counts = Counter(cell.verdict for cell in cells)
     click.echo()
-    click.echo(f"{name}: {len(cells)} printed cells")
+    click.echo(f"{name}: {len(cells)} printed cells, margin ±{margin:g} points")
     for verdict, words in VERDICTS.items():
         if counts[verdict]:
             say(f"{counts[verdict]:>4} {verdict}: {words}", hanging=5)

@@ -50,6 +50,22 @@ def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tup
     )
 
 
+TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
+"""Recipe values that two methods may have unlike each other without being other methods for it."""
+
+
+def terms(record: RunRecord) -> dict[str, str]:
+    """What a trained run was given besides its method and its corpus: term -> value in words; empty where nothing was trained.
+
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them.
+    """
+    done = record.training
+    if done is None:
+        return {}
+    found = {key: str(one.value) for key in TERMS if (one := record.recipe.get(key)) is not None and one.value is not None}
+    return found | {"steps": f"{done.steps:,}"} if record.recipe.get("learning_rate") is not None else found
+
+
 def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> None:
     """Raises BenchError, naming two rows and what they were given, where trained rows of a table had unequal budgets.
 

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from bench.compare.budget import terms
 from bench.errors import BenchError
 from bench.runs import FOREIGN
 from bench.runs.record import RunRecord
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Row, Table
+from bench.verify.known import dev_words
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""
@@ -56,13 +58,21 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
                 marks.setdefault(i, []).append(len(footnotes))
             footnotes.append(f"{what}: {value} in {_named(rows, having, value)}; {rule} in the others")
     marked = tuple(replace(row, footnotes=tuple(marks.get(i, ()))) for i, row in enumerate(table.rows))
-    return replace(table, rows=marked, footnotes=tuple(footnotes))
+    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=(*table.notes, *_chosen_on(table, records)))
+
+
+def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:
+    """Where checkpoints were chosen on pairs that this table scores."""
+    if table.suite != "sts":
+        return ()
+    found = [words for row in table.rows for run in row.runs if (words := dev_words(records[run]))]
+    return tuple(f"checkpoints: {words}" for words in dict.fromkeys(found))
 
 
 def _facts(record: RunRecord, table: Table) -> Facts:
     """What should be the same in all runs of the table."""
     packages, data = record.provenance.packages, record.provenance.data
-    found = {"bench": record.provenance.bench_version or UNKNOWN}
+    found = terms(record) | {"bench": record.provenance.bench_version or UNKNOWN}
     found |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
     for score in record.scores:
         if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import bench
 from bench import devices, provenance
+from bench.datasets.sts import STS_TASKS
 from bench.encoding import VectorStore
 from bench.ended import MARK, found, watched
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
@@ -31,6 +32,7 @@ from bench.runs.files import FAILED_BATCH
 from bench.runs.intact import CHECKPOINT
 from bench.runs.store import data_key
 from bench.suites import RunPlace
+from bench.verify.known import dev_test_pairs
 
 if TYPE_CHECKING:
     from bench.suites import LoadedTask, TaskResult
@@ -215,6 +217,14 @@ def _score(
     return record
 
 
+def _dev_pairs(run: PlannedRun) -> dict[str, int | None]:
+    """How many pairs the checkpoint is chosen on, and how many of them the suite sts tests."""
+    if run.dev is None:
+        return {}
+    found = dev_test_pairs(run.dev.name, run.dev.sha256, STS_TASKS)
+    return {"dev_pairs": run.dev.n, "dev_test_pairs": found[0] if found is not None else None}
+
+
 def _train(
     run: PlannedRun, known: Provenance, method: Method, store: RunsFolder, options: Options, reporter: Reporter
 ) -> dict[str, Any]:  # fmt: skip
@@ -245,6 +255,7 @@ def _train(
     )  # fmt: skip
     training = Training(
         steps=report.steps, best_step=report.best_step, dev_task=method.context.dev_task, dev_score=report.dev_score,
+        **_dev_pairs(run),
         sentences=report.sentences, tokens=report.tokens or None,
     )  # fmt: skip
     known = replace(known, execution={**(known.execution or {}), **report.execution} or None)

@@ -84,6 +84,7 @@ class BoardPage:
     printed: tuple[PrintedPaper, ...] = field(metadata=says("the papers' tables"))
     made: tuple[Topic, ...] = field(metadata=says("how it was made, and how to go on from it"))
     changes: tuple[str, ...] = field(metadata=says("what is new since the version before; empty for the first"))
+    cell_by_cell: bool = field(metadata=says("there is a page of every cell that changed"))
     before: str = field(metadata=says("the version before; empty for the first"))
     left_out: tuple[str, ...] = field(metadata=says("runs that are not in the tables, one line each"))
     data: str = field(metadata=says("what the panel of a number shows, as JSON for a script element"))
@@ -118,7 +119,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
-        changes=board.changes.lines if board.changes else (), before=board.changes.before if board.changes else "",
+        changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
     )  # fmt: skip
 

@@ -36,18 +36,20 @@ def board_data(board: Board) -> str:
     by_anchor = {one.anchor: one for one in board.tables}
     content = {
         "commands": [visible(command, limit=None) for command in commands],
-        "runs": [_run(run, commands) for run in board.runs],
+        "runs": [_run(run, commands, board.older) for run in board.runs],
         "tables": {one.anchor: _table(one, places, by_id, by_anchor, whole=whole) for one in board.tables},
     }  # fmt: skip
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
-def _run(run: PublishedRun, commands: Mapping[str, int]) -> list[Any]:
-    """[folder of the run as a link, seed or null, place of its command, has a curve, grade]"""
-    record = run.record
+def _run(run: PublishedRun, commands: Mapping[str, int], older: Mapping[str, str]) -> list[Any]:
+    """[folder of the run's page as a link, seed or null, place of its command, has a curve, grade], and where its files lie if they lie
+    in an older version."""
+    record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
-    return [link(f"runs/{record.run_id}"), record.seed, commands[record.provenance.command or ""], curve, run.grade]
+    held = [link(path, version=older[path])] if path in older else []
+    return [link(path), record.seed, commands[record.provenance.command or ""], curve, run.grade, *held]
 
 
 def _table(

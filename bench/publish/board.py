@@ -7,7 +7,7 @@ or on the order in which runs were found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,6 +149,8 @@ class Board:
     changes: Changes | None = None
     made: tuple[Fact, ...] = ()
     methods: tuple[str, ...] = ()  # of the runs, by name
+    older: Mapping[str, str] = field(default_factory=dict)
+    """Path below the version, of a file or of a run's folder -> the older version in which it lies."""
 
     @property
     def alone(self) -> bool:

@@ -15,21 +15,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import BenchError, DataDamaged, DataMissing
+from bench.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.publish import versions as published
 from bench.publish.board import PREVIEW, Board, PublishedRun
 from bench.publish.changes import changes_since
 from bench.publish.check import refuse_altered
 from bench.publish.content import board
+from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
 from bench.publish.files import FORMATS, version_files
 from bench.publish.gather import Gathered, gather, left_out
 from bench.publish.grades import apart
 from bench.publish.index import index_files
 from bench.publish.packed import Packed
-from bench.publish.place import ELSEWHERE, Place
-from bench.publish.stored import store_run
+from bench.publish.place import ELSEWHERE, Place, held_files
+from bench.publish.stored import leave_run, store_run
+from bench.publish.verdict_changes import judgements
 from bench.publish.versions import Version
+from bench.runs.arrays import GIVEN
 from bench.runs.files import write_whole
+from bench.runs.store import RECORD
 
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
@@ -80,17 +84,35 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
         gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
-        place = Place(aside / "version")
-        records = _store(gathered, place.inside(published.RUNS), report)
+        manifests = {one.name: held_files(one.folder) for one in found}
+        held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
+        place = Place(aside / "version", held=held)
+        records = _store(gathered, place, manifests, report)
         made = _board(asked, [run for run in gathered.runs if run.record.run_id in records], gathered.left_out, found, report)
         if not _is_news(asked, made, records, last):
             assert last is not None
             _write_index(asked.out)
             return _outcome(None, last.name, made, gathered)
+        made = replace(made, older=_left_in_older(place, made))
         for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
             place.write(path, data)
         folder = _preview(place, asked.out, aside) if asked.preview else _seal(place, asked, made, records, last)
     return _outcome(folder, made.version, made, gathered)
+
+
+def add_erratum(out: Path, version: str, text: str) -> Erratum:
+    """Publish what was found out about a version, beside it. Raises BenchError where there is no such version, or nothing is said."""
+    published.refuse_strange(out)
+    found = published.versions(out)
+    names = [one.name for one in found]
+    if version not in names:
+        raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
+    refuse_altered(out)
+    known = read_errata(out)
+    made = made_erratum(version, text, known)
+    write_whole(out / ERRATA, errata_bytes([*known, made]), hint=ELSEWHERE)
+    _write_index(out)
+    return made
 
 
 def _outcome(folder: Path | None, name: str, made: Board, gathered: Gathered) -> Outcome:
@@ -119,22 +141,41 @@ def _baseline(asked: Asked, last: Version | None) -> str | None:
     return _chosen(asked.baseline, last.baseline if last else None)
 
 
-def _store(gathered: Gathered, place: Place, report: Report) -> dict[str, str]:
-    """Run id -> sha256 of the record, of the runs that could be copied to ``place``; the others are left out, with the reason."""
-    packed, stored = Packed(), dict[str, str]()
-    for i, run in enumerate(gathered.runs):
+def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report) -> dict[str, str]:
+    """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied; the others are left out, with
+    the reason. What an older version holds is read from there."""
+    packed, stored, place = Packed(), dict[str, str](), version.inside(published.RUNS)
+    runs = list(gathered.runs)
+    for i, run in enumerate(runs):
         report("copying predictions", i, len(gathered.runs))
         run_id = run.record.run_id
         try:
-            stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed)
+            left = leave_run(run.record, run.folder, place.inside(run_id), manifests)
+            if left is not None:
+                folder = version.folder.parent.parent / left[0] / published.RUNS / run_id
+                runs[i], stored[run_id] = replace(run, folder=folder), left[1]
+            else:
+                stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN))
         except (DataMissing, DataDamaged) as error:
             place.inside(run_id).remove()
             gathered.left_out.append(left_out(run_id, "cannot be published", error.message, run.folder))
+    gathered.runs = tuple(runs)
     if not stored:
         raise BenchError(
             f"none of these runs can be published: {gathered.left_out[-1]}", "bench verify names what is wrong with each"
         )
     return stored
+
+
+def _left_in_older(place: Place, made: Board) -> dict[str, str]:
+    """Path -> older version, of the runs and of what papers printed, as far as older versions have the same."""
+    from bench.publish.data import as_csvs
+
+    for one in made.references:
+        name = f"{one.anchor}.csv"
+        place.leave(f"tables/{name}", as_csvs(replace(made, tables=(), references=(one,)))[name].encode())
+    end = f"/{RECORD}"
+    return {name.removesuffix(end): version for name, (version, _) in place.older.items() if name.endswith((end, ".csv"))}
 
 
 def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
@@ -151,7 +192,13 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     if last is None:
         return made
     news = published.other_news(last, replace(made, note=note if not asked.preview else last.note))
-    changes = changes_since(last.name, [apart(run) for run in last.published()], [apart(run) for run in made.runs], news)
+    from bench.tables.data import table_data
+
+    now = judgements({"table": table_data(one.table)} for one in made.tables)
+    changes = changes_since(
+        last.name, [apart(run) for run in last.published()], [apart(run) for run in made.runs], news, judged=(last.judgements(), now),
+        statistics=(last.statistics, published.STATISTICS), errata=[one.words() for one in last.errata],
+    )  # fmt: skip
     return replace(made, changes=changes)
 
 
@@ -209,6 +256,8 @@ def _rename(place: Path, to: Path) -> Path:
 def _preview(place: Place, out: Path, aside: Path) -> Path:
     """It takes the last preview's place."""
     to = out / PREVIEW
+    if place.older:
+        place.seal()  # says where the rest lies
     try:
         if to.exists():
             os.rename(to, aside / "old")

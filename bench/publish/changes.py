@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bench.compare.mixed import LIBRARIES
+from bench.publish.verdict_changes import NOISE, ChangedVerdict, Judgements, changed_verdicts
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, data_key
 from bench.statistics.grouping import AVERAGE, configuration, rows_of
 
-NOISE = 1e-6  # points: other libraries of linear algebra add in another order, which is no change
 MOST = 3  # recipe values that are named
 MOST_LINES = 20  # rows, names or other changes that are named in words; ``Changes`` itself has them all
 Key = tuple[tuple[str, str, str, str], str]
@@ -45,12 +45,21 @@ class Changes:
     new_methods: tuple[str, ...] = ()  # "promcse+eh"
     removed_methods: tuple[str, ...] = ()
     scores: tuple[ChangedScore, ...] = ()
+    verdicts: tuple[ChangedVerdict, ...] = ()
+    same_verdicts: int = 0  # cells of both versions whose verdict is the same
+    errata: tuple[str, ...] = ()  # what was found out about the version before, with the day
     others: tuple[str, ...] = ()  # whatever else is new, a sentence each: grades, the title, the note, printed numbers
     lines: tuple[str, ...] = ()  # all of it in a few short sentences, for a page: plain text, to be escaped
 
 
-def changes_since(before: str, old: Sequence[RunRecord], new: Sequence[RunRecord], others: Sequence[str] = ()) -> Changes:
-    """What ``new``, the runs of a version, have that ``old``, those of version ``before``, had not, and the other way round."""
+def changes_since(
+    before: str, old: Sequence[RunRecord], new: Sequence[RunRecord], others: Sequence[str] = (), *,
+    judged: tuple[Judgements, Judgements] | None = None, statistics: tuple[int, int] = (1, 1), errata: Sequence[str] = (),
+) -> Changes:  # fmt: skip
+    """What ``new``, the runs of a version, have that ``old``, those of version ``before``, had not, and the other way round.
+
+    ``judged``: what the tables of both say; ``statistics``: the version of the statistics behind each.
+    """
     rows_before, rows_now = _rows(old), _rows(new)
     replaced = _replaced(rows_before, rows_now)
     scores: list[ChangedScore] = []
@@ -65,8 +74,11 @@ def changes_since(before: str, old: Sequence[RunRecord], new: Sequence[RunRecord
     made = Changes(
         before=before, new_runs=tuple(sorted(ids_now - ids_before)), removed_runs=tuple(sorted(ids_before - ids_now)),
         new_methods=tuple(sorted(names_now - names_before)), removed_methods=tuple(sorted(names_before - names_now)),
-        scores=tuple(scores), others=tuple(found),
+        scores=tuple(scores), others=tuple(found), errata=tuple(errata),
     )  # fmt: skip
+    if judged is not None:
+        verdicts, same = changed_verdicts(*judged, statistics)
+        made = replace(made, verdicts=tuple(verdicts), same_verdicts=same)
     return replace(made, lines=tuple(_lines(made, {record.run_id: record for record in (*old, *new)})))
 
 
@@ -194,6 +206,14 @@ def _other_tasks(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Itera
 
 
 def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
+    yield from changes.errata
+    if changes.verdicts:
+        n, of = len(changes.verdicts), len(changes.verdicts) + changes.same_verdicts
+        by = Counter(one.why for one in changes.verdicts)
+        reasons = "; ".join(
+            f"{count} for {' and '.join(why)}" for why, count in sorted(by.items(), key=lambda one: (-one[1], one[0]))
+        )
+        yield f"{n:,} of {of:,} verdicts {'is' if n == 1 else 'are'} another one now ({reasons}): tables/changes.csv has each."
     if changes.new_runs:
         yield f"{_count(len(changes.new_runs), 'new run')}: {_by_name(changes.new_runs, records)}."
     if changes.new_methods:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.errors import BenchError
 from bench.hashes import file_sha256
+from bench.publish.errata import ERRATA
 from bench.publish.index import LIST, read_list
 from bench.publish.versions import Version, read_version, version_folders
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
@@ -39,13 +40,14 @@ def check(out: Path) -> list[RunReport]:
 def refuse_altered(out: Path) -> None:
     """Raises BenchError where a published version is not as it was: a new one would vouch for what is not true.
 
-    What lies beside the versions is made again with each of them, and is not asked for.
+    What lies beside the versions is made again with each of them, and is not asked for; but for the errata, which are nowhere else.
     """
     if not version_folders(out):
         return
     for report in check(out):
         for one in report.differences:
-            if report.name != str(out) or one.kind == "version" and one.why != UNLISTED:
+            beside = one.kind == "version" or one.what == ERRATA
+            if report.name != str(out) or beside and one.why != UNLISTED:
                 what = f"{report.name} is not as it was published: {one.what}: {one.why}"
                 raise BenchError(what, "bench publish --check tells everything; restore it: git checkout")
 
@@ -82,6 +84,8 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
             yield Finding("version", name, DIFFERS, UNLISTED)
         else:
             yield _same(there[name] / MANIFEST, f"{name}/{MANIFEST}", listed["versions"][name], "version")
+    if ERRATA not in listed["files"] and (out / ERRATA).exists():
+        yield Finding("files", ERRATA, DIFFERS, UNLISTED)
     for name, expected in sorted(listed["files"].items()):
         yield _same(out / Path(name).name, name, expected, "files")
 

@@ -10,7 +10,9 @@ from typing import Any
 
 from bench.pages import addresses
 from bench.publish.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.publish.changes import ChangedScore, Changes
 from bench.publish.names import public_name
+from bench.publish.verdict_changes import ChangedVerdict
 from bench.statistics.table import Table
 from bench.tables.data import against_data, as_csv, table_data, tested_data
 from bench.tables.words import csv_text
@@ -26,7 +28,7 @@ def as_json(board: Board) -> str:
     """Everything that the pages show but the recipes, which are in each run's record. On one line: it is for programs."""
     content = {
         "schema": SCHEMA, "version": board.version, "date": board.date, "title": board.title, "note": board.note,
-        "answer": board.answer, "tables": [_table(one) for one in board.tables], "runs": [_run(one) for one in board.runs],
+        "answer": board.answer, "tables": [_table(one) for one in board.tables], "runs": [_run(one, board.older.get(f"runs/{one.record.run_id}")) for one in board.runs],
         "left_out": list(board.left_out), "references": [_reference(one) for one in board.references],
         "made": [asdict(fact) for fact in board.made], "changes": None if board.changes is None else list(board.changes.lines),
     }  # fmt: skip
@@ -37,6 +39,20 @@ def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
     files = {f"{one.anchor}.csv": as_csv([one.table]) for one in board.tables}
     return files | {f"{one.anchor}.csv": _printed_csv(one) for one in board.references}
+
+
+def changes_csv(changes: Changes) -> str:
+    """One line for each cell whose score or verdict is another one than in the version before."""
+    out = io.StringIO()
+    keys = ("setting", "backbone", "suite", "protocol", "text", "method", "task")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("what", *keys, "baseline", "before", "after", "why"))
+    cells: list[ChangedVerdict | ChangedScore] = [*changes.verdicts, *changes.scores]
+    for one in cells:
+        what, baseline = ("verdict", one.baseline) if isinstance(one, ChangedVerdict) else ("score", None)
+        values = (what, *(getattr(one, key) for key in keys), baseline, one.before, one.after, "; ".join(one.why))
+        writer.writerow([_csv(value) for value in values])
+    return out.getvalue()
 
 
 def _table(one: BoardTable) -> dict[str, Any]:
@@ -58,13 +74,13 @@ def _against(table: Table) -> dict[str, Any]:
     }
 
 
-def _run(one: PublishedRun) -> dict[str, Any]:
+def _run(one: PublishedRun, held: str | None) -> dict[str, Any]:
     record = one.record
     return {
         "run_id": record.run_id, "method": record.method, "variant": record.variant, "setting": record.setting,
         "backbone": public_name(record.backbone), "seed": record.seed, "grade": one.grade, "reason": one.reason,
         "submitted_by": one.submitted_by, "created": record.provenance.created, "command": record.provenance.command,
-        "fingerprint": record.fingerprint, "record": addresses.run_file(record.run_id, "run.json"),
+        "fingerprint": record.fingerprint, "record": f"../{held}/" * (held is not None) + addresses.run_file(record.run_id, "run.json"),
         "page": addresses.run_page(record.run_id),
     }  # fmt: skip
 

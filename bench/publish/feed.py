@@ -1,4 +1,4 @@
-"""The Atom feed of versions (RFC 4287): one entry per version, newest first; the only clock is that of the runs."""
+"""The Atom feed of versions (RFC 4287): one entry per version and per erratum, newest first."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from bench.publish.errata import Erratum
 from bench.publish.versions import Version
 
 ATOM = "http://www.w3.org/2005/Atom"
@@ -19,11 +20,19 @@ def feed(versions: Sequence[Version]) -> bytes:
     root = ElementTree.Element(f"{{{ATOM}}}feed")
     _text(root, "id", _id("feed", versions[0]))
     _text(root, "title", newest.title)
-    _text(root, "updated", max(one.updated for one in versions))
+    errata = [one for version in versions for one in version.errata]
+    _text(root, "updated", max([one.updated for one in versions] + [_midnight(one) for one in errata]))
     ElementTree.SubElement(root, f"{{{ATOM}}}link", rel="self", href="feed.xml")
     ElementTree.SubElement(root, f"{{{ATOM}}}link", href="index.html")
     author = ElementTree.SubElement(root, f"{{{ATOM}}}author")
     _text(author, "name", newest.title)
+    for erratum in sorted(errata, key=lambda one: one.date, reverse=True)[:MOST]:
+        entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
+        _text(entry, "id", uuid.uuid5(uuid.NAMESPACE_OID, f"erratum {erratum.version} {erratum.date} {erratum.text}").urn)
+        _text(entry, "title", f"{newest.title}: erratum to {erratum.version}")
+        _text(entry, "updated", _midnight(erratum))
+        ElementTree.SubElement(entry, f"{{{ATOM}}}link", href=f"index.html#{erratum.version}")
+        _text(entry, "summary", erratum.text)
     for one in reversed(versions[-MOST:]):
         entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
         _text(entry, "id", _id("version", one))
@@ -35,6 +44,10 @@ def feed(versions: Sequence[Version]) -> bytes:
         _text(entry, "summary", " ".join((one.answer, *(one.changes if one.changes is not None else ("The first version.",)))))
     ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _midnight(erratum: Erratum) -> str:
+    return f"{erratum.date}T00:00:00Z"
 
 
 def _id(kind: str, version: Version) -> str:

@@ -22,7 +22,10 @@ def version_files(
 
     yield "tables.json", data.as_json(board).encode()
     for name, text in data.as_csvs(board).items():
-        yield f"tables/{name}", text.encode()
+        if f"tables/{name}" not in board.older:
+            yield f"tables/{name}", text.encode()
+    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+        yield "tables/changes.csv", data.changes_csv(board.changes).encode()
     yield "badge.svg", badge.badge(board).encode()
     for figure in figures:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
@@ -37,11 +40,13 @@ def version_files(
 
 def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, int], None]) -> Iterator[tuple[str, bytes]]:
     from bench.pages import board as main_page
-    from bench.pages import method_page, run_page
+    from bench.pages import engine, method_page, run_page
 
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
+    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+        yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
     for i, run in enumerate(board.runs):
         report("writing pages", i, len(board.runs))
         yield addresses.run_page(run.record.run_id), run_page.render(board, run).encode()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.publish.board import GRADES, PublishedRun
-from bench.publish.repeated import Repeated, Training, same_recipe, trained_again, training
+from bench.publish.repeated import Lent, Repeated, Training, same_recipe, seed_variances, trained_again, training
 from bench.runs.predictions import Run
 from bench.runs.record import RecipeValue, RunRecord
 from bench.statistics.grouping import SENDER
@@ -21,8 +21,8 @@ WORDS: Mapping[str, str] = {
     "submitted": "Record and predictions are published, and every score follows from the predictions (bench verify). That these "
     "predictions are the model's is its sender's word.",
     "checkpoint": "The predictions were made again here, from the checkpoint: the same came out.",
-    "retrained": "The run was trained again here from its recipe, with the same seed or another, and its averages lie within the "
-    "95 % interval of that training.",
+    "retrained": "The run was trained again here from its recipe, with the same seed or another, and every score of it lies within "
+    "what one more training gives, by the variance over seeds: an honest repetition does so 95 times in 100.",
 }
 """Every grade from the weakest to the strongest, as pages explain it. Runs have those of ``GRADES``."""
 
@@ -33,14 +33,16 @@ def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[
     Nothing is encoded or trained here: a checkpoint counts where ``bench verify --retrain-free`` left its word beside the run, and
     a retraining where it is among the own runs. Own runs are held to the same rules: their grade says what was done, not who did it.
     """
-    trained: dict[str, dict[str, Training]] = {}  # recipe -> run id -> averages
+    trained: dict[str, dict[str, Training]] = {}  # recipe -> run id -> scores
     for record, _ in own:
         if record.training is not None:
             trained.setdefault(same_recipe(record), {})[record.run_id] = training(record)
     again = {one.record.run_id: one for one in submissions.again} if submissions is not None else {}
-    mine = [_own(run, trained.get(same_recipe(run[0]), {}), again.get(run[0].run_id)) for run in own]
+    lent = seed_variances(list(group.values()) for group in trained.values())
+    mine = [_own(run, trained.get(same_recipe(run[0]), {}), again.get(run[0].run_id), lent) for run in own]
     theirs = [
-        _submitted(one, trained.get(same_recipe(one.record), {})) for one in (submissions.runs if submissions is not None else ())
+        _submitted(one, trained.get(same_recipe(one.record), {}), lent)
+        for one in (submissions.runs if submissions is not None else ())
     ]
     return (*mine, *theirs)
 
@@ -61,19 +63,23 @@ def weakest(grades: Iterable[str]) -> str:
     return min(grades, key=GRADES.index)
 
 
-def _own(run: Run, alike: Mapping[str, Training], again: SubmittedRun | None) -> PublishedRun:
+def _own(run: Run, alike: Mapping[str, Training], again: SubmittedRun | None, lent: Lent) -> PublishedRun:
     record, folder = run
     this = training(record)
-    if again is not None and (theirs := trained_again(training(again.record), [this])) is not None and theirs.within:
+    if (
+        again is not None
+        and (theirs := trained_again(training(again.record), list(alike.values()) or [this], lent)) is not None
+        and theirs.within
+    ):
         why = f"trained here and by {again.sender} from the same recipe: {again.sender}'s {theirs.words()}"
         return PublishedRun(record=record, folder=folder, grade="retrained", reason=why)
-    found = trained_again(this, [one for run_id, one in alike.items() if run_id != record.run_id])
+    found = trained_again(this, [one for run_id, one in alike.items() if run_id != record.run_id], lent)
     grade, why = _grade(attestation(folder), found, "it was run by whoever publishes this board")
     return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
 
 
-def _submitted(one: SubmittedRun, alike: Mapping[str, Training]) -> PublishedRun:
-    grade, why = _grade(one.attested, trained_again(training(one.record), list(alike.values())), one.words())
+def _submitted(one: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
+    grade, why = _grade(one.attested, trained_again(training(one.record), list(alike.values()), lent), one.words())
     return PublishedRun(record=one.record, folder=one.folder, grade=grade, submitted_by=one.sender, reason=why)
 
 

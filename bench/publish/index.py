@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.pages.says import says
+from bench.publish.errata import ERRATA, errata_bytes
 from bench.publish.feed import feed
 from bench.publish.versions import Version
 
@@ -30,6 +31,7 @@ class PageVersion:
     note: str | None = field(metadata=says("what its publisher has to say"))
     changes: tuple[str, ...] = field(metadata=says("what changed since the version before; empty for the first"))
     before: str = field(metadata=says("name of the version before it; empty for the first"))
+    errata: tuple[str, ...] = field(metadata=says("what its publisher found out later, with the day"))
     left_out: int = field(metadata=says("runs that could not be published"))
     manifest: str = field(metadata=says("sha256 of its manifest"))
 
@@ -51,6 +53,8 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     badge = versions[-1].folder / BADGE
     if badge.is_file():
         files[BADGE] = badge.read_bytes()
+    if errata := sorted((one for version in versions for one in version.errata), key=lambda one: one.date):
+        files[ERRATA] = errata_bytes(errata)
     listed = [{"version": one.name, "date": one.date, "runs": len(one.runs), "manifest": one.manifest} for one in versions]
     hashes = {name: sha256(files[name]).hexdigest() for name in sorted(files)}
     return files | {LIST: (json.dumps({"schema": LIST_SCHEMA, "versions": listed, "files": hashes}, indent=1) + "\n").encode()}
@@ -69,7 +73,8 @@ def _version(one: Version, before: str) -> PageVersion:
         name=one.name, link=f"{one.name}/{'index.html' if one.has_page else 'README.md'}",
         readme=f"{one.name}/README.md" if one.has_readme else "", date=one.date,
         counted=f"{runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}", methods=", ".join(one.methods),
-        answer=one.answer, note=one.note, changes=one.changes or (), before=before, left_out=len(one.left_out), manifest=one.manifest,
+        answer=one.answer, note=one.note, changes=one.changes or (), before=before,
+        errata=tuple(f"{erratum.date}: {erratum.text}" for erratum in one.errata), left_out=len(one.left_out), manifest=one.manifest,
     )  # fmt: skip
 
 
@@ -94,7 +99,9 @@ def _markdown(page: IndexPage) -> str:
         runs, methods = one.counted.split()[0], markdown(one.methods)
         lines.append(f"| [{one.name}]({one.readme or one.link}) | {one.date} | {runs} | {methods} |")
     for one in page.versions:
-        lines += ["", f"## {one.name}, {one.date}", "", markdown(one.answer)]
+        lines += ["", f"## {one.name}, {one.date}", ""]
+        lines += [line for text in one.errata for line in (f"**Erratum** {markdown(text, limit=None)}", "")]
+        lines += [markdown(one.answer)]
         lines += ["", markdown(one.note)] if one.note else []
         lines += ["", f"Since {one.before}:" if one.before else "The first version."]
         lines += ["", *(f"- {markdown(line)}" for line in one.changes)] if one.changes else []

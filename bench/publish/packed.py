@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from bench.errors import DataDamaged, DataMissing
 from bench.hashes import values_sha256
-from bench.runs.arrays import LARGEST, read_arrays
+from bench.runs.arrays import GIVEN_SHA256, LARGEST, read_arrays, read_own
+from bench.suites.rescore import GIVEN as GIVEN_NAMES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +26,7 @@ SMALL = 8192  # bytes of an array up to which deflate is as good as LZMA, and te
 SMALL_FILE = 4096  # bytes of a file in which there is nothing to save
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same arrays give the same bytes tomorrow
 FORM = "bench.packed/1"  # of kept files; it changes with what ``pack`` writes
+APART = "apart"  # of kept files without the arrays that a version keeps once
 _SIGNED = ("i1", "<i2", "<i4")  # unsigned numbers would wrap in a reader's subtraction
 
 
@@ -93,6 +95,34 @@ class Packed:
         data = pack(arrays)
         self._keep(key, values, data)
         return values, data
+
+    def apart(self, path: Path) -> tuple[str, bytes, str | None]:
+        """(hash of all arrays' values, the file without what every model is given, the hash of that). Raises as ``read``.
+
+        A small file stays whole, and its hash of what is given is None.
+        """
+        import numpy as np
+
+        source = _read(path)
+        arrays, given = read_own(path)
+        if len(source) <= SMALL_FILE and given is None:
+            return *self.read(path), None
+        if given is not None:  # it was published in this form
+            return values_sha256(read_arrays(path)), source, given
+        shared = {name: values for name, values in arrays.items() if name in GIVEN_NAMES}
+        if not shared:
+            return *self.read(path), None
+        key = f"{APART}-{hashlib.sha256(source).hexdigest()}"
+        try:
+            given = values_sha256(shared)
+            values = values_sha256(arrays)
+        except ValueError as error:
+            raise DataDamaged(f"{path}: {error}") from None
+        if (kept := self._kept(key)) is not None:
+            return *kept, given
+        data = pack({name: one for name, one in arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)})
+        self._keep(key, values, data)
+        return values, data, given
 
     def _kept(self, key: str) -> tuple[str, bytes] | None:
         """None where there is none, or where it is not what was written."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool =
         parts += ["## Figures", *(_figure(figure) for figure in figures)]
     if board.references:
         parts += ["## What papers printed", "As printed, with what an audit of the tables says of them. No run of this board is among "
-                  "these rows, and none of them is ranked above.", *map(_printed, board.references)]  # fmt: skip
+                  "these rows, and none of them is ranked above.", *(_printed(one, board.older) for one in board.references)]  # fmt: skip
     parts += ["## How this was made", "\n".join(_facts(board)), "## Runs", _runs(board, pages)]
     if board.left_out:
         parts += ["## Left out", "\n".join(f"- {prose(line)}" for line in board.left_out)]
@@ -72,7 +72,7 @@ def _figure(figure: Figure) -> str:
     return f"**{markdown(figure.title)}**\n\n{image}\n\n{prose(figure.caption)}{of} [Data](figures/{figure.name}.csv)"
 
 
-def _printed(printed: ReferenceTable) -> str:
+def _printed(printed: ReferenceTable, older: Mapping[str, str]) -> str:
     """Folded, for there are hundreds of rows; letters lead to the remarks below."""
     remarks: dict[str, int] = {}
     lines = [line(["row", "backbone", "setting", *printed.tasks]), line([":--", ":--", ":--", *("--:" for _ in printed.tasks)])]
@@ -81,7 +81,8 @@ def _printed(printed: ReferenceTable) -> str:
         lines.append(line([label, markdown(row.backbone), markdown(row.setting), *(_cell(cell, remarks) for cell in row.cells)]))
     summary = f"{markdown(printed.paper)}, table {markdown(printed.table)}: {len(printed.rows)} rows"
     notes = [f"- <sup>{number}</sup> {prose(text)}" for text, number in remarks.items()]
-    return "\n".join([f"<details><summary>{summary}</summary>", "", markdown(printed.title) + f". [CSV](tables/{printed.anchor}.csv)", "",
+    path = f"tables/{printed.anchor}.csv"
+    return "\n".join([f"<details><summary>{summary}</summary>", "", markdown(printed.title) + f". [CSV]({link(path, version=older.get(path))})", "",
                       *lines, "", *notes, "", "</details>"])  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def _runs(board: Board, pages: bool) -> str:
         run_id = one.record.run_id
         name = f"[{markdown(run_id)}]({link(run_file(run_id, 'index.html'))})" if pages else markdown(run_id)
         seed = "any" if one.record.seed is None else str(one.record.seed)
-        lines.append(line([name, seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'))})",
+        lines.append(line([name, seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'), version=board.older.get(f'runs/{run_id}'))})",
                             f"[CSV]({link(run_file(run_id, 'scores.csv'))})"]))  # fmt: skip
     words = "The record of a run holds its recipe, its command and every score."
     return "\n".join(

@@ -1,51 +1,76 @@
-"""Was a run trained again, and did the same come out? Told from the records alone."""
+"""Was a run trained again, and did the same come out? Told from the records alone.
+
+Every task that was scored is compared, suite by suite, with other trainings of the same recipe: the interval is that of one more
+training, from the variance over seeds that all recipes of the board lend each other (``bench.statistics.lent_variance``). Items are
+fixed: each training was asked the same. Of 100 honest repetitions 95 at least hold: the averages of the suites share an error of 4 in
+100, the single tasks 1 in 100, by Bonferroni.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import variance
 
 from bench.runs.record import RunRecord, Score
-from bench.statistics.from_counts import half_width, standard_error
 from bench.statistics.grouping import AVERAGE
+from bench.statistics.lent_variance import Lender, lenders
+from bench.statistics.table import DECIMALS
 
 MANY = 6  # seeds that are named one by one
+HEADS, SINGLE = 0.04, 0.01  # how often an honest repetition may fail by an average; by a single task
+MOST = 3.0  # points: where half of every average's interval is wider, nothing is said of a repetition
+LEAST = 5  # units of the last printed place by which a value may always differ: other hardware rounds otherwise
+CONTINUOUS = ("spearman", "spearman-bootstrap")  # of cosines, which two trainings never have in common to the last digit
+Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Within:
-    """One average of a run, and the interval of other trainings of the same recipe."""
+    """One score of a run, and the interval of one more training of the same recipe; None where nobody else has that score."""
 
     suite: str
-    task: str  # "Avg.", or the only task of its suite
+    task: str  # "Avg.", or a task
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+    decimals: int = 2
 
     @property
     def holds(self) -> bool:
-        return self.low <= self.value <= self.high
+        return self.low is not None and self.high is not None and self.low <= self.value <= self.high
 
     def words(self) -> str:
-        return f"{self.suite} {self.task} {self.value:.2f} lies {'within' if self.holds else 'outside'} {self.low:.2f} to {self.high:.2f}"
+        d = self.decimals
+        what = f"{self.suite} {self.task} {self.value:.{d}f}"
+        if self.low is None or self.high is None:
+            return f"{what} was not scored again"
+        return f"{what} lies {'within' if self.holds else 'outside'} {self.low:.{d}f} to {self.high:.{d}f}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repeated:
-    """A run beside other trainings from its recipe. ``seeds`` of those, in words; ``found`` is never empty."""
+    """A run beside other trainings from its recipe. ``seeds`` of those, in words; ``found`` is never empty: averages first."""
 
     seeds: str
     found: tuple[Within, ...]
+    unknown: str = ""  # why these trainings cannot tell
 
     @property
     def within(self) -> bool:
-        return all(one.holds for one in self.found)
+        return not self.unknown and all(one.holds for one in self.found)
 
     def words(self) -> str:
-        """What lies outside, or else what lies within."""
-        return ", ".join(one.words() for one in self.found if one.holds is self.within)
+        """What lies outside; or else the averages, which lie within."""
+        if self.unknown:
+            return self.unknown
+        outside = [one for one in self.found if not one.holds]
+        shown = outside[:MANY] or [one for one in self.found if one.task == AVERAGE] or self.found[:1]
+        more = f" and {len(outside) - MANY} more" if len(outside) > MANY else ""
+        rest = "" if outside else f"; all {len(self.found)} scores do" if len(self.found) > len(shown) else ""
+        return ", ".join(one.words() for one in shown) + more + rest
 
 
 def same_recipe(record: RunRecord) -> str:
@@ -65,29 +90,94 @@ def same_recipe(record: RunRecord) -> str:
 
 @dataclass(frozen=True)
 class Training:
-    """A run's averages, each with half of its 95 % interval over items (None: not known)."""
+    """What one training scored, and what names its predictions."""
 
     seed: int | None
-    averages: Mapping[tuple[object, ...], tuple[Score, float | None]]
+    scores: Mapping[Key, Score]
+    fingerprints: Mapping[Key, str] = field(default_factory=dict)
+    """Hashes of the predictions, as far as the record has them."""
+
+    def is_copy_of(self, other: Training) -> bool:
+        """Whether it is no training of its own: two trainings never give the same cosines to the last digit."""
+        both = [key for key in self.fingerprints if key in other.fingerprints]
+        same = [key for key in both if self.fingerprints[key] == other.fingerprints[key]]
+        return any(self.scores[key].metric in CONTINUOUS for key in same) or (bool(both) and len(same) == len(both))
 
 
 def training(record: RunRecord) -> Training:
-    """The average of each suite, and every task of a suite that has none."""
-    averaged = {score.suite for score in record.scores if score.task == AVERAGE}
-    heads = [score for score in record.scores if score.task == AVERAGE or score.suite not in averaged]
-    return Training(record.seed, {(*score.key, score.metric): (score, _half(record, score)) for score in heads})
+    scores: dict[Key, Score] = {(*score.key, score.metric): score for score in record.scores}
+    hashes = {key: score.predictions_sha256 for key, score in scores.items() if score.predictions_sha256 is not None}
+    return Training(record.seed, scores, hashes)
 
 
-def trained_again(run: Training, others: Sequence[Training]) -> Repeated | None:
-    """A run beside the mean of ``others``, trainings from its recipe; None where they share no average.
+Lent = Mapping[Key, Lender]
 
-    The interval is that of the others over items (``bench.statistics.from_counts``), however many they are. The same items were scored
-    each time, so an honest repetition lies in it more often than 95 times in 100.
+
+def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
+    """What the recipes of a board say together of the variance over seeds. ``groups``: the trainings of each recipe."""
+    values: dict[Key, list[list[float]]] = {}
+    for group in groups:
+        of: dict[Key, list[float]] = {}
+        for one in group:
+            for key, score in one.scores.items():
+                of.setdefault(key, []).append(score.value)
+        for key, found in of.items():
+            if len(found) > 1:
+                values.setdefault(key, []).append(found)
+    lent: dict[Key, Lender] = {}
+    for suite in dict.fromkeys(
+        key[0] for key in values
+    ):  # how alike recipes are is another thing for correlations than for clusters
+        lent |= lenders(
+            {key: [(variance(one), len(one) - 1) for one in found] for key, found in values.items() if key[0] == suite}
+        )
+    return lent
+
+
+def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repeated | None:
+    """A run beside ``others``, trainings from its recipe; None where there are none, or none but copies of it, or nothing is scored.
+
+    ``others`` do not hold the run itself. A score that no other has speaks against a repetition: nobody made it again.
     """
-    found = tuple(one for key, (score, _) in run.averages.items() if (one := _beside(key, score, others)) is not None)
-    if not found:
+    others = [one for one in others if not run.is_copy_of(one)]
+    if not others or not run.scores or not any(key in one.scores for one in others for key in run.scores):
         return None
-    return Repeated(seeds=_seeds([one.seed for one in others]), found=found)
+    averaged = {score.suite for score in run.scores.values() if score.task == AVERAGE}
+    heads = {key for key, score in run.scores.items() if score.task == AVERAGE or score.suite not in averaged}
+    found, narrowest = [], math.inf
+    for key, score in sorted(run.scores.items(), key=lambda item: item[0] not in heads):
+        alpha = HEADS / len(heads) if key in heads else SINGLE / (len(run.scores) - len(heads))
+        values = [one.scores[key].value for one in others if key in one.scores]
+        half = _half(values, lent.get(key), alpha) if values else None
+        decimals = DECIMALS.get(score.metric, 2)
+        if key in heads and half is not None:
+            narrowest = min(half * 10.0 ** (decimals - 2), narrowest)
+        ends: tuple[float | None, float | None] = (None, None)
+        if values:
+            room = (half or 0.0) + LEAST * 10.0**-decimals
+            ends = math.fsum(values) / len(values) - room, math.fsum(values) / len(values) + room
+        found.append(Within(suite=score.suite, task=score.task, value=score.value, low=ends[0], high=ends[1], decimals=decimals))
+    return Repeated(seeds=_seeds([one.seed for one in others]), found=tuple(found), unknown=_unknown(narrowest))
+
+
+def _unknown(narrowest: float) -> str:
+    if math.isinf(narrowest):
+        return "scores cannot be judged: no recipe here was trained with two seeds, so nothing says how far seeds vary"
+    if narrowest > MOST:
+        return f"scores cannot be judged: what is known of seeds leaves ±{narrowest:.1f} points; more seeds tell"
+    return ""
+
+
+def _half(values: Sequence[float], lender: Lender | None, alpha: float) -> float | None:
+    """Half of the interval of one more training beside these; None where nothing is known of seeds."""
+    from scipy.special import stdtrit
+
+    own = len(values) - 1
+    spread = variance(values) if own else 0.0
+    found, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
+    if not freedom:
+        return None
+    return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(found * (1 + 1 / len(values)))
 
 
 def _seeds(seeds: Sequence[int | None]) -> str:
@@ -96,28 +186,3 @@ def _seeds(seeds: Sequence[int | None]) -> str:
     if not known:
         return "no seed"
     return f"seed{'s' * (len(known) > 1)} {', '.join(map(str, known))}" if len(known) <= MANY else f"{len(known)} seeds"
-
-
-def _beside(key: tuple[object, ...], score: Score, others: Sequence[Training]) -> Within | None:
-    having = [one.averages[key] for one in others if key in one.averages]
-    halves = [half for _, half in having if half is not None]
-    if not halves or len(halves) < len(having):
-        return None
-    mean = math.fsum(same.value for same, _ in having) / len(having)
-    half = max(halves)  # the same items each time: more trainings do not make them more
-    return Within(suite=score.suite, task=score.task, value=score.value, low=mean - half, high=mean + half)
-
-
-def _half(record: RunRecord, score: Score) -> float | None:
-    """Half of a score's 95 % interval over items; of an average from those of its tasks."""
-    parts = [score]
-    if score.task == AVERAGE:
-        named = score.detail.get("tasks")
-        tasks, mixed = named if isinstance(named, list) else [], (score.text or "").startswith("other-")
-        parts = [
-            one for one in record.scores
-            if one.task in tasks and (one.suite, one.protocol) == (score.suite, score.protocol) and (mixed or one.text == score.text)
-        ]  # fmt: skip
-    errors = [standard_error(one.metric, one.value, one.n) for one in parts]
-    known = [error for error in errors if error is not None]
-    return half_width(known) if known and len(known) == len(errors) else None

@@ -23,7 +23,7 @@ def chosen_on(record: RunRecord) -> str:
     if done is None or done.dev_score is None:  # the last step was kept
         return ""
     name = (done.dev_task or "").strip()
-    return "" if name.lower().split(" ")[-1] in DEV else name or UNNAMED
+    return "" if name.lower().split(" ")[-1] in DEV or name == "sts-dev-clean" else name or UNNAMED
 
 
 def rule(record: RunRecord) -> str | None:

@@ -15,12 +15,16 @@ from typing import Any
 from bench import __version__
 from bench.errors import BenchError, DataDamaged
 from bench.publish.board import Board, PublishedRun, dating
+from bench.publish.errata import Erratum, read_errata
 from bench.publish.place import manifest_sha256
+from bench.publish.verdict_changes import Judgement, judgements
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder
 
 VERSION_FILE, SCHEMA = "version.json", "bench.version/1"
+STATISTICS = 2
+"""Version of the statistics: another one where the same predictions get other intervals or verdicts. A version without one has 1."""
 RUNS = "runs"  # folder of a version that holds its runs
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
@@ -57,6 +61,8 @@ class Version:
     before: str | None  # manifest of the version before it
     changes: tuple[str, ...] | None  # sentences; None: it is the first
     manifest: str  # sha256 of its manifest now
+    statistics: int = 1  # the version of the statistics behind its verdicts
+    errata: tuple[Erratum, ...] = ()  # what was found out later
 
     @property
     def number(self) -> int:
@@ -71,14 +77,25 @@ class Version:
         return (self.folder / "README.md").is_file()
 
     def records(self) -> list[RunRecord]:
-        """The records of its runs, from its own folder. Raises BenchError where one is damaged or missing."""
+        """The records of its runs, from its own folder or the older one that holds them. Raises BenchError where one is damaged or missing."""
         store = RunsFolder(self.folder / RUNS)
         return [store.read(run.run_id) for run in self.runs]
 
+    def judgements(self) -> dict[tuple[str | None, ...], Judgement]:
+        """What its tables say of each cell. Raises DataDamaged."""
+        path = self.folder / "tables.json"
+        try:
+            return judgements(loads(path.read_bytes())["tables"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise DataDamaged(
+                f"{path} cannot be read: {' '.join(str(error).split())[:200]}", "restore it: git checkout"
+            ) from None
+
     def published(self) -> list[PublishedRun]:
         """Its runs, graded as they were. Raises BenchError as ``records``."""
+        store = RunsFolder(self.folder / RUNS)
         return [
-            PublishedRun(record=record, folder=self.folder / RUNS / run.run_id, grade=run.grade, submitted_by=run.submitted_by,
+            PublishedRun(record=record, folder=store.folder(run.run_id), grade=run.grade, submitted_by=run.submitted_by,
                          reason=run.reason)
             for record, run in zip(self.records(), self.runs, strict=True)
         ]  # fmt: skip
@@ -86,7 +103,11 @@ class Version:
 
 def versions(out: Path) -> tuple[Version, ...]:
     """All versions in ``out``, oldest first; none where there is no such folder. Raises DataDamaged where one cannot be read."""
-    return tuple(read_version(folder) for folder in version_folders(out))
+    errata = read_errata(out)
+    return tuple(
+        dataclasses.replace(read_version(folder), errata=tuple(one for one in errata if one.version == folder.name))
+        for folder in version_folders(out)
+    )
 
 
 def version_folders(out: Path) -> list[Path]:
@@ -111,7 +132,7 @@ def read_version(folder: Path) -> Version:
         changes = None if content["changes"] is None else tuple(map(_text, content["changes"]["lines"]))
         datetime.fromisoformat(texts["updated"])
         return Version(folder=folder, name=folder.name, runs=runs, changes=changes, manifest=manifest_sha256(folder) or "",
-                       **texts, **optional, **lists)  # type: ignore[arg-type]  # fmt: skip
+                       statistics=int(content.get("statistics", 1)), **texts, **optional, **lists)  # type: ignore[arg-type]  # fmt: skip
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         what = f"no {error}" if isinstance(error, KeyError) else " ".join(str(error).split()) or type(error).__name__
         hint = "a published version never changes: restore it from where it was published (git checkout)"
@@ -132,7 +153,7 @@ def version_bytes(board: Board, records: Mapping[str, str], *, baseline: str | N
     version vouches."""
     content = {
         "schema": SCHEMA, "version": board.version, "date": board.date, "updated": updated(board.runs), "title": board.title,
-        "note": board.note, "baseline": baseline, "answer": board.answer, "bench_version": __version__,
+        "note": board.note, "baseline": baseline, "answer": board.answer, "bench_version": __version__, "statistics": STATISTICS,
         "content": content_sha256(board, records, baseline), "references": references_sha256(board), "before": before,
         "methods": list(board.methods), "tables": [one.anchor for one in board.tables],
         "runs": [dataclasses.asdict(one) for one in _runs(board, records)], "left_out": list(board.left_out),
@@ -150,9 +171,9 @@ def _runs(board: Board, records: Mapping[str, str]) -> list[VersionRun]:
 
 
 def content_sha256(board: Board, records: Mapping[str, str], baseline: str | None) -> str:
-    """Of what a version is made of, and not of how it is shown: runs, grades, title, note, baseline, printed numbers."""
+    """Of what a version is made of, and not of how it is shown: runs, grades, title, note, baseline, printed numbers, statistics."""
     runs = sorted((one.run_id, one.record, one.grade, one.submitted_by or "") for one in _runs(board, records))
-    return _sha256([runs, board.title, board.note, baseline, references_sha256(board)])
+    return _sha256([runs, board.title, board.note, baseline, references_sha256(board), STATISTICS])
 
 
 def references_sha256(board: Board) -> str:
@@ -184,6 +205,8 @@ def other_news(last: Version, board: Board) -> list[str]:
         f"{run.record.run_id} is {run.grade} now; it was {old.grade}."
         for run in board.runs if (old := before.get(run.record.run_id)) is not None and old.grade != run.grade
     ]  # fmt: skip
+    if last.statistics != STATISTICS:
+        news.append(f"The statistics are of version {STATISTICS}; {last.name} has version {last.statistics}: docs/statistics.md.")
     if last.references != references_sha256(board):
         news.append("What papers printed, or what is remarked on it, is other than before.")
     for what, old_text, new_text in (("title", last.title, board.title), ("note", last.note, board.note)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.backbones import resolve
 from bench.corpus_shelf import RECIPE_CORPORA, TARGET, corpus_file
+from bench.datasets.sts import STS_TASKS
 from bench.errors import BenchError
 from bench.plan import learns
 from bench.plugins import Registry
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from bench.method import Recipe
 
 BUILTIN = "builtin"
-DEV_SET = {"STS-B dev": "STS-B"}
-"""Selection set -> the data set that holds it."""
+DEV_SETS = {"STS-B dev": ("STS-B",), "sts-dev-clean": STS_TASKS}
+"""Selection set -> the data sets that it is made of."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ def _data(run: WantedRun, merged: Recipe, data: DataFolder, text: str) -> Iterat
     from bench.suites import suite
 
     names = [name for one in run.suites for task in suite(one).tasks for name in getattr(task, "data", ())]
-    if (dev := merged.get("select_on")) in DEV_SET:
-        names.append(DEV_SET[dev])
+    names += DEV_SETS.get(str(merged.get("select_on")), ())
     for name in dict.fromkeys(names):
         wanted = data_set(name)
         state = data.look(wanted)

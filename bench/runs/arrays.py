@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import lzma
 import math
+import re
 import zipfile
 import zlib
 from collections.abc import Container
@@ -13,22 +14,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.errors import DataDamaged, DataMissing
+from bench.runs.older import DEPTH, older_files
 
 if TYPE_CHECKING:
     import numpy as np
 
 LARGEST = 1 << 30  # bytes of all arrays of one file, unpacked; the largest of ours are some megabytes
 MOST = 1000  # arrays
+GIVEN, GIVEN_SHA256 = "given", "given_sha256"
+"""A published version keeps what all runs of a task share (gold values, folds) once, as ``given/<hash of its values>.npz``; a
+predictions file then holds that hash, as text, in the place of those arrays."""
 # RuntimeError: encrypted, or a compression that zipfile does not know
 WRONG = (ValueError, OSError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 """What reading a file that somebody made up may raise."""
 
 
 def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file, or ``only`` those that are named, as far as they are there.
+    """The arrays of an .npz file, or ``only`` those that are named, as far as they are there; with those that its version keeps once.
 
     Raises DataMissing where there is no file, DataDamaged for anything that is not arrays alone.
     """
+    found, given = read_own(path, only)
+    return found if given is None else _given(path, given, only) | found
+
+
+def read_own(path: Path, only: Container[str] | None = None) -> tuple[dict[str, np.ndarray], str | None]:
+    """What the file itself holds, and the hash of the arrays that its version keeps for it. Raises as ``read_arrays``."""
     try:
         if path.exists() and not path.is_file():
             raise ValueError("not a file")  # opening a pipe would wait for ever
@@ -40,13 +51,35 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
             names = [member.filename.removesuffix(".npy") for member in members]
             if len(set(names)) < len(names):
                 raise ValueError("two arrays have one name")
-            wanted = [(name, member) for name, member in zip(names, members, strict=True) if only is None or name in only]
-            return {name: _array(archive.read(member), member.filename) for name, member in wanted}
+            wanted = [
+                (name, member)
+                for name, member in zip(names, members, strict=True)
+                if only is None or name in only or name == GIVEN_SHA256
+            ]
+            found = {name: _array(archive.read(member), member.filename) for name, member in wanted}
+            given = found.pop(GIVEN_SHA256, None)
+            if given is not None and (
+                given.dtype.kind != "U" or given.size != 1 or not re.fullmatch("[0-9a-f]{64}", str(given.item()))
+            ):
+                raise ValueError(f"{GIVEN_SHA256} is no hash")
+            return found, None if given is None else str(given.item())
     except (FileNotFoundError, NotADirectoryError):
         raise DataMissing(f"there is no file {path}", "the run's command makes it again") from None
     except WRONG as error:
         what = " ".join(str(error).split()) or type(error).__name__
         raise DataDamaged(f"{path} is no predictions file: {what[:200]}") from None
+
+
+def _given(path: Path, sha256: str, only: Container[str] | None) -> dict[str, np.ndarray]:
+    """What the version of a predictions file keeps for all its runs."""
+    name = f"{GIVEN}/{sha256}.npz"
+    for version in list(path.absolute().parents)[:DEPTH]:
+        place = version / name
+        if not place.is_file():
+            place = (older_files(version) or {}).get(name, place)
+        if place.is_file():
+            return read_own(place, only)[0]
+    raise DataMissing(f"{path} says that its gold values are in {name}, which is not there", "restore the version: git checkout")
 
 
 def _array(data: bytes, name: str) -> np.ndarray:

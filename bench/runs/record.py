@@ -84,6 +84,8 @@ class Training:
     best_step: int | None = None
     dev_task: str | None = None
     dev_score: float | None = None
+    dev_pairs: int | None = None  # on which it was chosen
+    dev_test_pairs: int | None = None  # of these, test pairs of the suite sts; None: not known, or nothing to know
     sentences: int | None = None  # rows of the corpus seen, a row in two epochs counted twice
     tokens: int | None = None  # of these rows, special ones included, padding not
 
@@ -235,7 +237,7 @@ _COST: dict[str, Check] = {
     **checks.each("encode_sentences_per_second eval_seconds energy_joules", _amount), "device": _note,
 }  # fmt: skip
 _TRAINING: dict[str, Check] = {
-    "steps": checks.natural, **checks.each("best_step sentences tokens", _count), "dev_task": _note,
+    "steps": checks.natural, **checks.each("best_step sentences tokens dev_pairs dev_test_pairs", _count), "dev_task": _note,
     "dev_score": checks.maybe(checks.number),
 }  # fmt: skip
 _RECIPE_VALUE: dict[str, Check] = {"value": checks.anything, "source": checks.text, "note": _note}

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from bench.ended import MARK, End, found
 from bench.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.runs.files import write_whole, writing
+from bench.runs.older import older_below, place_of
 from bench.runs.reading import loads, read_record
 from bench.runs.record import RUN_ID, RunRecord
 
@@ -50,10 +51,10 @@ class RunsFolder:
         self.path = Path(path) if path is not None else default_runs()
 
     def folder(self, run_id: str) -> Path:
-        """Where a run lives. Raises BenchError where the id could lead out of the runs folder."""
+        """Where a run lives: here, or where an older version holds it. Raises BenchError where the id could lead out of the runs folder."""
         if not _RUN_ID.search(run_id):
             raise BenchError(f"'{run_id}' is no run id: letters, digits and . _ + @ = - only")
-        return self.path / run_id
+        return place_of(self.path / run_id / RECORD).parent
 
     # --- records ---
 
@@ -93,12 +94,13 @@ class RunsFolder:
         """Runs that have a record, sorted by name. Raises BenchError where ``path`` is no folder."""
         try:
             with os.scandir(self.path) as found:
-                names = [entry.name for entry in found]
+                names = {entry.name for entry in found}
         except FileNotFoundError:
             return []
         except OSError as error:
             raise BenchError(f"{self.path} is no readable runs folder: {error.strerror}", "--runs DIR, or BENCH_RUNS") from None
-        return sorted(n for n in names if _RUN_ID.search(n) and os.path.isfile(os.path.join(self.path, n, RECORD)))
+        here = {n for n in names if _RUN_ID.search(n) and os.path.isfile(os.path.join(self.path, n, RECORD))}
+        return sorted(here | {name.split("/")[0] for name in older_below(self.path) if name.endswith(f"/{RECORD}")})
 
     def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
         """All records, and one error for each that could not be read."""
@@ -272,7 +274,8 @@ def _by_path(reference: str) -> Path | None:
     try:
         if path.is_file():
             return path
-        return path / RECORD if (path / RECORD).is_file() else None
+        record = place_of(path / RECORD)
+        return record if record.is_file() else None
     except (OSError, ValueError):  # a name too long, or with a zero byte
         return None
 

@@ -7,8 +7,10 @@ print, and Pearson stand in ``detail``.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,6 +102,80 @@ class StsTask:
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
     """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form where it is there, else another."""
     return LoadedPairs("sts", PROTOCOL, read_sts(data, "STS-B", text=text or "any", split="dev"))
+
+
+CLEAN_DEV = "sts-dev-clean"
+
+
+@dataclass(frozen=True)
+class LoadedCleanDev:
+    """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
+
+    Scored by the mean of the two Spearman correlations, for the two were rated on other scales.
+    """
+
+    parts: tuple[SentencePairs, ...]
+    dropped: tuple[int, ...]  # of each part, pairs that are test pairs
+
+    @property
+    def sentences(self) -> list[str]:
+        return [sentence for part in self.parts for sentence in (*part.sentences1, *part.sentences2)]
+
+    @property
+    def form(self) -> str | None:
+        return self.parts[0].form
+
+    @property
+    def sha256(self) -> str:
+        """Over the text and the gold score of every pair that is left, in order."""
+        rows = [
+            list(row) for part in self.parts for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)
+        ]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+    @property
+    def n(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """Raises RunFailed where the vectors cannot be scored."""
+        each = {}
+        for part in self.parts:
+            cosine = cosines(part.sentences1, part.sentences2, vectors, f"{CLEAN_DEV}, {part.name}")
+            try:
+                each[part.name] = spearman(cosine, part.gold)
+            except ValueError as error:
+                raise RunFailed(f"{CLEAN_DEV}, {part.name}: {error}", "did the training collapse?") from None
+        return TaskResult(suite="sts", task=CLEAN_DEV, protocol=PROTOCOL, metric="spearman", value=sum(each.values()) / len(each),
+                          n=self.n, text=self.form, detail={"each": each})  # fmt: skip
+
+
+def pair_key(first: str, second: str) -> tuple[str, str]:
+    """Two pairs with one key are one pair: by letters and digits, whatever their case, order, spaces and punctuation."""
+    one, other = sorted("".join(c for c in sentence.lower() if c.isalnum()) for sentence in (first, second))
+    return one, other
+
+
+def tested_in(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
+    """Of each pair, the sets of the suite in whose test split it is. Raises DataMissing where one is not here."""
+    tests: dict[str, set[tuple[str, str]]] = {}
+    for name in STS_TASKS:
+        test = read_sts(data, name, text="any")
+        tests[name] = set(map(pair_key, test.sentences1, test.sentences2))
+    keys = map(pair_key, pairs.sentences1, pairs.sentences2)
+    return [tuple(name for name, test in tests.items() if key in test) for key in keys]
+
+
+def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
+    """SICK trial and STS-B dev without the pairs that a set of the suite tests. Needs the test splits of all of them: DataMissing."""
+    parts, dropped = [], []
+    for name in ("STS-B", "SICK-R"):
+        whole = read_sts(data, name, text=text, split="dev")
+        left = [i for i, sets in enumerate(tested_in(whole, data)) if not sets]
+        parts.append(replace(whole, sentences1=[whole.sentences1[i] for i in left], sentences2=[whole.sentences2[i] for i in left],
+                             gold=whole.gold[left], subset=[whole.subset[i] for i in left]))  # fmt: skip
+        dropped.append(len(whole) - len(left))
+    return LoadedCleanDev(tuple(parts), tuple(dropped))
 
 
 def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str) -> np.ndarray:

@@ -14,6 +14,7 @@ from bench.statistics.summary import DECIMALS
 from bench.tables import overlap
 from bench.tables.section import Section
 from bench.tables.words import score
+from bench.verify.known import dev_words
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -93,6 +94,8 @@ def training(record: RunRecord, folder: Path | None) -> Section:
             rows.append(("kept", f"step {_or_unknown(done.best_step)}: {done.dev_task or 'dev'} {score(done.dev_score)}"))
         else:
             rows.append(("kept", "the last step"))
+        if words := dev_words(record):
+            rows.append(("chosen on", words))
     curve = read_curve(folder) if folder is not None else []
     for name, key, digits in (("loss", "loss", 4), ("dev score", "dev_score", 2)):
         points = [value for _, value in series(curve, key)]

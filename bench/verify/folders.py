@@ -9,39 +9,45 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from bench.hashes import file_sha256
+from bench.runs.older import MANIFEST, older_below, older_files
 from bench.runs.store import RECORD
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
 
-MANIFEST = "MANIFEST.json"
-
 
 def runs_below(folder: Path) -> list[Path]:
-    """The folders that hold a record, in alphabetical order: ``folder`` itself, or any below it. Links are not followed."""
+    """The folders that hold a record, in alphabetical order: ``folder`` itself, or any below it. Links are not followed.
+
+    Of a published version also those that an older version holds for it.
+    """
     if (folder / RECORD).is_file():
         return [folder]
-    found = []
+    found = [place.parent for name, place in older_below(folder).items() if name.rsplit("/", 1)[-1] == RECORD]
     for place, names, files in os.walk(folder):
         if RECORD in files and (Path(place) / RECORD).is_file():
             found.append(Path(place))
             names.clear()  # a run holds no runs
+        elif MANIFEST in files and Path(place) != folder:
+            found += [path.parent for name, path in older_below(Path(place)).items() if name.endswith(f"/{RECORD}")]
         names[:] = sorted(name for name in names if not name.startswith("."))
-    return sorted(found)
+    return [path for _, path in sorted({path.absolute(): path for path in found}.items())]
 
 
 def check_manifest(folder: Path) -> RunReport | None:
     """Every file of a published version against its manifest, and files that the manifest does not name; None where there is none.
 
     A manifest is ``{"files": {path: sha256, ...}}``, paths relative to it with forward slashes; a hash may also stand as
-    ``{"sha256": ...}``.
+    ``{"sha256": ...}``. What older versions hold for it (``bench.runs.older``) is compared where it lies.
     """
     path = folder / MANIFEST
     if not path.is_file():
         return None
     try:
-        listed = _listed(json.loads(path.read_bytes()))
-    except (OSError, ValueError, RecursionError) as error:
+        content = json.loads(path.read_bytes())
+        listed = _listed(content)
+        older = {version: _listed({"files": files}) for version, files in content.get("older", {}).items()}
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         return RunReport(MANIFEST, [Finding("files", MANIFEST, DIFFERS, f"it cannot be read: {error}")], "damaged")
-    return RunReport(MANIFEST, list(_compare(folder, listed)), "published")
+    return RunReport(MANIFEST, [*_compare(folder, listed), *_compare_older(folder, older)], "published")
 
 
 def _listed(content: Any) -> dict[str, str]:
@@ -72,6 +78,23 @@ def _compare(folder: Path, listed: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding("files", name, DIFFERS, "changed since it was published")
         else:
             yield Finding("files", name, AGREES)
+
+
+def _compare_older(folder: Path, older: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
+    places = older_files(folder) or {}
+    for version, files in sorted(older.items()):
+        for name, expected in sorted(files.items()):
+            what, place = f"{version}/{name}", places.get(name)
+            if place is None:
+                yield Finding("files", what, DIFFERS, "leads out of the folder")
+            elif place.is_symlink() or not place.is_file():
+                beside = "" if (folder.parent / version).is_dir() else f": {version} is not beside {folder.name}"
+                yield Finding("files", what, DIFFERS, f"missing{beside}")
+            else:
+                same = _sha256(place) == expected
+                yield (
+                    Finding("files", what, AGREES) if same else Finding("files", what, DIFFERS, "changed since it was published")
+                )
 
 
 def _sha256(path: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from bench.hashes import values_sha256
 from bench.suites import LoadedTask, suite, suite_names
 from bench.suites.check import DEV, check_dev_task
 from bench.suites.rescore import GIVEN
-from bench.suites.sts import dev_task
-from bench.verify.known import SCHEMA, known
+from bench.suites.sts import clean_dev_task, dev_task, tested_in
+from bench.verify.known import CLEAN_DEV, SCHEMA, STSB_DEV, known
 
 FORMS = ("tokenised", "raw")
 EARLIER = ("check/CHECK", "CHECK dev")
@@ -64,15 +65,23 @@ def measure(data: DataFolder) -> dict[str, object]:
             if found != given.setdefault(key, found):  # another text form can be in another order
                 given[f"{key}@{loaded.form}"] = found
             print(f"{key}, {loaded.form}: {', '.join(found)}", file=sys.stderr)
-    dev = {DEV: check_dev_task().sha256} | {f"STS-B dev, {form}": dev_task(data, form).sha256 for form in FORMS}
+    of_dev = measure_dev(data)
     taken_over: list[tuple[Mapping[str, Any], dict[str, Any]]] = [
         (known().given, given),
         (known().data, shas),
-        (known().dev, dev),
+        (known().dev, of_dev["dev"]),
     ]
     for before, now in taken_over:
         now.update((name, before[name]) for name in EARLIER if name in before)
-    return {"schema": SCHEMA, "given": given, "data": shas, "dev": dev}
+    return {"schema": SCHEMA, "given": given, "data": shas, **of_dev}
+
+
+def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
+    """What is known of the sets that checkpoints are selected on."""
+    dev = {DEV: check_dev_task().sha256} | {f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS}
+    dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}
+    counts = Counter(" ".join(sets) for sets in tested_in(dev_task(data, FORMS[0]).data, data))
+    return {"dev": dev, "dev_pairs": {STSB_DEV: dict(sorted(counts.items())), CLEAN_DEV: {"": clean_dev_task(data, FORMS[0]).n}}}
 
 
 def main(folder: str) -> None:

@@ -9,15 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from factories import record, sts_scores
+from scipy.stats import t as student
 from scored_run import finished_run
 
 from bench.hashes import file_sha256
 from bench.publish.board import GRADES, PublishedRun
 from bench.publish.grades import WORDS, apart, graded, weakest
-from bench.publish.repeated import same_recipe, trained_again, training
-from bench.runs import RunRecord, RunsFolder
+from bench.publish.repeated import Training, same_recipe, seed_variances, trained_again, training
+from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.predictions import Run
 from bench.statistics.grouping import rows_of
 from bench.submit import Submissions, collect, pack
@@ -32,11 +34,11 @@ def runs(store: RunsFolder) -> list[Run]:
     return [(store.read(one), store.folder(one)) for one in store.ids()]
 
 
-def sent(tmp_path: Path, own: RunsFolder, seed: int = 1, change: Any = None) -> Submissions:
+def sent(tmp_path: Path, own: RunsFolder, seed: int = 1, change: Any = None, weights: float = 0) -> Submissions:
     """One run of somebody else, as a board that has ``own`` takes it."""
     theirs, box = RunsFolder(tmp_path / "theirs"), tmp_path / "box"
     box.mkdir()
-    run = finished_run(theirs, seed)
+    run = finished_run(theirs, seed, weights)
     if change is not None:
         theirs.write(change(run))
     pack([theirs.folder(run.run_id)], box / "a.zip", by="Ada")
@@ -53,17 +55,6 @@ def attest(path: Path, folder: Path, run_id: str) -> None:
         "tasks": 1,
     }
     path.write_text(json.dumps({"schema": "bench.verified/1", "runs": {run_id: found}}))
-
-
-def at(seed: int, base: float, **changes: Any) -> RunRecord:
-    """A record whose STS average is near ``base``: +-0.9 is its 95 % interval over items."""
-    return record("simcse", seed, scores=sts_scores(base), **changes)
-
-
-def average(run: RunRecord) -> float:
-    score = run.score("sts", "Avg.")
-    assert score is not None
-    return score.value
 
 
 def test_every_grade_is_explained() -> None:
@@ -104,53 +95,136 @@ def test_a_submission_that_was_encoded_again_by_its_receiver(tmp_path: Path, own
 
 
 def test_a_submission_that_was_trained_again_with_another_seed(tmp_path: Path, own: RunsFolder) -> None:
+    for seed in (5, 6):
+        finished_run(own, seed, weights=seed / 1000)
+    found = graded(runs(own), sent(tmp_path, own, 1, weights=0.004))
+    assert found[2].grade == "retrained" and found[2].reason.startswith(
+        "trained again here with seeds 5, 6: this run's check CHECK "
+    )
+    assert "lies within" in found[2].reason
+
+
+def test_one_seed_says_nothing_of_seeds(tmp_path: Path, own: RunsFolder) -> None:
     finished_run(own, 5)
-    found = graded(runs(own), sent(tmp_path, own, 1))
-    assert found[1].grade == "retrained" and found[1].reason.startswith("trained again here with seed 5: this run's check CHECK ")
-    assert "lies within" in found[1].reason and found[0].grade == "submitted", "somebody else's training is none of ours"
+    found = graded(runs(own), sent(tmp_path, own, 1, weights=1))
+    assert [one.grade for one in found] == ["submitted", "submitted"]
+    assert "nothing says how far seeds vary" in found[1].reason
 
 
 def test_a_submission_that_was_trained_again_with_its_own_seed(tmp_path: Path, own: RunsFolder) -> None:
-    finished_run(own, 1)
-    found = graded(runs(own), sent(tmp_path, own, 1))
-    assert [(one.grade, one.submitted_by) for one in found] == [("retrained", None)]
+    for seed in (1, 5, 6):
+        finished_run(own, seed, weights=seed / 1000)
+    found = graded(runs(own), sent(tmp_path, own, 1, weights=0.002))
+    assert [(one.grade, one.submitted_by) for one in found][0] == ("retrained", None)
     assert found[0].reason.startswith("trained here and by Ada from the same recipe: Ada's check CHECK ")
 
 
-def test_a_training_that_does_not_agree_is_told() -> None:
-    runs = [(at(1, 70), Path()), (at(2, 75), Path())]
-    for one in graded(runs):
-        assert one.grade == "submitted" and "; trained again here with seed" in one.reason and "lies outside" in one.reason
+def at(seed: int, base: float, noise: float = 0.5, **changes: Any) -> RunRecord:
+    """A record of the seven STS tasks, each near ``base``, with the noise of its seed on all and on each."""
+    draw = np.random.default_rng([seed, int(100 * base)])
+    run = record("simcse", seed, scores=sts_scores(70), **changes)
+    scores = [
+        replace(one, value=one.value + base - 70 + noise * float(draw.normal())) for one in run.scores if one.task != "Avg."
+    ]
+    mean = replace(run.scores[-1], value=round(math.fsum(one.value for one in scores) / 7, 2))
+    assert mean.task == "Avg."
+    return hashed(replace(run, scores=(*scores, mean)), str(seed % 10))
+
+
+def hashed(run: RunRecord, digit: str) -> RunRecord:
+    """With other predictions for every digit, as far as hashes say it."""
+    return replace(
+        run, scores=tuple(one if one.task == "Avg." else replace(one, predictions_sha256=digit * 64) for one in run.scores)
+    )
+
+
+def grades(*records: RunRecord) -> list[str]:
+    return [one.grade for one in graded([(one, Path()) for one in records])]
 
 
 def test_own_seeds_vouch_for_each_other() -> None:
-    runs = [(at(seed, 70 + seed / 10), Path()) for seed in (1, 2, 3)]
-    found = graded(runs)
-    assert {one.grade for one in found} == {"retrained"} and "with seeds 2, 3: this run's sts Avg. " in found[0].reason
+    own = [at(seed, 70) for seed in (1, 2, 3, 4)]
+    found = graded([(one, Path()) for one in own])
+    assert {one.grade for one in found} == {"retrained"} and "with seeds 2, 3, 4: this run's sts Avg. " in found[0].reason
+    assert "all 8 scores do" in found[0].reason
 
 
-@pytest.mark.parametrize(("away", "within"), [(0.0, True), (-0.8, True), (1.05, False), (-1.05, False)])
-def test_the_interval_of_another_training(away: float, within: bool) -> None:
-    """That of seven correlations near 70 of 3,108, 1,500, ... pairs: computed here with Fisher's z and nothing of ours."""
-    other = at(2, 70)
-    tasks = [one for one in other.scores if one.task != "Avg."]
-    ends = []
-    for sign in (1, -1):
-        shifts = []
-        for one in tasks:
-            r = one.value / 100
-            z = sign * 1e-4 * ((1 + r**2 / 2) / (one.n - 3)) ** 0.5  # a short step, so that the scale is straight
+def test_a_training_three_points_off_does_not_repeat_the_others() -> None:
+    own = [at(seed, 70) for seed in (1, 2, 3, 4)]
+    for away in (-3, 3):
+        (*_, last) = graded([(one, Path()) for one in (*own, at(5, 70 + away))])
+        assert last.grade == "submitted" and "; trained again here with seeds 1, 2, 3, 4, but" in last.reason
+        assert "sts Avg." in last.reason and "lies outside" in last.reason
 
-            shifts.append((100 * math.tanh(math.atanh(r) + z) - one.value) / 1e-4)
-        ends.append(1.96 * sum(one**2 for one in shifts) ** 0.5 / len(tasks))
-    half = sum(ends) / 2
-    assert 0.8 < half < 1.05
-    run = replace(
-        at(1, 70), scores=tuple(replace(one, value=average(other) + away) if one.task == "Avg." else one for one in other.scores)
-    )
-    found = trained_again(training(run), [training(other)])
-    assert found is not None and found.within is within
-    assert (found.found[0].low, found.found[0].high) == pytest.approx((average(other) - half, average(other) + half), abs=0.01)
+
+def test_one_planted_task_is_enough() -> None:
+    own = [at(seed, 70) for seed in (1, 2, 3)]
+    scores = tuple(
+        replace(one, value=100.0) if one.task == "STS-B" else one for one in at(4, 70).scores
+    )  # the average left as it is
+    (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=scores))])
+    assert forged.grade == "submitted" and "sts STS-B 100.00 lies outside" in forged.reason
+
+
+def test_seeds_that_vary_too_much_vouch_for_nothing() -> None:
+    own = [at(seed, 70, noise=9) for seed in (1, 2, 3)]
+    assert grades(*own, at(4, 76)) == ["submitted"] * 4
+    assert "more seeds tell" in graded([(one, Path()) for one in own])[0].reason
+
+
+def test_what_nobody_scored_again_was_not_repeated() -> None:
+    own = [at(seed, 70) for seed in (1, 2, 3)]
+    planted = Score(suite="transfer", task="MR", protocol="senteval-probe/1", metric="accuracy", value=100.0, n=10_662)
+    (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=(*at(4, 70).scores, planted)))])
+    assert forged.grade == "submitted" and "transfer MR 100.00 was not scored again" in forged.reason
+
+
+def test_equal_predictions_are_no_repetition() -> None:
+    first = at(1, 70)
+    copy = replace(first, run_id="copy", seed=2)
+    assert grades(first, copy) == ["submitted", "submitted"]
+    assert trained_again(training(copy), [training(first)], seed_variances([[training(at(s, 70)) for s in (3, 4)]])) is None
+    one = replace(at(2, 70), scores=tuple(replace(a, predictions_sha256=b.predictions_sha256) if a.task == "STS12" else a
+                                          for a, b in zip(at(2, 70).scores, first.scores, strict=True)))  # fmt: skip
+    assert training(one).is_copy_of(training(first)), "cosines of one task are enough"
+    assert not training(at(2, 70)).is_copy_of(training(first))
+
+
+def test_honest_repetitions_fail_at_most_five_times_in_a_hundred() -> None:
+    """300 boards of five recipes with three seeds; a sixth run of the first recipe is honest, or three points off."""
+    draw, keys = np.random.default_rng(11), [one for one in at(1, 70).scores if one.task != "Avg."]
+    head = at(1, 70).scores[-1]
+
+    def run(level: float) -> Training:
+        common = draw.normal(0, 0.5)
+        values = [level + common + draw.normal(0, sd) for sd in (0.9, 0.9, 0.7, 0.6, 0.8, 1.1, 0.3)]
+        scores = [replace(one, value=value) for one, value in zip(keys, values, strict=True)]
+        scores.append(replace(head, value=float(np.mean(values))))
+        return Training(None, {(*one.key, one.metric): one for one in scores})
+
+    failed, found = 0, 0
+    for _ in range(300):
+        board = [[run(level) for _ in range(3)] for level in (60, 44, 61, 44, 58)]
+        lent = seed_variances(board)
+        again, off = (trained_again(run(60 + away), board[0], lent) for away in (0, 3))
+        assert again is not None and off is not None
+        failed, found = failed + (not again.within), found + (not off.within)
+    assert failed / 300 <= 0.05 + 2 * (0.05 * 0.95 / 300) ** 0.5
+    assert found / 300 >= 0.8
+
+
+def test_the_interval_of_one_more_training_by_hand() -> None:
+    """Two recipes of three seeds; their variances agree so well that they are pooled: 4 degrees of freedom."""
+    made = [[one_score(value) for value in values] for values in ((70.0, 71.0, 72.0), (50.0, 51.0, 52.0))]
+    found = trained_again(one_score(74.0), made[0], seed_variances(made))
+    assert found is not None
+    half = float(student.ppf(1 - 0.04 / 2, 4)) * math.sqrt(4 / 3) + 0.05
+    assert (found.found[0].low, found.found[0].high) == pytest.approx((71 - half, 71 + half))
+
+
+def one_score(value: float) -> Training:
+    score = Score(suite="check", task="CHECK", protocol="check/1", metric="spearman", value=value, n=100)
+    return Training(None, {(*score.key, score.metric): score})
 
 
 def test_what_is_another_thing_was_not_repeated() -> None:
@@ -164,7 +238,7 @@ def test_what_is_another_thing_was_not_repeated() -> None:
     assert {one.grade for one in graded([(one, Path()) for one in (first, *others)])} == {"submitted"}
     untrained = [(at(seed, 70, training=None), Path()) for seed in (1, 2)]
     assert {one.grade for one in graded(untrained)} == {"submitted"}, "what is not trained is not retrained"
-    assert trained_again(training(first), [training(replace(first, scores=()))]) is None
+    assert trained_again(training(first), [training(replace(first, scores=()))], {}) is None
 
 
 def test_a_submitted_run_has_a_row_of_its_own() -> None:

@@ -161,7 +161,15 @@ def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPa
     assert old["schema"] == "bench.run/0", "the object that was read stays as it was"
 
 
-NEW_IN_3 = {"cost": ("train_tokens_per_second", "host_memory_bytes"), "training": ("tokens",), "provenance": ("execution",)}
+NEW_IN_3 = {
+    "cost": ("train_tokens_per_second", "host_memory_bytes"),
+    "training": (
+        "dev_pairs",
+        "dev_test_pairs",
+        "tokens",
+    ),
+    "provenance": ("execution",),
+}
 
 
 def of_schema_2() -> dict[str, Any]:
