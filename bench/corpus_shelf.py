@@ -55,13 +55,12 @@ class CorpusShelf:
         """The corpus of one run. Raises DataMissing where it is not on this machine, BenchError where it is of another kind
         than the method needs."""
         needed = plugin.cls.needs(setting, recipe)
-        asked = self._asked
-        if asked is not None:
-            check_asked(asked)
-        name = asked
-        if asked is None or is_recipe_corpus(asked):
+        name = self._asked or ""
+        if name:
+            check_asked(name)
+        if not name or is_recipe_corpus(name):
             try:
-                name = corpus_file(asked or (entry.corpus if entry else None), self._data, needed)
+                name = corpus_file(name or (entry.corpus if entry else None), self._data, needed)
             except NotFetchedYet as later:
                 assert later.wanted is not None
                 columns = next(columns for columns, kind in KINDS.items() if kind == later.wanted.unit)
