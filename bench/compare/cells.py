@@ -39,7 +39,7 @@ def load(
     kept = predictions and any((runs[run][1] / "predictions").is_dir() for row in table.rows for run in row.runs)
     scores = [[(runs[run], _scores(runs[run], table)) for run in row.runs] for row in table.rows]
     for j, task in enumerate(table.columns):
-        if report is not None:
+        if report is not None and kept:
             report(task, j, len(table.columns))
         for i, row in enumerate(table.rows):
             if (cell := row.cells[j]) is None:
