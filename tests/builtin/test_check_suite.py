@@ -88,7 +88,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     record = replace(run, scores=(score,))
     cell = predicted([(record, store.folder(run.run_id))], score.key)
     assert (cell.n_items, cell.n_units) == (4742, 800)
-    (table,) = compared([(record, store.folder(run.run_id))], Wanted(draws=500))
+    (table,) = compared([(record, store.folder(run.run_id))], Wanted())
     spread = table.rows[0].cells[0].spread
     images = scored.predictions["image"]
     places = [np.flatnonzero(images == one) for one in range(800)]
