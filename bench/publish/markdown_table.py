@@ -42,7 +42,7 @@ def _cells(row: Row, shown: Table, kind: str, runs: Mapping[str, PublishedRun], 
     first = ["" if row.rank is None else str(row.rank)] if has_ranks(shown) else []
     return [
         *first, name + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
-        *(_number(cell, kind) for cell in row.cells), *(costs(row.cost) if has_costs(shown) else ()), _records(row),
+        *(_number(cell, kind) for cell in row.cells), *(costs(row.cost) if has_costs(shown) else ()), _records(row, runs),
         markdown(weakest(runs[run].grade for run in row.runs)),
     ]  # fmt: skip
 
@@ -62,9 +62,9 @@ def _number(cell: Cell | None, kind: str) -> str:
     )
 
 
-def _records(row: Row) -> str:
+def _records(row: Row, runs: Mapping[str, PublishedRun]) -> str:
     links = [
-        f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'))})"
+        f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'), version=runs[run].held_by)})"
         for run, seed in list(zip(row.runs, row.seeds, strict=True))[:SEEDS]
     ]
     return " ".join(links) + (f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else "")
