@@ -10,7 +10,7 @@ import pytest
 from bench.errors import BenchError, UnknownName
 from bench.method import Method, Value
 from bench.recipe_file import Disagreement, read
-from bench.recipes import TRAINING, Entry, check_overrides, choose, entries, merge, parse, settings_with_recipe
+from bench.recipes import TRAINING, Entry, check_overrides, choose, entries, merge, of_backbone, parse, settings_with_recipe
 
 
 class Made(Method):
@@ -260,3 +260,39 @@ def test_a_malformed_recipe_file_is_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(BenchError, match="is no recipe file") as caught:
         entries(tmp_path, "made")
     assert str(file) in caught.value.message and "\n" not in caught.value.message
+
+
+# --- what belongs to a backbone ---
+
+
+def test_a_method_without_a_recipe_trains_as_its_backbone_is_trained() -> None:
+    """So that a difference from another method is not one of learning rates."""
+    found, line = of_backbone(Made, "unsupervised", "builtin")
+    recipe = merge(Made, found, "", {}, trained=True)
+    simcse = next(e for e in entries(Path("methods"), "simcse") if (e.setting, e.backbone) == ("unsupervised", "builtin"))
+    for key in ("learning_rate", "batch_size", "max_steps"):
+        assert recipe[key] == simcse.values[key].value
+        assert "builtin's own value" in recipe.values_with_source()[key].source
+    assert line is None and recipe.temperature == 0.05
+    assert merge(Made, found, "", {"learning_rate": "1e-3"}, trained=True).learning_rate == 1e-3
+
+
+def test_what_a_method_says_itself_stands() -> None:
+    class Own(Made):
+        name = "own"
+        defaults = {"learning_rate": Value(2e-3, "eq. 2")}
+
+    found, _ = of_backbone(Own, "unsupervised", "builtin")
+    recipe = merge(Own, found, "", {}, trained=True)
+    assert recipe.learning_rate == 2e-3 and recipe.max_steps == 1000
+
+
+def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> None:
+    found, line = of_backbone(Made, "unsupervised", "xlm-roberta-large", ("roberta", 1024))
+    assert found is not None and found.values["learning_rate"].value == 3e-5
+    assert line == "no recipe for xlm-roberta-large: the one for roberta-large is taken"
+
+    class Passing(Made):
+        name, fitted = "passing", "pass"
+
+    assert of_backbone(Passing, "unsupervised", "bert-large-uncased") == (None, None), "what is fitted in one pass has no rate"

@@ -36,19 +36,19 @@ def board_data(board: Board) -> str:
     by_anchor = {one.anchor: one for one in board.tables}
     content = {
         "commands": [visible(command, limit=None) for command in commands],
-        "runs": [_run(run, commands, board.older) for run in board.runs],
+        "runs": [_run(run, commands) for run in board.runs],
         "tables": {one.anchor: _table(one, places, by_id, by_anchor, whole=whole) for one in board.tables},
     }  # fmt: skip
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
-def _run(run: PublishedRun, commands: Mapping[str, int], older: Mapping[str, str]) -> list[Any]:
+def _run(run: PublishedRun, commands: Mapping[str, int]) -> list[Any]:
     """[folder of the run's page as a link, seed or null, place of its command, has a curve, grade], and where its files lie if they lie
     in an older version."""
     record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
-    held = [link(path, version=older[path])] if path in older else []
+    held = [link(path, version=run.held_by)] if run.held_by is not None else []
     return [link(path), record.seed, commands[record.provenance.command or ""], curve, run.grade, *held]
 
 

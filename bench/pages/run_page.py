@@ -117,7 +117,6 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     from bench.publish.grades import WORDS
 
     record, known = run.record, places(board).by_run.get(run.record.run_id, [])
-    held = board.older.get(f"runs/{record.run_id}")
     plugin = record.provenance.plugin or {}
     rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
     return RunPage(
@@ -125,7 +124,7 @@ def page(board: Board, run: PublishedRun) -> RunPage:
         board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known),
         grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
         heads=heads(record, known), how=how(record.method, package_of(plugin)), command=record.provenance.command or None,
-        files=_files(run, held), predictions=_predictions(run, held), scores=score_tables(record, known), sides=side_tables(record),
+        files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=side_tables(record),
         curves=curves(record, run.folder), training=report.training(record, None), cosines=cosines(record, run.folder),
         by_hand=tuple(row for row in rows if row.source.startswith("--set")),
         recipe=tuple(row for row in rows if not row.source.startswith("--set")), cost=report.cost(record),
@@ -159,21 +158,21 @@ def _recipe_row(key: str, value: Any) -> RecipeRow:
     return RecipeRow(key=key, value=value_words(value.value), source=value.source, note=value.note or "")
 
 
-def _file(run: PublishedRun, name: str, held: str | None) -> str:
-    """A link to a file of the run from its page: beside it, or in the older version that holds the run."""
-    return link(name) if held is None else link(run_file(run.record.run_id, name), UP, held)
+def _file(run: PublishedRun, name: str) -> str:
+    """A link to a file of the run from its page: beside it, or in the older version that holds the run. Scores are always beside it."""
+    if run.held_by is None or name == "scores.csv":
+        return link(name)
+    return link(run_file(run.record.run_id, name), UP, run.held_by)
 
 
-def _files(run: PublishedRun, held: str | None) -> tuple[File, ...]:
+def _files(run: PublishedRun) -> tuple[File, ...]:
     found = [("run.json", "the record"), ("scores.csv", "all scores, sub-datasets too")]
     if (run.folder / "curve.jsonl").is_file():
         found.append(("curve.jsonl", "the training curve"))
-    return tuple(
-        File(name=name, link=_file(run, name, None if name == "scores.csv" else held), what=what) for name, what in found
-    )
+    return tuple(File(name=name, link=_file(run, name), what=what) for name, what in found)
 
 
-def _predictions(run: PublishedRun, held: str | None) -> tuple[File, ...]:
+def _predictions(run: PublishedRun) -> tuple[File, ...]:
     """Of every score whose predictions lie in the run's folder."""
     from bench.runs.predictions import predictions_file
 
@@ -187,7 +186,7 @@ def _predictions(run: PublishedRun, held: str | None) -> tuple[File, ...]:
         if os.path.isfile(path):  # which is False for a name too long for this disk, where a Path would raise
             found[path.relative_to(folder).as_posix()] = None
     return tuple(
-        File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name, held), what="") for name in found
+        File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in found
     )
 
 

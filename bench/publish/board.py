@@ -32,6 +32,7 @@ class PublishedRun:
     grade: str = "submitted"  # one of GRADES
     submitted_by: str | None = None  # None: an own run
     reason: str = ""  # why it has this grade, in words
+    held_by: str | None = None  # the older version in which its files lie; None: in this one
 
 
 def dating(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
@@ -150,7 +151,7 @@ class Board:
     made: tuple[Fact, ...] = ()
     methods: tuple[str, ...] = ()  # of the runs, by name
     older: Mapping[str, str] = field(default_factory=dict)
-    """Path below the version, of a file or of a run's folder -> the older version in which it lies."""
+    """Path below the version, of a file that is none of a run -> the older version in which it lies."""
 
     @property
     def alone(self) -> bool:

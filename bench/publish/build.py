@@ -33,7 +33,6 @@ from bench.publish.verdict_changes import judgements
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
 from bench.runs.files import write_whole
-from bench.runs.store import RECORD
 
 if TYPE_CHECKING:
     from bench.datasets import DataFolder
@@ -153,7 +152,7 @@ def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[s
             left = leave_run(run.record, run.folder, place.inside(run_id), manifests)
             if left is not None:
                 folder = version.folder.parent.parent / left[0] / published.RUNS / run_id
-                runs[i], stored[run_id] = replace(run, folder=folder), left[1]
+                runs[i], stored[run_id] = replace(run, folder=folder, held_by=left[0]), left[1]
             else:
                 stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN))
         except (DataMissing, DataDamaged) as error:
@@ -168,14 +167,13 @@ def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[s
 
 
 def _left_in_older(place: Place, made: Board) -> dict[str, str]:
-    """Path -> older version, of the runs and of what papers printed, as far as older versions have the same."""
+    """Path -> older version, of what papers printed, as far as older versions have the same."""
     from bench.publish.data import as_csvs
 
     for one in made.references:
         name = f"{one.anchor}.csv"
         place.leave(f"tables/{name}", as_csvs(replace(made, tables=(), references=(one,)))[name].encode())
-    end = f"/{RECORD}"
-    return {name.removesuffix(end): version for name, (version, _) in place.older.items() if name.endswith((end, ".csv"))}
+    return {name: version for name, (version, _) in place.older.items() if name.startswith("tables/")}
 
 
 def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:

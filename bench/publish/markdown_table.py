@@ -41,7 +41,8 @@ def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun], pages: bool
     first = [rank_words(row)] if has_ranks(shown) else []
     return [
         *first, name + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
-        *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)), *(costs(row.cost) if has_costs(shown) else ()), _records(row),
+        *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
+        *(costs(row.cost) if has_costs(shown) else ()), _records(row, runs),
         markdown(weakest(runs[run].grade for run in row.runs)),
     ]  # fmt: skip
 
@@ -56,9 +57,9 @@ def _number(cell: Cell | None, *, primary: bool) -> str:
     return mean + ("" if value is None else f" ± {score(value, cell.decimals)}") + (f" {SIGNS[sign]}" if sign else "")
 
 
-def _records(row: Row) -> str:
+def _records(row: Row, runs: Mapping[str, PublishedRun]) -> str:
     links = [
-        f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'))})"
+        f"[{'any' if seed is None else seed}]({link(run_file(run, 'run.json'), version=runs[run].held_by)})"
         for run, seed in list(zip(row.runs, row.seeds, strict=True))[:SEEDS]
     ]
     return " ".join(links) + (f" and {len(row.runs) - SEEDS} more" if len(row.runs) > SEEDS else "")

@@ -112,7 +112,7 @@ def _runs(board: Board, pages: bool) -> str:
         run_id = one.record.run_id
         name = f"[{markdown(run_id)}]({link(run_file(run_id, 'index.html'))})" if pages else markdown(run_id)
         seed = "any" if one.record.seed is None else str(one.record.seed)
-        lines.append(line([name, seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'), version=board.older.get(f'runs/{run_id}'))})",
+        lines.append(line([name, seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})",
                             f"[CSV]({link(run_file(run_id, 'scores.csv'))})"]))  # fmt: skip
     words = "The record of a run holds its recipe, its command and every score."
     return "\n".join(

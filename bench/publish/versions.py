@@ -26,6 +26,7 @@ VERSION_FILE, SCHEMA = "version.json", "bench.version/1"
 STATISTICS = 2
 """Version of the statistics: another one where the same predictions get other intervals or verdicts. A version without one has 1."""
 RUNS = "runs"  # folder of a version that holds its runs
+NAMED = 3  # runs of another grade that are named
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
 
@@ -201,10 +202,17 @@ def _moment(created: str) -> datetime:
 def other_news(last: Version, board: Board) -> list[str]:
     """What is new in a version besides its runs: grades, title, note, printed numbers; a sentence each."""
     before: Mapping[str, VersionRun] = {run.run_id: run for run in last.runs}
-    news = [
-        f"{run.record.run_id} is {run.grade} now; it was {old.grade}."
-        for run in board.runs if (old := before.get(run.record.run_id)) is not None and old.grade != run.grade
-    ]  # fmt: skip
+    grades: dict[tuple[str, str], list[str]] = {}
+    for run in board.runs:
+        old = before.get(run.record.run_id)
+        if old is not None and old.grade != run.grade:
+            grades.setdefault((run.grade, old.grade), []).append(run.record.run_id)
+    news = []
+    for (now, then), runs in grades.items():
+        one = len(runs) == 1
+        listed = runs[0] if one else f"{len(runs)} runs"
+        named = f": {', '.join(runs[:NAMED])}{' and more' if len(runs) > NAMED else ''}" if not one else ""
+        news.append(f"{listed} {'is' if one else 'are'} {now} now; {'it was' if one else 'they were'} {then}{named}.")
     if last.statistics != STATISTICS:
         news.append(f"The statistics are of version {STATISTICS}; {last.name} has version {last.statistics}: docs/statistics.md.")
     if last.references != references_sha256(board):

@@ -65,7 +65,8 @@ def _logs(known: Sequence[tuple[float, int]]) -> list[float]:
 
 
 def _prior_freedom(tasks: Sequence[Sequence[tuple[float, int]]]) -> float:
-    """Of the scaled inverse chi-square that the methods' variances follow around each task's own; infinite: they are all alike."""
+    """Of the scaled inverse chi-square that the methods' variances follow around each task's own, at the careful end of what they say;
+    infinite: they are all alike."""
     from scipy.special import polygamma
 
     squares, expected, count = 0.0, 0.0, 0
@@ -78,7 +79,9 @@ def _prior_freedom(tasks: Sequence[Sequence[tuple[float, int]]]) -> float:
             count += len(logs) - 1
     if not count:
         return 0.0
-    excess = (squares - expected) / count
+    excess = (squares - expected) / count + squares / count * math.sqrt(
+        2 / count
+    )  # a standard error more: too alike is the wrong side
     return 2 * _inverse_trigamma(excess) if excess > 1e-6 else math.inf
 
 

@@ -190,3 +190,25 @@ def test_a_broken_pipe_is_no_traceback(runs: Path) -> None:
         f'{sys.executable} -c "{code}" | head -n 1', shell=True, env=environment, capture_output=True, text=True, timeout=60
     )
     assert "Traceback" not in done.stderr and done.stdout.startswith("suite,")
+
+
+def test_rows_on_unequal_terms_are_told_and_refused(runs: Path, tmp_path: Path) -> None:
+    """One learns ten times as fast, and was chosen on another set: a difference may be that."""
+    from dataclasses import replace
+
+    store = RunsFolder(tmp_path / "unequal")
+    usual = {"learning_rate": 3e-5, "batch_size": 64, "max_seq_length": 32, "select_on": "STS-B dev"}
+    for method, changes in (("simcse", {}), ("promcse", {}), ("mine", {"learning_rate": 1e-4, "select_on": "sts-dev-clean"})):
+        store.write(record(method, 1, recipe=usual | changes))
+    slow = record("slow", 1, recipe=usual)
+    assert slow.training is not None
+    store.write(replace(slow, training=replace(slow.training, steps=7)))
+    store.write(record("cls", None, setting="none", training=None, recipe={}))
+    said = " ".join(bench("compare", "--runs", store.path).stdout.split())
+    assert "learning_rate: 0.0001 in mine; 3e-05 in the others" in said
+    assert "select_on: sts-dev-clean in mine; STS-B dev in the others" in said and "steps: 7 in slow" in said
+    assert "batch_size" not in said and "max_seq_length" not in said
+    refused = bench("compare", "--runs", store.path, "--strict")
+    assert refused.exit_code == 2 and "learning_rate: 0.0001 in mine" in refused.stderr
+    alike = bench("compare", "--runs", store.path, "--strict", "--method", "simcse,promcse,cls")
+    assert alike.exit_code == 0 and "learning_rate" not in alike.stdout

@@ -9,6 +9,7 @@ import pytest
 from factories import record
 
 from bench.publish.changes import changes_since
+from bench.publish.verdict_changes import judgements
 from bench.runs import RecipeValue, RunRecord
 
 
@@ -97,3 +98,54 @@ def test_many_changes_make_few_lines() -> None:
     found = changes_since("v1", old, [moved(one) for one in old])
     assert len(found.scores) == 240 and len(found.lines) == 23
     assert found.lines[-1] == "Scores of 10 more rows changed." and "and 10 more" in found.lines[0]
+
+
+# --- verdicts ---
+
+
+def table(
+    verdict: str | None, mean: float = 70.0, runs: tuple[str, ...] = ("a", "b"), baseline: str = "simcse"
+) -> dict[str, Any]:
+    """As in tables.json: one method against a baseline on one task."""
+    rows = [
+        {"method": method, "variant": "", "differs": {}, "runs": list(own), "cells": {"STS12": {"mean": value, "against": against}, "X": None}}
+        for method, own, value, against in (
+            ("simcse", ("s",), 60.0, None), ("promcse", runs, mean, None if verdict == "missing" else {"verdict": verdict}),
+        )
+    ]  # fmt: skip
+    return {"table": {"setting": "unsupervised", "backbone": "builtin", "suite": "sts", "protocol": "p/1", "text": None, "baseline": baseline,
+                      "rows": rows}}  # fmt: skip
+
+
+def changed(before: dict[str, Any], after: dict[str, Any], statistics: tuple[int, int]) -> Any:
+    return changes_since("v1", [], [], judged=(judgements([before]), judgements([after])), statistics=statistics)
+
+
+def test_a_verdict_that_the_statistics_changed() -> None:
+    found = changed(table("unknown"), table("better"), (1, 2))
+    (one,) = found.verdicts
+    assert (one.method, one.task, one.baseline, one.before, one.after) == ("promcse", "STS12", "simcse", "unknown", "better")
+    assert one.why == ("statistics: version 1 before, 2 now",) and found.same_verdicts == 0
+    assert found.lines == (
+        "1 of 1 verdicts is another one now (1 for statistics: version 1 before, 2 now): tables/changes.csv has each.",
+    )
+    assert changed(table(None), table("better"), (1, 2)).verdicts[0].before == "not tested"
+
+
+def test_a_verdict_that_the_statistics_did_not_change() -> None:
+    assert changed(table("unknown"), table("better", 72.0), (1, 1)).verdicts[0].why == ("scores",)
+    assert changed(table("unknown"), table("better", runs=("a", "b", "c")), (1, 1)).verdicts[0].why == ("scores: of other runs",)
+    assert changed(table("unknown"), table("better"), (2, 2)).verdicts[0].why == (
+        "other rows of the table, with which it was adjusted",
+    )
+    both = changed(table("unknown"), table("better", 72.0), (1, 2)).verdicts[0].why
+    assert both == ("statistics: version 1 before, 2 now", "scores")
+
+
+def test_what_is_no_other_verdict() -> None:
+    same = changed(table("better"), table("better", 75.0), (1, 2))
+    assert same.verdicts == () and same.same_verdicts == 1 and same.lines == ()
+    assert changed(table("better"), table("worse", baseline="promcse"), (1, 2)).verdicts == (), (
+        "another question is no other answer"
+    )
+    assert changed(table("missing"), table("worse"), (1, 2)).verdicts == ()

@@ -153,6 +153,61 @@ def test_progress_is_plain_where_there_is_no_terminal(runs: Path) -> None:
     assert aside.splitlines()[:2] == ["copying predictions ...", "writing pages ..."] and not set("\r\x1b") & set(aside)
 
 
+def test_an_erratum_stands_beside_its_version_and_above_the_next_changes(runs: Path) -> None:
+    out = runs.parent / "board"
+    publish(runs)
+    before = {path: path.read_bytes() for path in (out / "v1").rglob("*") if path.is_file()}
+    text = "Intervals were too short; <b>see</b> v2."
+    done = bench("publish", "--out", out, "--erratum", "v1", text)
+    assert done.exit_code == 0 and text in done.stdout
+    assert {path: path.read_bytes() for path in (out / "v1").rglob("*") if path.is_file()} == before
+    page, feed, readme = ((out / name).read_text() for name in ("index.html", "feed.xml", "README.md"))
+    assert "&lt;b&gt;see&lt;/b&gt; v2." in page and "<b>see" not in page + feed + readme
+    assert "erratum to v1" in feed and "**Erratum**" in readme
+    assert bench("publish", "--check", "--out", out).exit_code == 0
+    made_run(runs, "simcse", 3, suites=("check",))
+    publish(runs)
+    changes = json.loads((out / "v2" / "version.json").read_text())["changes"]
+    assert changes["errata"] == changes["lines"][:1] and changes["lines"][0].startswith("Erratum to v1, ")
+    board = (out / "v2" / "index.html").read_text()
+    assert board.index("Intervals were too short") < board.index("1 new run")
+    altered = json.loads((out / "errata.json").read_text())
+    altered["errata"][0]["text"] = "All is well."
+    (out / "errata.json").write_text(json.dumps(altered))
+    done = bench("publish", "--check", "--out", out)
+    assert done.exit_code == 1 and "errata.json: changed since it was published" in done.stdout
+    refused = bench("publish", "--runs", runs, "--out", out, "--statistics", "no", "--anyway")
+    assert refused.exit_code == 2 and "errata.json" in error_line(refused)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--erratum", "v7", "x"), "unknown version 'v7'"),
+        (("--erratum", "v1", "  "), "--erratum v1: the text is empty"),
+        (("--erratum", "v1", "x" * 2001), "--erratum v1: 2,001 characters; 2,000 at most"),
+        (("--erratum", "v1", "x", "--check"), "--erratum goes neither with --check nor with --preview"),
+        (("--erratum", "../v1", "x"), "unknown version '../v1'"),
+    ],
+)
+def test_an_erratum_that_cannot_be_is_one_line_and_changes_nothing(runs: Path, words: tuple[str, ...], said: str) -> None:
+    out = runs.parent / "board"
+    publish(runs)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    done = bench("publish", "--out", out, *words)
+    assert done.exit_code == 2 and said in error_line(done)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_the_same_erratum_twice_and_a_damaged_list(runs: Path) -> None:
+    out = runs.parent / "board"
+    publish(runs)
+    assert bench("publish", "--out", out, "--erratum", "v1", "x").exit_code == 0
+    assert "v1 has this erratum already" in error_line(bench("publish", "--out", out, "--erratum", "v1", "x"))
+    (out / "errata.json").write_text("{}")
+    assert "errata.json cannot be read" in error_line(bench("publish", "--out", out, "--erratum", "v1", "y"))
+
+
 def test_every_option_is_in_the_documentation() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "publish.md").read_text(encoding="utf-8")
     options = [name for one in verb.publish.params for name in one.opts if name.startswith("--")]

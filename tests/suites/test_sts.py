@@ -16,9 +16,11 @@ from click.testing import CliRunner
 
 from bench.cli.suites import suites
 from bench.datasets import STS_TASKS, DataFolder, SentencePairs, read_sts
-from bench.errors import RunFailed, UnknownName
+from bench.errors import DataMissing, RunFailed, UnknownName
+from bench.plan import dev_task as selection
 from bench.suites import TaskResult, average, suite, suite_names
-from bench.suites.sts import PROTOCOL, LoadedPairs, StsTask, dev_task, score_predictions
+from bench.suites.sts import PROTOCOL, LoadedPairs, StsTask, clean_dev_task, cosines, dev_task, pair_key, score_predictions
+from bench.verify.known import dev_words, known
 
 
 def bag_of_hashes(sentences):
@@ -198,3 +200,66 @@ def test_the_page_about_the_suite_states_the_same_counts():
         if len(task.subsets) > 1:
             assert ", ".join(f"{name} {n}" for name, n in task.subsets.items()) in row
     assert PROTOCOL in page
+
+
+# --- a selection set that no test set has ---
+
+
+def letters(first: str, second: str) -> frozenset[str]:
+    return frozenset("".join(c for c in one.lower() if c.isalnum()) for one in (first, second))
+
+
+@pytest.mark.parametrize("form", ["tokenised", "raw"])
+def test_the_clean_dev_set_has_no_scored_pair(shared, form):
+    """Told apart by a second computation: sets of letters, over all seven test splits."""
+    data = DataFolder(shared / "data")
+    tested = {letters(a, b) for name in STS_TASKS for one in [read_sts(data, name, text=form)]
+              for a, b in zip(one.sentences1, one.sentences2, strict=True)}  # fmt: skip
+    clean = clean_dev_task(data, form)
+    pairs = [letters(a, b) for part in clean.parts for a, b in zip(part.sentences1, part.sentences2, strict=True)]
+    assert len(pairs) == clean.n == 849 and [len(part) for part in clean.parts] == [363, 486] and clean.dropped == (1137, 14)
+    assert not tested & set(pairs) and clean.sha256 == known().dev[f"sts-dev-clean, {form}"]
+    whole = dev_task(data, form).data
+    among = [letters(a, b) in tested for a, b in zip(whole.sentences1, whole.sentences2, strict=True)]
+    assert sum(among) == 1137, "what STS-B dev has"
+
+
+def test_the_clean_dev_set_is_scored_by_the_mean_of_its_parts(shared):
+    clean = clean_dev_task(DataFolder(shared / "data"))
+    result = clean.score(bag_of_hashes)
+    each = [
+        100 * scipy.stats.spearmanr(cosines(p.sentences1, p.sentences2, bag_of_hashes, ""), p.gold).statistic for p in clean.parts
+    ]
+    assert result.value == pytest.approx(sum(each) / 2) and result.n == 849
+    with pytest.raises(RunFailed, match="sts-dev-clean"):
+        clean.score(lambda sentences: np.ones((len(sentences), 2), np.float32))
+
+
+def test_the_clean_dev_set_needs_what_is_scored(shared, tmp_path):
+    shutil.copytree(
+        shared / "data" / "senteval" / "downstream" / "STS" / "STSBenchmark", tmp_path / "downstream" / "STS" / "STSBenchmark"
+    )
+    with pytest.raises(DataMissing, match="STS12"):
+        selection("sts-dev-clean", DataFolder(tmp_path, offline=True))
+
+
+def test_pairs_are_told_by_letters_and_digits():
+    assert pair_key("A man's  dog!", "No. 7") == pair_key("no 7", "a mans dog") != pair_key("no 8", "a mans dog")
+
+
+def test_how_many_dev_pairs_are_scored_is_said_of_old_records_too():
+    from factories import record
+
+    old = record("simcse", 1)
+    assert dev_words(old).startswith("how many pairs of STS-B dev are test pairs of the scored sets is not known")
+    sha256 = known().dev["STS-B dev, tokenised"]
+    old = replace(old, provenance=replace(old.provenance, determines={"dev": sha256}))
+    assert dev_words(old) == "1,137 of the 1,500 pairs of STS-B dev are test pairs of the scored sets"
+    five = replace(old, scores=tuple(one for one in old.scores if one.task in STS_TASKS[:5]))
+    assert dev_words(five).startswith("1,131 of the 1,500")
+    clean = replace(old, training=replace(old.training, dev_task="sts-dev-clean"),
+                    provenance=replace(old.provenance, determines={"dev": known().dev["sts-dev-clean, raw"]}))  # fmt: skip
+    assert dev_words(clean) == "none of the 849 pairs of sts-dev-clean is a test pair of the scored sets"
+    lied = replace(clean, provenance=replace(old.provenance, determines={"dev": sha256}))
+    assert "not known" in dev_words(lied), "a name alone says nothing"
+    assert dev_words(replace(old, training=None)) == "" == dev_words(replace(old, scores=()))
