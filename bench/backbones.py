@@ -178,7 +178,7 @@ def fetch(
         raise NotAModel(
             f"backbone '{name}' is not on this machine and {what} forbids fetching it", near + hub_models.bring_over(name)
         )
-    hint = near + "check the name and the network, give a folder, or --backbone builtin"
+    hint = near + "check the name and the network, or give a folder"
     snapshot = hub_models.download(name, allow_pickle=allow_pickle, hint=hint, say=say)
     path = _as_safetensors(snapshot, allow_pickle)
     check_folder(path)

@@ -175,7 +175,7 @@ def test_a_run_without_a_checkpoint(run: Path, text: Path, tmp_path: Path) -> No
     (tmp_path / run.name).mkdir()
     (tmp_path / run.name / "run.json").write_bytes((run / "run.json").read_bytes())
     line = error_line(encode(tmp_path / run.name, text, tmp_path / "v.npy"))
-    assert "no finished checkpoint (status finished)" in line
+    assert f"{tmp_path / run.name / 'checkpoint'} is missing" in line
 
 
 def test_code_that_changed_since_is_told(run: Path, text: Path, tmp_path: Path) -> None:
