@@ -216,6 +216,16 @@ def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more
     assert "owner/model" in done.stdout.partition("not on this machine;")[2] and hub.requests == []
 
 
+def test_a_plan_of_tasks_that_others_fetch_and_of_a_set_from_two_places(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
+    done = bench(
+        "run", "--method", "cls", "--backbone", "builtin", "--suite", "mteb:STSBenchmark,cxc", "--dry-run", "--runs", tmp_path
+    )
+    assert done.exit_code == 0 and hub.requests == [] and "tasks STSBenchmark, CxC-STS (" in done.stdout
+    table = done.stdout.partition("not on this machine;")[2]
+    assert "hub data set mteb/stsbenchmark-sts" in table and "and mteb:STSBenchmark, whose size only the hub knows" in table
+    assert "CxC-STS-official   252.0" in table and "Crisscrossed-Captions" in table and "annotations_trainval2014.zip" in table
+
+
 def test_two_backbones_that_are_not_here_are_two_runs(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
     done = bench(
         "run", "--method", "cls", "--backbone", "a/model,b/model", "--suite", "check", "--dry-run", "--json", "--runs", tmp_path
