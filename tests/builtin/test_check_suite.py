@@ -87,7 +87,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
     record = replace(run, scores=(score,))
     cell = predicted([(record, store.folder(run.run_id))], score.key)
-    assert (cell.n_items, cell.n_units) == (4742, 800)
+    assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2) and len(np.unique(cell.shared_NK)) == 800
     (table,) = compared([(record, store.folder(run.run_id))], Wanted())
     spread = table.rows[0].cells[0].spread
     images = scored.predictions["image"]

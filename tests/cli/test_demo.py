@@ -57,9 +57,7 @@ def runs(folder: Path, noise: float, seeds: tuple[int, ...] = (1, 2, 3)) -> tupl
 
 
 def sentences(store: RunsFolder, records: list[RunRecord], **wanted: Any) -> list[str]:
-    (table,) = compared(
-        [(one, store.folder(one.run_id)) for one in records], Wanted(baseline="cls", together=True, **wanted)
-    )
+    (table,) = compared([(one, store.folder(one.run_id)) for one in records], Wanted(baseline="cls", together=True, **wanted))
     return told(table)
 
 

@@ -102,7 +102,7 @@ def test_a_corpus_may_be_called_as_recipes_call_it(tmp_path: Path) -> None:
 
 def test_a_recipe_corpus_that_is_not_here_is_one_line_and_a_wrong_name_lists_the_names(tmp_path: Path) -> None:
     missing = bench("run", "--method", "simcse", "--suite", "check", "--corpus", "wiki1m", "--offline", "--dry-run")
-    assert "wiki1m_for_simcse.txt is not on this machine" in error_line(missing)
+    assert error_line(missing) == "error: wiki1m: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching"
     done = bench("run", "--method", "simcse", "--suite", "check", "--corpus", "wiki")
     assert error_line(done) == "error: no corpus at wiki"
     assert hint(done).endswith("or a name: builtin, target, wiki1m, nli, nli-labelled")

@@ -26,7 +26,13 @@ from bench.runs import RunsFolder
 
 STEPS = {"max_steps": "20", "eval_steps": "20", "batch_size": "32", "max_seq_length": "24", "select_on": "captions dev"}
 FAST = {"learning_rate": "3e-4"}  # trains what [CLS] says, with all weights
-OWN = {"simcse": FAST, "focal-infonce": FAST, "esimcse": FAST, "dclr": FAST | {"teacher": "builtin"}, "ct": {"select_on": "STS-B dev"}}
+OWN = {
+    "simcse": FAST,
+    "focal-infonce": FAST,
+    "esimcse": FAST,
+    "dclr": FAST | {"teacher": "builtin"},
+    "ct": {"select_on": "STS-B dev"},
+}
 # not seen above their start within 150 steps of 64 on this backbone: what a test can spend is too little for them
 TOO_SLOW = {"is-bert", "sbert"}
 REGISTRY = discover()
