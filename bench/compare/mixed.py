@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bench.compare.budget import terms
+from bench.dev_pairs import dev_words
 from bench.errors import BenchError
 from bench.runs import FOREIGN
 from bench.runs.record import RunRecord
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Row, Table
-from bench.verify.known import dev_words
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""

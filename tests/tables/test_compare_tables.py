@@ -168,7 +168,7 @@ def test_too_many_predictions_are_left_alone_unless_asked_for(runs: list[Run], m
     (table,) = compared(runs, Wanted())
     assert table.tested is None and any("--statistics yes" in note for note in table.notes)
     assert compared(runs, Wanted(statistics="yes", draws=100))[0].tested is not None
-    assert compared(runs, Wanted(statistics="no"))[0].notes == ()
+    assert not any("not tested" in note for note in compared(runs, Wanted(statistics="no"))[0].notes)
 
 
 # --- drawn ---
