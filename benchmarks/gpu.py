@@ -234,6 +234,9 @@ class Worker:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         os.close(self.answers)
+        if self.process.stdin is not None:
+            with suppress(OSError):
+                self.process.stdin.close()
 
 
 # what is kept

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bench.compare.budget import terms
+from bench.dev_pairs import dev_words
 from bench.errors import BenchError
 from bench.runs import FOREIGN
 from bench.runs.record import RunRecord
 from bench.statistics.grouping import AVERAGE
 from bench.statistics.table import Row, Table
-from bench.verify.known import dev_words
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""
@@ -72,7 +72,7 @@ def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...
 def _facts(record: RunRecord, table: Table) -> Facts:
     """What should be the same in all runs of the table."""
     packages, data = record.provenance.packages, record.provenance.data
-    found = terms(record) | {"bench": record.provenance.bench_version or UNKNOWN}
+    found = {"bench": record.provenance.bench_version or UNKNOWN}
     found |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
     for score in record.scores:
         if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:
@@ -83,7 +83,7 @@ def _facts(record: RunRecord, table: Table) -> Facts:
         form = "" if score.text in (None, "tokenised") else f"@{score.text}"
         if score.text == table.text and (sha := data.get(f"{own}{score.task}{form}")) is not None:
             found[f"data of {score.task}"] = str(sha)[:8]
-    return found
+    return found | terms(record)
 
 
 def _named(rows: Iterable[Row], having: Mapping[str, str], value: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import bench
 from bench import devices, provenance
 from bench.datasets.sts import STS_TASKS
+from bench.dev_pairs import dev_test_pairs
 from bench.encoding import VectorStore
 from bench.ended import MARK, found, watched
 from bench.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
@@ -32,7 +33,6 @@ from bench.runs.files import FAILED_BATCH
 from bench.runs.intact import CHECKPOINT
 from bench.runs.store import data_key
 from bench.suites import RunPlace
-from bench.verify.known import dev_test_pairs
 
 if TYPE_CHECKING:
     from bench.suites import LoadedTask, TaskResult

@@ -8,13 +8,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from bench.dev_pairs import dev_words
 from bench.runs.curve import read_curve, series
 from bench.runs.record import RunRecord, Score
 from bench.statistics.summary import DECIMALS
 from bench.tables import overlap
 from bench.tables.section import Section
 from bench.tables.words import score
-from bench.verify.known import dev_words
 
 BARS = "▁▂▃▄▅▆▇█"
 

@@ -17,6 +17,7 @@ from unittest import mock
 import numpy as np
 
 from bench.datasets import DataFolder
+from bench.dev_pairs import CLEAN_DEV, STSB_DEV
 from bench.errors import DataMissing
 from bench.files import write_whole
 from bench.hashes import values_sha256
@@ -24,7 +25,7 @@ from bench.suites import LoadedTask, suite, suite_names
 from bench.suites.check import DEV, check_dev_task
 from bench.suites.rescore import GIVEN
 from bench.suites.sts import clean_dev_task, dev_task, tested_in
-from bench.verify.known import CLEAN_DEV, SCHEMA, STSB_DEV, known
+from bench.verify.known import SCHEMA, known
 
 FORMS = ("tokenised", "raw")
 EARLIER = ("check/CHECK", "CHECK dev")

@@ -207,7 +207,7 @@ def test_too_many_predictions_are_left_alone_unless_asked_for(runs: list[Run], m
     assert table.tested is None and any("--statistics yes" in note for note in table.notes)
     (asked,) = compared(runs, Wanted(statistics="yes"))
     assert asked.tested is not None and asked.tested.families
-    assert compared(runs, Wanted(statistics="no"))[0].notes == ()
+    assert not any("not tested" in note for note in compared(runs, Wanted(statistics="no"))[0].notes)
 
 
 def test_one_seed_is_judged_only_with_what_others_lend(tmp_path: Path) -> None:

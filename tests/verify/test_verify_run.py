@@ -221,7 +221,7 @@ def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
 
 
 def test_an_average_that_does_not_follow_from_its_tasks(store: RunsFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = Known({}, {}, {}, {})
+    empty = Known({}, {}, {})
     monkeypatch.setattr("bench.verify.scores.known", lambda: empty)
     monkeypatch.setattr("bench.verify.identity.known", lambda: empty)
     run = scores_with_average(store, finished_run(store))
