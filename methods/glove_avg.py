@@ -73,8 +73,8 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
     try:
-        with _open(path) as file:
-            for number, line in enumerate(io.TextIOWrapper(file, encoding="utf-8"), 1):
+        with _open(path) as file, io.TextIOWrapper(file, encoding="utf-8") as text:
+            for number, line in enumerate(text, 1):
                 word, *numbers = line.rstrip("\n").split(" ")
                 if number == 1 and len(numbers) == 1:
                     continue  # word2vec's header: how many words, how many dimensions

@@ -159,7 +159,7 @@ def test_every_verb_is_a_file_with_its_name() -> None:
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:
-    long = {name: lines for name, path in ALL.items() if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 310}
+    long = {name: lines for name, path in ALL.items() if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 350}
     assert long == {}
 
 

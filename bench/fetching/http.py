@@ -182,7 +182,8 @@ def get(where: Site, headers: Mapping[str, str] | None = None) -> Answer:
         _has_answered(host(where.url))
         if error.code == 416:
             return Answer(error, {})
-        raise refusal(where, error.code, {key.lower(): value for key, value in error.headers.items()}) from None
+        with error:
+            raise refusal(where, error.code, {key.lower(): value for key, value in error.headers.items()}) from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or error
         there = host(where.url)

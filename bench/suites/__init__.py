@@ -146,7 +146,7 @@ class Suite:
     docs: str
     """The page about it, relative to docs/."""
     earlier: tuple[str, ...] = ()
-    """Protocols of older records, of data that bench no longer has: their predictions are still scored in the same way."""
+    """Protocols of older records, of data that this package no longer has: their predictions are still scored in the same way."""
 
     def task(self, name: str) -> Task:
         for task in self.tasks:

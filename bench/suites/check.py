@@ -23,7 +23,7 @@ from bench.suites.vectors import Vectors
 
 PROTOCOL = "check/2"
 GENERATED = "check/1"
-"""The protocol of the pairs that an earlier bench made itself. Its scores follow from their predictions as these do."""
+"""The protocol of the pairs that this package made itself in earlier versions. Its scores follow from their predictions as these do."""
 DATA = Path(__file__).parent.parent / "builtin" / "data"
 ITEMS = {"dev": 1125, "test": 4742}
 DEV = "captions dev"

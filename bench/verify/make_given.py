@@ -29,7 +29,7 @@ from bench.verify.known import SCHEMA, known
 
 FORMS = ("tokenised", "raw")
 EARLIER = ("check/CHECK", "CHECK dev")
-"""Of data that bench no longer has: these hashes are taken over, so that older records can still be verified."""
+"""Of data that this package no longer has: these hashes are taken over, so that older records can still be verified."""
 DIMENSIONS = 4
 
 

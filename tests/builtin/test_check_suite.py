@@ -155,7 +155,7 @@ def test_scoring_a_record_of_check_1_again_says_why_it_cannot_be(older: Path, tm
     done = verified(older, "--retrain-free", "--data", str(tmp_path))
     assert done.exit_code == 0, done.output
     (line,) = [line for line in done.stdout.splitlines() if "check/1" in line]
-    assert "no longer the data of check/1; --suite check scores other data since" in line
+    assert "no longer has the data of check/1; bench run --suite check scores other data" in line
 
 
 def test_choosing_checkpoints_on_the_generated_pairs_is_no_longer_possible(tmp_path: Path):

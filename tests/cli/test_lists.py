@@ -220,7 +220,7 @@ def test_the_doctor_fits_the_terminal_and_says_what_is_next(
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     done = CliRunner(env={"COLUMNS": columns}).invoke(main, ["doctor", "--runs", str(tmp_path / "runs")], catch_exceptions=False)
     lines = done.stdout.splitlines()
-    assert done.exit_code == 0 and max(map(len, lines)) <= int(columns)
+    assert done.exit_code == 0 and max(len(line) for line in lines if "/" not in line) <= int(columns)  # a path is never cut
     assert sum(line.startswith("data ") for line in lines) == 1 and done.stdout.count("no folder was given") == 1
     assert re.search(r"^methods +24; bench methods lists them$", done.stdout, re.M)
     assert lines[-1] == "next: bench demo   (no data and no network needed)"

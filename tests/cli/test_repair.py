@@ -67,14 +67,14 @@ def test_predictions_come_again_from_vectors_or_by_encoding(
     real = TorchMethod.encode
     monkeypatch.setattr(TorchMethod, "encode", lambda self, some: encoded.append(len(some)) or real(self, some))
     before, whole = record(runs), content(the_run(runs))
-    hurt(the_run(runs) / "predictions" / "CHECK.npz")
+    hurt(the_run(runs) / "predictions" / "captions.npz")
     if not vectors:
         shutil.rmtree(the_run(runs) / "vectors")
     assert bench("verify", "--runs", runs).exit_code == 1
     done = bench(*command, "--runs", runs)
     assert done.exit_code == 0, done.stderr
     what = {delete: "missing", cut: "cut short or damaged", alter: "altered"}[hurt]
-    assert f"predictions are made again: CHECK ({what})" in done.stderr and "nothing repeated" not in done.stderr
+    assert f"predictions are made again: captions ({what})" in done.stderr and "nothing repeated" not in done.stderr
     assert bool(encoded) is not vectors, "what is stored is not encoded"
     after = record(runs)
     assert after["scores"] == before["scores"] and after["training"] == before["training"] and after["status"] == "finished"
@@ -85,7 +85,7 @@ def test_predictions_come_again_from_vectors_or_by_encoding(
 
 def test_vectors_that_were_altered_are_not_taken_for_the_checkpoints(runs: Path, command: tuple[Any, ...]) -> None:
     before = record(runs)["scores"]
-    (the_run(runs) / "predictions" / "CHECK.npz").unlink()
+    (the_run(runs) / "predictions" / "captions.npz").unlink()
     (vectors,) = (the_run(runs) / "vectors").glob("*.f32")
     numbers = np.fromfile(vectors, dtype="<f4")
     np.random.default_rng(0).shuffle(numbers)
@@ -124,12 +124,12 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
 def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(runs: Path, command: tuple[Any, ...]) -> None:
     before = record(runs)["scores"]
     shutil.rmtree(the_run(runs) / "checkpoint")
-    (the_run(runs) / "predictions" / "CHECK.npz").unlink()
+    (the_run(runs) / "predictions" / "captions.npz").unlink()
     assert "checkpoint is missing" in error_line(bench(*command, "--runs", runs), 1)
     assert record(runs)["scores"] == before and record(runs)["status"] == "finished"
     assert bench("verify", "--runs", runs).exit_code == 0
     shutil.rmtree(the_run(runs) / "vectors")
-    cut(the_run(runs) / "predictions" / "CHECK.npz")
+    cut(the_run(runs) / "predictions" / "captions.npz")
     damaged = tree(runs)
     assert "checkpoint is missing" in error_line(bench(*command, "--runs", runs), 1)
     assert tree(runs) == damaged
@@ -146,7 +146,7 @@ def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights
     assert done.exit_code == 1 and "checkpoint is missing" in done.stderr and record(runs) == before
     done = bench(*other, "--fresh")
     after = record(runs)
-    assert {score["task"] for score in after["scores"]} == {"CHECK", "STS12"}, done.stderr
+    assert {score["task"] for score in after["scores"]} == {"captions", "STS12"}, done.stderr
     assert bench("verify", "--runs", runs).exit_code == 0
 
 
@@ -162,19 +162,19 @@ def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_ne
     done = bench(*command, "--runs", runs)
     assert done.exit_code == 0, done.stderr
     assert "the scores of mteb were of the old weights and are gone: --suite mteb scores the new ones" in done.stderr
-    assert record(runs)["scores"] == old["scores"] and record(runs)["provenance"]["data"].keys() == {"CHECK"}
+    assert record(runs)["scores"] == old["scores"] and record(runs)["provenance"]["data"].keys() == {"captions"}
     assert not (folder / "mteb").exists() and bench("verify", "--runs", runs).exit_code == 0
 
 
 def test_fresh_says_which_scores_go_with_the_old_weights(runs: Path, command: tuple[Any, ...], sts12: Path) -> None:
     bench(*command, "--runs", runs, "--suite", "sts", "--data", sts12, *SAME)
-    assert {score["task"] for score in record(runs)["scores"]} == {"CHECK", "STS12"}
+    assert {score["task"] for score in record(runs)["scores"]} == {"captions", "STS12"}
     done = bench(*command, "--runs", runs, "--fresh")
     assert "the scores of sts were of the old weights and are gone: --suite sts scores the new ones" in done.stderr
-    assert [score["task"] for score in record(runs)["scores"]] == ["CHECK"]
+    assert [score["task"] for score in record(runs)["scores"]] == ["captions"]
 
 
-SAME = ("--set", "select_on=CHECK dev")  # what the suite check implies: the same run
+SAME = ("--set", "select_on=captions dev")  # what the suite check implies: the same run
 
 
 @pytest.fixture(scope="module")

@@ -110,7 +110,7 @@ def test_an_edited_method_has_runs_of_its_own(written: Bench, tmp_path: Path, ti
 
 
 def test_the_page_shows_what_the_harness_shows(written: Bench) -> None:
-    done = written("methods", "--plugin", "my_method.py", "cut-off")
+    done = written("methods", "--plugin", "my_method.py", "cut-off", "--all")
     assert done.returncode == 0, done.stderr
     assert "SimCSE, run_unsup_example.sh" in done.stdout and "symmetric" in done.stdout and "our search, dev score" in done.stdout
 
@@ -150,7 +150,7 @@ def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothin
     assert len(warnings) == 1 and "broken" in warnings[0] and "RuntimeError: built for another version" in warnings[0]
     assert "Traceback" not in listed.stderr
 
-    shown = bench("methods", "cut-off", PYTHONPATH=str(site))
+    shown = bench("methods", "cut-off", "--all", PYTHONPATH=str(site))
     assert "cut-off-embeddings 1.0" in shown.stdout and "our search, dev score" in shown.stdout
     without = bench("methods", "cut-off")
     assert without.returncode == 2 and "unknown method 'cut-off'" in without.stderr
