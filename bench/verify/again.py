@@ -110,7 +110,9 @@ class Encoder:
             if (task.name, task.protocol) == (score.task, score.protocol):
                 return task.load(self.data, score.text or "tokenised")
         if score.protocol in found.earlier:
-            raise DataMissing(f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data")
+            raise DataMissing(
+                f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
+            )
         raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 
