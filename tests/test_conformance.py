@@ -36,6 +36,7 @@ NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "none"}, "pret
 OWN = [(name, NEEDS.get(name, {})) for name in discover() if name != "glove-avg"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "overrides"), OWN, ids=[name for name, _ in OWN])
 def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
     plugin = discover()[name]

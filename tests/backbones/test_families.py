@@ -144,6 +144,7 @@ def test_a_backbone_without_dropout_is_refused_where_it_makes_the_views(models: 
     check_dropout(method, "unsupervised", Recipe({"dropout": Value(None, "test")}), Reference("not/here", "unknown", None))
 
 
+@pytest.mark.slow
 def test_a_run_on_modernbert_says_what_to_do(models: Models, tmp_path: Path) -> None:
     from commands import bench, error_line
 

@@ -79,6 +79,7 @@ def command(gpu: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: A
     return Command(gpu, tmp_path, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_what_fails_is_listed_in_a_line_and_the_rest_goes_on(command: Command) -> None:
     one = command.item
     code, said = command(
@@ -112,6 +113,7 @@ def test_what_fails_is_listed_in_a_line_and_the_rest_goes_on(command: Command) -
     assert "a mistake of" in log and "Traceback" in log
 
 
+@pytest.mark.slow
 def test_the_next_call_goes_on_with_what_is_missing_then_with_what_failed(command: Command) -> None:
     one = command.item
     first, second, third = one("right.a", "process"), one("right.b", "raises"), one("right.c", "well", "it")
@@ -125,6 +127,7 @@ def test_the_next_call_goes_on_with_what_is_missing_then_with_what_failed(comman
     assert "nothing failed" in said
 
 
+@pytest.mark.slow
 def test_what_hangs_is_ended(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(command.gpu.PATIENCE, "cpu", 2.0)
     code, _ = command(command.item("right.hangs", "hangs", seconds=0.2), command.item("right.next", "well", "it"))
@@ -156,6 +159,7 @@ def test_mistakes_are_said_in_two_lines(tmp_path: Path, options: str, says: str)
     assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 2
 
 
+@pytest.mark.slow
 def test_results_of_another_machine_or_size_are_not_mixed(command: Command) -> None:
     item = command.item("right.a", "well", "it")
     assert command(item)[0] == 0

@@ -37,6 +37,7 @@ def test_what_is_carried():
     assert sum(path.stat().st_size for path in DATA.iterdir()) < 500_000
 
 
+@pytest.mark.slow
 def test_made_again_it_is_the_same(shared: Path):
     again = make(shared / "data" / "cxc" / "sts_val.tsv", shared / "data" / "train" / "wiki_sentences.txt.xz")
     assert again == stored()

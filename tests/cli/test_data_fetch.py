@@ -129,6 +129,7 @@ WORDS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_run_fetches_what_it_needs_and_the_next_one_asks_for_nothing(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
     rows = np.random.default_rng(5).normal(size=(len(WORDS), 8))
     vectors = tmp_path / "vectors.txt"
@@ -366,6 +367,7 @@ def test_the_net_of_that_test_catches_a_connection(tmp_path: Path) -> None:
     assert done.returncode != 0 and ("a socket was opened" in done.stderr or "a connection was tried" in done.stderr)
 
 
+@pytest.mark.slow
 def test_an_offline_run_says_what_is_missing_and_how_to_bring_it(tmp_path: Path) -> None:
     arguments = [
         "run",

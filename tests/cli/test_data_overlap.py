@@ -83,6 +83,7 @@ def test_a_set_that_is_not_here_is_said(corpus: Path) -> None:
     assert len(done.stderr.splitlines()) == 1, "once, although two protocols score it"
 
 
+@pytest.mark.slow
 def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) -> None:
     command = ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", corpus, "--device", "cpu", *SMALL, "--runs", tmp_path)  # fmt: skip
     done = bench(*command)

@@ -42,6 +42,7 @@ def test_what_it_says_and_writes(made: tuple[Path, Result], finished: Finished) 
     assert [path.name for path in to.parent.iterdir()] == ["my-model"]  # nothing is left beside it
 
 
+@pytest.mark.slow
 def test_mteb_itself_evaluates_it(made: tuple[Path, Result], finished: Finished, tmp_path: Path) -> None:
     from scipy.stats import spearmanr
 
@@ -80,6 +81,7 @@ def test_the_card_has_scores_recipe_provenance_and_licence(made: tuple[Path, Res
     assert str(Path(tiny).parent) not in text  # a path of this machine has no place in it
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     import numpy as np
     from scipy.stats import spearmanr

@@ -109,6 +109,7 @@ def files_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 20_000])
 def test_a_full_disk_ends_the_run_with_one_line_and_the_same_command_goes_on(text: Path, tiny: str, room: int) -> None:
     """Stopped at step 6 with a state; then nothing can be written; then there is room again."""
@@ -201,6 +202,7 @@ def test_auto_batch_cuts_a_batch_and_the_recipe_stays(text: Path, tiny: str) -> 
     assert record["recipe"]["batch_size"]["value"] == 16 and record["provenance"]["execution"]["chunk"] == 4
 
 
+@pytest.mark.slow
 def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(text: Path, tiny: str) -> None:
     options = ("--set", "batch_size=16", "--set", "room=5")
     done = bench_run(text, tiny, *options, "--auto-batch", method="in-one-piece")

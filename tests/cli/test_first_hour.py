@@ -179,6 +179,7 @@ def test_a_very_long_id_is_not_broken(tmp_path: Path, columns: int) -> None:
     assert long.run_id in [line.split()[0] for line in lines] and len(lines) == 3
 
 
+@pytest.mark.slow
 def test_a_run_of_a_plugin_says_which_and_the_hint_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(MINE)

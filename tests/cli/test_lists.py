@@ -239,6 +239,7 @@ def test_the_doctor_says_what_of_a_folder_is_missing_or_damaged(tmp_path: Path, 
     assert sts["missing"][0] in ("STS12", "STS12 (damaged)") and sts["problems"]["STS12"]
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_the_data(shared: Path, tmp_path: Path) -> None:
     facts = doctor("--data", shared / "data", "--runs", tmp_path / "runs")
     (sts,) = [one for one in facts["data"]["suites"] if one["suite"] == "sts"]

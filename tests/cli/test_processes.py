@@ -120,6 +120,7 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert done.stdout.startswith("bench, version ")
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*BENCH, "methods", "simcse"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path

@@ -166,6 +166,7 @@ def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_ne
     assert not (folder / "mteb").exists() and bench("verify", "--runs", runs).exit_code == 0
 
 
+@pytest.mark.slow
 def test_fresh_says_which_scores_go_with_the_old_weights(runs: Path, command: tuple[Any, ...], sts12: Path) -> None:
     bench(*command, "--runs", runs, "--suite", "sts", "--data", sts12, *SAME)
     assert {score["task"] for score in record(runs)["scores"]} == {"captions", "STS12"}
@@ -220,6 +221,7 @@ def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(tiny: str, 
     assert "nothing repeated" in bench(*command).stderr
 
 
+@pytest.mark.slow
 def test_what_other_verbs_say_of_a_lost_checkpoint_is_a_command_that_makes_it(
     runs: Path, command: tuple[Any, ...], tmp_path: Path
 ) -> None:

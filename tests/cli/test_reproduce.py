@@ -63,6 +63,7 @@ def test_mistakes_are_one_line(words: tuple[str, ...], said: str, tmp_path: Path
         assert said in error_line(done)
 
 
+@pytest.mark.slow
 def test_a_table_run_for_real_and_again(shared: Path, tiny: str, tmp_path: Path) -> None:
     """Two rows of PromCSE's table 5 on a tiny model: verdicts as text and JSON, and the second time nothing is done."""
     text = tmp_path / "text.txt"
@@ -87,6 +88,7 @@ def test_a_table_run_for_real_and_again(shared: Path, tiny: str, tmp_path: Path)
     assert again.stderr.count("nothing repeated") == 2
 
 
+@pytest.mark.slow
 def test_what_stands_on_a_run_that_is_not_there_is_left_out(shared: Path, tiny: str, tmp_path: Path) -> None:
     """SBERT has no corpus here: it and what stands on it are told, the rest is done, and the exit code says so."""
     command = ("reproduce", "promcse:1", "--rows", "sbert-base-flow,bert-base (first-last avg.)", "--backbone", tiny, "--device", "cpu",

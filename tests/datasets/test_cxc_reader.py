@@ -84,6 +84,7 @@ def test_captions_that_are_not_tied_by_fives_are_refused():
             cxc.images(["a"], broken)
 
 
+@pytest.mark.slow
 def test_the_published_file_with_captions_of_an_unknown_json(official, pairs):
     found = read_cxc(DataFolder(official), text="any")
     assert found.form.startswith("other-") and found.sha256 != pairs.sha256
@@ -97,6 +98,7 @@ def test_the_published_file_with_captions_of_an_unknown_json(official, pairs):
             read_cxc(DataFolder(official), text=text)
 
 
+@pytest.mark.slow
 def test_cocos_own_file_is_the_raw_form(official, pairs, table, tmp_path, monkeypatch):
     """COCO's file cannot be kept here: a stand-in takes its place in the manifest."""
     import hashlib
@@ -126,6 +128,7 @@ def test_the_manifest_knows_the_published_files():
     assert csv.forms["any"].sha256.startswith("33eea25b") and captions.forms["any"].sha256.startswith("7da4cc45")
 
 
+@pytest.mark.slow
 def test_captions_that_are_missing_or_altered_are_refused(official, captions, tmp_path):
     (tmp_path / "cxc").mkdir()
     (tmp_path / "cxc" / "sts_test.csv").symlink_to(official / "cxc" / "sts_test.csv")
@@ -163,6 +166,7 @@ def test_a_damaged_table_is_refused(table, tmp_path, damage, message):
     assert "sts_test.tsv" in caught.value.message
 
 
+@pytest.mark.slow
 def test_another_tokenisation_and_what_is_not_there(table, tmp_path):
     (tmp_path / "cxc").mkdir()
     text = table.read_text(encoding="utf-8")

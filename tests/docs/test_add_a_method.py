@@ -60,6 +60,7 @@ def test_the_example_is_short_and_imports_the_contract_only() -> None:
     assert set(re.findall(r"^(?:from|import) (bench[\w.]*|methods[\w.]*)", code, flags=re.M)) == {"bench.method"}
 
 
+@pytest.mark.slow
 def test_the_example_keeps_the_contract(written: Bench) -> None:
     done = written("methods", "--check", "my_method.py")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -67,6 +68,7 @@ def test_the_example_keeps_the_contract(written: Bench) -> None:
     assert done.stdout.count("ok  ") >= 9
 
 
+@pytest.mark.slow
 def test_the_check_finds_a_vector_that_depends_on_its_neighbours(written: Bench, tmp_path: Path) -> None:
     code = (tmp_path / "my_method.py").read_text()
     wrong = code.replace("return self.hidden(features)[:, 0]", "return self.hidden(features).mean(1)")  # padding counts
@@ -78,6 +80,7 @@ def test_the_check_finds_a_vector_that_depends_on_its_neighbours(written: Bench,
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_example_trains_and_is_scored_from_the_command_line(written: Bench, tmp_path: Path, tiny: str) -> None:
     command = ["run", "--plugin", "my_method.py", "--method", "cut-off", "--variant", "symmetric", "--backbone", tiny, "--suite", "check",
                "--corpus", "builtin", "--set", "select_on=captions dev", "--set", "eval_steps=3", "--max-steps", "6", "--plain"]  # fmt: skip
@@ -97,6 +100,7 @@ def test_the_example_trains_and_is_scored_from_the_command_line(written: Bench, 
     assert again.returncode == 0 and "nothing repeated" in again.stdout + again.stderr
 
 
+@pytest.mark.slow
 def test_an_edited_method_has_runs_of_its_own(written: Bench, tmp_path: Path, tiny: str) -> None:
     command = ["run", "--plugin", "my_method.py", "--method", "cut-off", "--backbone", tiny, "--suite", "check", "--corpus", "builtin",
                "--set", "select_on=last", "--max-steps", "1", "--plain", "--dry-run", "--json"]  # fmt: skip
@@ -109,6 +113,7 @@ def test_an_edited_method_has_runs_of_its_own(written: Bench, tmp_path: Path, ti
     assert ids[0] and ids[1] and set(ids[0]).isdisjoint(ids[1])
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_the_harness_shows(written: Bench) -> None:
     done = written("methods", "--plugin", "my_method.py", "cut-off", "--all")
     assert done.returncode == 0, done.stderr
@@ -129,6 +134,7 @@ def install(site: Path, package: str, code: str, entry_points: str, recipes: Map
     (about / "entry_points.txt").write_text(entry_points)
 
 
+@pytest.mark.slow
 def test_an_installed_package_registers_its_method_and_a_broken_one_takes_nothing_down(tmp_path: Path) -> None:
     site, bench = tmp_path / "site", bench_in(tmp_path)
     code, toml = blocks("python")[0], blocks("toml")

@@ -102,6 +102,7 @@ def killed_at(k: int, work: Callable[[], object]) -> bool:
     return code == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FORMATS)
 def test_killed_at_every_point_it_ends_as_if_undisturbed(suffix: str, tmp_path: Path) -> None:
     some = SENTENCES[:12]  # three blocks

@@ -199,6 +199,7 @@ def test_a_prompt_of_no_length_is_the_plain_encoder(family: str, attention: str)
         assert apart(InputPrompt(H, 0).states(model, features), plain, features) == 0.0
 
 
+@pytest.mark.slow
 @FAMILIES
 def test_it_compiles_whole(family: str) -> None:
     model, features, E = encoder(family), batch(family), prefix(table())

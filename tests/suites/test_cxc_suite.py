@@ -53,6 +53,7 @@ def test_both_protocols_keep_the_same_predictions_under_their_own_names(results)
     assert average(results) is None
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_plain_loops(results):
     arrays = results[0].predictions
     by_image = [np.flatnonzero(arrays["image"] == image) for image in range(5000)]
@@ -79,6 +80,7 @@ def test_detail_says_what_the_draws_were_and_what_all_pairs_give(results):
         assert {name: part["n"] for name, part in one.detail["subsets"].items()} == {"c2c_isim": 19045, "c2c_cocaption": 25000}
 
 
+@pytest.mark.slow
 def test_scoring_again_from_the_predictions_gives_the_same_number(results):
     for one in results:
         assert score_predictions(one.predictions, "CxC-STS", one.protocol) == (one.value, one.std, one.detail)

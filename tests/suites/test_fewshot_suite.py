@@ -103,6 +103,7 @@ def test_vectors_that_cannot_be_scored_name_the_task():
         loaded.score(lambda s: np.ones((3, 3), np.float32))
 
 
+@pytest.mark.slow
 def test_the_real_sets_have_enough_of_every_class_and_no_test_item_is_trained_on(shared):
     data = DataFolder(shared / "data")
     results = []

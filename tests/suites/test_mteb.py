@@ -190,6 +190,7 @@ def test_the_users_sts_sets_are_what_mteb_hosts(shared: Path) -> None:
         assert hosted.metadata.revision == f"local-{source.sha256}", "a record must not claim the hub's revision"
 
 
+@pytest.mark.slow
 def test_mtebs_sts_gives_the_number_of_our_suite_on_the_same_text(shared: Path, tmp_path: Path) -> None:
     """Up to rounding: mteb computes cosines in float32. Its SICK-R has all 9,927 pairs, so that its number is another."""
     data = DataFolder(shared / "data", offline=True)
@@ -256,6 +257,7 @@ def test_names_after_mteb_are_mtebs_up_to_the_next_suite() -> None:
     assert split_names("sts,sts,mteb") == ("sts", "mteb") and split_names("mteb:") == ("mteb:",) and split_names(" ,") == ()
 
 
+@pytest.mark.slow
 def test_tasks_and_benchmarks_by_name() -> None:
     named = suite("mteb:STSBenchmark,Banking77Classification,STSBenchmark")
     assert [(one.name, one.metric, one.n) for one in named.tasks] == [  # type: ignore[attr-defined]

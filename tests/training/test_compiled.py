@@ -147,6 +147,7 @@ def test_looking_leaves_no_trace(method: Any) -> None:
     assert method.training and method.encoder.training and "forward" not in vars(method.encoder)
 
 
+@pytest.mark.slow
 def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any) -> None:
     method.encode_tokens = 8  # several batches
     before = method.encode(sentences(3))

@@ -41,6 +41,7 @@ def most_alive(shape: dict[str, Any], rows: int, length: int, precision: str) ->
     return live.peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize(("name", "rows"), [("base", 1), ("base", 64), ("base", 512), ("large", 256), ("narrow inside", 256)])
 def test_the_promise_is_within_a_tenth(tmp_path: Path, name: str, rows: int, precision: str) -> None:

@@ -185,6 +185,7 @@ def holding(room: int, kind: str = "cuda", cls: type[Toy] = Holds) -> Any:
     return method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["cuda", "python", "cpu", "mps"])
 def test_out_of_memory_names_the_batch_size_that_fits(tmp_path: Path, kind: str) -> None:
     with pytest.raises(OutOfMemory, match="out of memory: step 1 with batch_size 8; 2 rows at once would fit$") as caught:
@@ -193,6 +194,7 @@ def test_out_of_memory_names_the_batch_size_that_fits(tmp_path: Path, kind: str)
     assert str(caught.value.hint).startswith("--set batch_size=2") and "--auto-batch" in str(caught.value.hint)
 
 
+@pytest.mark.slow
 def test_where_not_even_one_row_fits_no_batch_size_is_named(tmp_path: Path) -> None:
     with pytest.raises(OutOfMemory, match="step 1 with batch_size 4; not even one row at once fits$") as caught:
         train(tmp_path, None, holding(0), batch_size=4)
@@ -220,6 +222,7 @@ class InParts(Toy):
         return Loss(views[0].mean(), {"half": views[0].mean() / 2})
 
 
+@pytest.mark.slow
 def test_a_batch_that_can_be_cut_is_offered_chunks(tmp_path: Path) -> None:
     with pytest.raises(OutOfMemory, match="2 rows at once would fit") as caught:
         train(tmp_path, None, holding(3, cls=InParts), batch_size=8)
@@ -264,6 +267,7 @@ def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_
     torch.testing.assert_close(method.dense.bias, wanted.dense.bias, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_auto_batch_cannot_cut_a_loss_that_is_one_piece(tmp_path: Path) -> None:
     with pytest.raises(OutOfMemory) as caught:
         train(tmp_path, None, holding(3), batch_size=8, auto_batch=True)

@@ -69,6 +69,7 @@ def check_faithful(answers: dict[str, Any]) -> None:
             assert 0.49 < found["ratio"] <= 1.0 + 1e-9, (name, found)
 
 
+@pytest.mark.slow
 def test_two_ranks_have_the_gradient_of_one_process(tiny: str, tmp_path: Path) -> None:
     answers = answers_of(SOME, tiny, tmp_path)
     assert {"simcse+eh, supervised", "simcse+mlm, unsupervised", "promcse+eh, supervised", "sbert, supervised"} < answers.keys()
