@@ -23,7 +23,7 @@ Facts = dict[str, str]  # what is compared -> the value of one run
 def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
     """The tables with a footnote for each difference between the runs of a table, and marks at the rows that differ.
 
-    Of each thing that is compared, the value that most runs have is the rule; whoever differs gets the footnote. Rows that a
+    Of each thing that is compared, the value that most runs have is the rule; one footnote names all who differ. Rows that a
     suite has only under another protocol or text form, in another table, are named too.
     """
     return tuple(_elsewhere(_footnoted(table, records), tables) for table in tables)
@@ -44,19 +44,20 @@ def refuse(tables: Sequence[Table]) -> None:
 def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
     footnotes: list[str] = []
-    marks: dict[int, list[int]] = {}
+    marks: dict[int, dict[int, None]] = {}
     for what in dict.fromkeys(key for one in facts.values() for key in one):
         having = {run: one[what] for run, one in facts.items() if what in one}
         counts = Counter(having.values())
         if len(counts) < 2:
             continue
         rule = max(counts, key=lambda value: (counts[value], value))
+        told = []
         for value in sorted(set(counts) - {rule}):
             places = [i for i, row in enumerate(table.rows) if any(having.get(run) == value for run in row.runs)]
-            rows = [table.rows[i] for i in places]
+            told.append(f"{value} in {_named([table.rows[i] for i in places], having, value)}")
             for i in places:
-                marks.setdefault(i, []).append(len(footnotes))
-            footnotes.append(f"{what}: {value} in {_named(rows, having, value)}; {rule} in the others")
+                marks.setdefault(i, {})[len(footnotes)] = None
+        footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others")
     marked = tuple(replace(row, footnotes=tuple(marks.get(i, ()))) for i, row in enumerate(table.rows))
     return replace(table, rows=marked, footnotes=tuple(footnotes), notes=(*table.notes, *_chosen_on(table, records)))
 

@@ -478,3 +478,14 @@ def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
         (table,) = compared([(one, Path("nowhere"))], Wanted(with_paper=True))
         assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
         assert table.notes[-1] == "no paper printed any of these rows"
+
+
+def test_with_three_values_the_others_are_all_that_are_not_named() -> None:
+    """A footnote a value would call rows "the others" that have a third one."""
+    made = [
+        versions(record(name, 1), torch=torch)
+        for name, torch in (("a", "2.13.0"), ("b", "2.13.0"), ("c", "2.6.0"), ("d", "2.7.0"))
+    ]
+    (table,) = compared([(one, Path("nowhere") / one.run_id) for one in made], Wanted())
+    assert table.footnotes == ("torch: 2.6.0 in c; 2.7.0 in d; 2.13.0 in the others",)
+    assert {one.name: one.footnotes for one in table.rows} == {"a": (), "b": (), "c": (0,), "d": (0,)}
