@@ -1,7 +1,7 @@
 """Was a run trained again, and did the same come out? Told from the records alone.
 
 Every task that was scored is compared, suite by suite, with other trainings of the same recipe: the interval is that of one more
-training, from the variance over seeds that all recipes of the board lend each other (``bench.statistics.lent_variance``). Items are
+training, from the variance over seeds that all recipes of the board lend each other (``bench.statistics.seed_variance``). Items are
 fixed: each training was asked the same. Of 100 honest repetitions 95 at least hold: the averages of the suites share an error of 4 in
 100, the single tasks 1 in 100, by Bonferroni.
 """
@@ -16,7 +16,7 @@ from statistics import variance
 
 from bench.runs.record import RunRecord, Score
 from bench.statistics.grouping import AVERAGE
-from bench.statistics.lent_variance import Lender, lenders
+from bench.statistics.seed_variance import Lender, lenders
 from bench.statistics.table import DECIMALS
 
 MANY = 6  # seeds that are named one by one

@@ -6,7 +6,7 @@ The items are the paper's own, so only seeds vary. Two questions are asked of a 
   and that of the print, a mean of k runs (or the best of k).
 * *equivalent*: does the mean of our method lie within the margin of the printed value? Two one-sided tests (Schuirmann 1987).
 
-Neither is *inconclusive*. The variance over seeds is borrowed across the methods of the table (``bench.statistics.lent_variance``).
+Neither is *inconclusive*. The variance over seeds is borrowed across the methods of the table (``bench.statistics.seed_variance``).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _spreads(table: Sequence[Sequence[Found]]) -> list[tuple[Sequence[Found], li
     """Of each run's cells; runs that were scored on one task lend each other their variance."""
     from statistics import variance
 
-    from bench.statistics.lent_variance import lenders
+    from bench.statistics.seed_variance import lenders
 
     own: dict[tuple[object, ...], dict[int, tuple[float, int]]] = {}  # a score's key -> run -> variance and degrees of freedom
     for i, cells in enumerate(table):
