@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -34,14 +33,21 @@ def read_record(path: Path) -> RunRecord:
     raise RecordDamaged(line, hint)
 
 
-_PERHAPS_TOO_LARGE = re.compile(rb"NaN|Infinity|[0-9][eE][+]?[0-9]{3}|[0-9]{300}")
-"""What numbers that we refuse look like, within text or as numbers: looking at each number takes three times as long."""
+_SHAPES = bytes(ord("0") if chr(i).isdecimal() and i < 128 else ord("e") if chr(i) in "eE" else ord(".") for i in range(256))
+
+
+def _perhaps_too_large(data: bytes) -> bool:
+    """Whether anything looks like a number that we refuse, within text or as a number: looking at each number takes three times as
+    long as all else, and a pattern twice as long as this."""
+    shapes = data.translate(_SHAPES, b"+")
+    return b"NaN" in data or b"Infinity" in data or b"0e000" in shapes or b"0" * 300 in shapes
+
 
 
 def loads(text: str | bytes) -> Any:
     """JSON, without numbers that would be infinite or that nobody could print. Raises ValueError, RecursionError."""
     data, words = (text.encode("utf-8", "surrogatepass"), text) if isinstance(text, str) else (text, text.decode())
-    if _PERHAPS_TOO_LARGE.search(data) is None:
+    if not _perhaps_too_large(data):
         return json.loads(words)
     return json.loads(words, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole)
 
