@@ -37,7 +37,7 @@ def encoder(folder: str | None) -> Callable[[Sequence[str]], Any]:
 
         from bench.backbones import load, quiet, resolve
         from bench.method import Context
-        from bench.recipes import merge
+        from bench.run.recipes import merge
         from methods.pretrained import Pretrained
 
         quiet()
@@ -64,8 +64,8 @@ def peer(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float
 
 
 def ours(x_ND: Any, gold: Any, classes: int, seeds: Sequence[int]) -> list[float]:
-    from bench.metrics.clustering import accuracy
-    from bench.metrics.kmeans import kmeans
+    from bench.score.metrics.clustering import accuracy
+    from bench.score.metrics.kmeans import kmeans
 
     return [accuracy(one.labels_N, gold) for one in kmeans(x_ND, classes, seeds)]
 
@@ -92,7 +92,7 @@ def main() -> None:
     from machine import describe_machine
     from threadpoolctl import threadpool_limits
 
-    from bench.datasets import CLUSTERING_TASKS, DataFolder, read_clustering
+    from bench.data.sets import CLUSTERING_TASKS, DataFolder, read_clustering
 
     print(describe_machine())
     encode, seeds = encoder(args.model), range(args.seeds)

@@ -35,8 +35,8 @@ def minilm_folder() -> str:
 
 
 def load_tasks(data: str, names: Sequence[str]) -> list[Any]:
-    from bench.datasets import DataFolder
-    from bench.suites.sts import StsTask
+    from bench.data.sets import DataFolder
+    from bench.score.suites.sts import StsTask
 
     return [StsTask(name).load(DataFolder(data), "tokenised") for name in names]
 
@@ -62,11 +62,11 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
 
 
 def ours(folder: str, tasks: Sequence[Any]) -> Callable[[], Scores]:
-    """The harness's path after loading, step by step as `bench.executors.local` takes it."""
+    """The harness's path after loading, step by step as `bench.run.executors.local` takes it."""
     from bench.backbones import load, resolve
-    from bench.encoding import VectorStore
     from bench.method import Context
-    from bench.recipes import merge
+    from bench.run.recipes import merge
+    from bench.score.encoding import VectorStore
     from methods.pretrained import Pretrained
 
     method = Pretrained()
@@ -104,7 +104,7 @@ def main() -> None:
     import torch
 
     from bench.backbones import quiet
-    from bench.devices import keep_freed_memory
+    from bench.base.devices import keep_freed_memory
 
     quiet()
     torch.set_num_threads(args.threads)

@@ -39,7 +39,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]  # this very checkout, also where a
 
 from gpu_models import Place, entry_points  # noqa: E402
 
-from bench.files import write_whole  # noqa: E402
+from bench.base.files import write_whole  # noqa: E402
 
 GROUPS = {"right": "Right", "memory": "Memory", "fast": "Fast", "cost": "Several GPUs, energy"}
 FAILED, MISSED, PASSED, MEASURED, NEEDS = "failed", "missed", "passed", "measured", "needs a GPU"
@@ -138,7 +138,7 @@ def facts(device: str) -> dict[str, Any]:
     """What the machine is."""
     from machine import describe_machine
 
-    from bench.devices import device_name
+    from bench.base.devices import device_name
 
     try:
         import torch

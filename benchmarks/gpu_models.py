@@ -104,7 +104,7 @@ class Rows:
 @cache
 def carried_text() -> tuple[str, ...]:
     """The distinct sentences of the corpus that the package carries."""
-    from bench.corpora import open_corpus
+    from bench.data.corpora import open_corpus
 
     return tuple(dict.fromkeys(row[0] for row in open_corpus("builtin").rows()))
 
@@ -162,7 +162,7 @@ def random_encoder(name: str, place: Place) -> Any:
 
 def random_backbone(name: str, place: Place) -> Any:
     """The same as a method takes it."""
-    from bench.backbone_model import Backbone
+    from bench.backbones.model import Backbone
 
     encoder = random_encoder(name, place)
     folder = config_folder(name, place)
@@ -192,7 +192,7 @@ def base_folder(place: Place) -> str:
 def tiny_folder(place: Place) -> str:
     """A folder with the conformance suite's random BERT, 2 layers of 32. Its attention has no dropout: a GPU's fused attention
     draws its masks itself, and no other device can draw the same."""
-    from bench.conformance import tiny_backbone
+    from bench.run.conformance import tiny_backbone
 
     folder = place.scratch / "tiny"
     if not (folder / "whole").exists():
@@ -244,7 +244,7 @@ class Case:
 
     @property
     def trained(self) -> bool:
-        from bench.plan import learns
+        from bench.run.plan import learns
 
         return learns(self.cls, self.setting)
 
@@ -266,9 +266,9 @@ def cases_of(entry: str) -> list[Case]:
 
 
 def _fits(cls: type[Any], setting: str, variant: str) -> bool:
-    from bench.errors import BenchError
-    from bench.plan import learns
-    from bench.recipes import merge
+    from bench.base.errors import BenchError
+    from bench.run.plan import learns
+    from bench.run.recipes import merge
 
     try:
         cls.needs(setting, merge(cls, None, variant, {}, trained=learns(cls, setting)))
@@ -288,7 +288,7 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value, seed_for
-    from bench.recipes import choose, entries, merge
+    from bench.run.recipes import choose, entries, merge
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent

@@ -77,8 +77,8 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
     """Steps of the real training: its loop's sitting, its precision, its optimiser. Gradients are taken as the optimiser gets them.
 
     ``scale`` is fp16's at the start."""
-    from bench.features import float32_products
-    from bench.training import sitting as module
+    from bench.method.features import float32_products
+    from bench.training import trainer as module
 
     losses, gradients = [], []
     real = module.backward
@@ -90,7 +90,7 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(module, "backward", recording))
-        stack.enter_context(mock.patch("bench.torch_method.by_length", lambda mask: []))
+        stack.enter_context(mock.patch("bench.method.torch_method.by_length", lambda mask: []))
         stack.enter_context(float32_products(tf32=method.context.precision == "tf32"))
         stack.enter_context(DrawnOnCpu())
         if type(method).fitted == "steps":
@@ -112,8 +112,10 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
 
 def _start(method: Any, corpus: Rows) -> None:
     """What a method with a start of its own does before the loop (flow): its ``train`` without the loop's part."""
+    from bench.training import train
+
     with mock.patch("bench.training.fit", lambda *_: None):
-        method.train(corpus, method.context)
+        train(method, corpus, method.context)
 
 
 def _flat(p: Tensor) -> Tensor:
@@ -161,13 +163,15 @@ def method(place: Place, entry: str) -> Outcome:
 
 def one_case(place: Place, case: Case) -> dict[str, Any]:
     """How far the device is from the CPU: largest difference of vectors, and (losses, gradients) of each precision."""
+    from bench.training import train
+
     ready = built(case, place, **({"batch_size": BATCH, "max_steps": STEPS, "max_grad_norm": 0.0} if case.trained else {}))
     texts = sentences(place.size(64, 8))
     here, there = copied(ready, place, "cpu"), copied(ready, place, place.device)
     if case.trained and not case.in_the_loop:  # fitted in one pass
         corpus = corpus_of(case, ready, place.size(512, 96))
         for one in (here, there):
-            one.train(corpus, one.context)
+            train(one, corpus, one.context)
     vectors, seen = here.encode(texts), there.encode(texts)
     found: dict[str, Any] = {"vectors": float(np.abs(vectors - seen).max() / np.abs(vectors).max()), "steps": {}}
     if not case.in_the_loop:
@@ -204,7 +208,8 @@ def resumed(place: Place) -> Outcome:
     """20 steps in one piece and in two, under torch's deterministic settings: the same bytes, with real dropout on the device."""
     from gpu_models import methods_of
 
-    from bench.errors import Interrupted
+    from bench.base.errors import Interrupted
+    from bench.training import train
 
     steps, problems, done = place.size(STEPS, 4), [], []
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -216,17 +221,17 @@ def resumed(place: Place) -> Outcome:
             corpus = corpus_of(case, ready, BATCH * 6)
             for precision in place.precisions:
                 whole, first = (copied(ready, place, place.device, precision) for _ in range(2))
-                whole.train(corpus, whole.context)
+                train(whole, corpus, whole.context)
                 asked = iter([False] * (steps // 2) + [True])
                 first.context.should_stop = lambda asked=asked: next(asked)
                 try:
-                    first.train(corpus, first.context)
+                    train(first, corpus, first.context)
                     problems.append(f"{case} in {precision} did not stop")
                 except Interrupted:
                     pass
                 second = copied(ready, place, place.device, precision)
                 second.context.folder = first.context.folder
-                second.train(corpus, second.context)
+                train(second, corpus, second.context)
                 one, two = whole.training_state(), second.training_state()
                 different = [name for name in one if not torch.equal(one[name], two[name])]
                 if different:
@@ -278,6 +283,7 @@ def auto_batch(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve
+    from bench.training import train
 
     notes: list[str] = []
     case = Case(methods_of("simcse")[0], "unsupervised", "")
@@ -289,10 +295,10 @@ def auto_batch(place: Place) -> Outcome:
     auto = copied(ready, place, place.device, precision, auto_batch=True)
     auto.context.reporter = _Notes(notes)
     with little_memory(auto, place):
-        report = auto.train(corpus, auto.context)
+        report = train(auto, corpus, auto.context)
     chunk = report.execution.get("chunk")
     plain = copied(ready, place, place.device, precision, chunk=chunk)
-    plain.train(corpus, plain.context)
+    train(plain, corpus, plain.context)
     start, one, two = (
         torch.cat([p.detach().float().cpu().flatten() for p in method.parameters()]) for method in (ready, auto, plain)
     )
@@ -351,8 +357,8 @@ def labelled(count: int, classes: int, dim: int, apart: float, seed: int = 0) ->
 
 def classifiers(place: Place) -> Outcome:
     """The classifiers of the transfer suite: every fit on the device against the CPU, two classes and six, and how much faster."""
-    from bench.metrics.probe import SENTEVAL, Job
-    from bench.metrics.probe_batched import fit_batched
+    from bench.score.metrics.probe import SENTEVAL, Job
+    from bench.score.metrics.probe_batched import fit_batched
 
     problems, seconds, apart_most = [], {"cpu": 0.0, place.device: 0.0}, 0.0
     settings = replace(SENTEVAL, max_epochs=place.size(40, 8))
@@ -388,10 +394,10 @@ def scored(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve
-    from bench.metrics.clustering import accuracy
-    from bench.metrics.correlation import paired_cosine
-    from bench.metrics.cxc import draws_with_replacement, sampled_spearman
-    from bench.metrics.kmeans import kmeans
+    from bench.score.metrics.clustering import accuracy
+    from bench.score.metrics.correlation import paired_cosine
+    from bench.score.metrics.cxc import draws_with_replacement, sampled_spearman
+    from bench.score.metrics.kmeans import kmeans
 
     untrained = {cls.name: cls for cls in methods_of("untrained")}["first-last-avg"]
     count = min(place.size(2000, 120), len(carried_text()))

@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from bench.datasets import CLUSTERING_TASKS, STS_TASKS, TRANSFER_TASKS, ClassedTexts, LabelledTexts, RatedCaptions, SentencePairs
-from bench.datasets.manifest import data_set
-from bench.datasets.transfer import CLASSES
+from bench.data.sets import (
+    CLUSTERING_TASKS,
+    STS_TASKS,
+    TRANSFER_TASKS,
+    ClassedTexts,
+    LabelledTexts,
+    RatedCaptions,
+    SentencePairs,
+)
+from bench.data.sets.manifest import data_set
+from bench.data.sets.transfer import CLASSES
 
 CLUSTERS = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}  # GoogleNews: 152
 APART = 4.0  # standard deviations between two classes: a linear classifier is right nine times in ten
@@ -67,7 +75,7 @@ def _pairs(name: str, count: int, dim: int) -> tuple[SentencePairs, Vectors]:
 
 
 def _sts(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.suites.sts import PROTOCOL, LoadedPairs
+    from bench.score.suites.sts import PROTOCOL, LoadedPairs
 
     for name in STS_TASKS:
         pairs, vectors = _pairs(name, _size(data_set(name).items["test"], scale, 20), dim)
@@ -75,7 +83,7 @@ def _sts(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Wo
 
 
 def _geometry(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.suites.geometry import LoadedGeometry
+    from bench.score.suites.geometry import LoadedGeometry
 
     pairs, vectors = _pairs("STS-B", _size(1379, scale, 60), dim)
 
@@ -100,7 +108,7 @@ def _labelled(name: str, dim: int, scale: float) -> tuple[LabelledTexts, Vectors
 
 
 def _transfer(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.suites.transfer import PROTOCOL, LoadedTransfer, classify
+    from bench.score.suites.transfer import PROTOCOL, LoadedTransfer, classify
 
     for name in TRANSFER_TASKS:
         texts, vectors = _labelled(name, dim, scale)
@@ -109,7 +117,7 @@ def _transfer(dim: int, scale: float, device: str, note: Callable[[str], None]) 
 
 
 def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.suites.fewshot import LoadedFewShot
+    from bench.score.suites.fewshot import LoadedFewShot
 
     for name in TRANSFER_TASKS:
         texts, vectors = _labelled(name, dim, scale)
@@ -124,8 +132,8 @@ def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -
 
 
 def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.metrics.kmeans import kmeans
-    from bench.suites.clustering import SEEDS, STARTS, LoadedTexts
+    from bench.score.metrics.kmeans import kmeans
+    from bench.score.suites.clustering import SEEDS, STARTS, LoadedTexts
 
     for name in CLUSTERING_TASKS:
         count, clusters = _size(data_set(name).items["test"], scale, 100), min(CLUSTERS.get(name, 152), 152 if scale == 1 else 8)
@@ -145,7 +153,7 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
 
 
 def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.suites.cxc import PROTOCOLS, LoadedCxc
+    from bench.score.suites.cxc import PROTOCOLS, LoadedCxc
 
     captions = 5 * _size(5000, scale, 20)
     count = _size(data_set("CxC-STS").items["test"], scale, captions)

@@ -70,7 +70,7 @@ class Training:
 
     def __init__(self, method: Any, corpus: Rows, *, ahead: int | None = None, kernels: str | None = None) -> None:
         from bench.training.compiled import use
-        from bench.training.sitting import Sitting
+        from bench.training.trainer import Sitting
 
         self.method, self.corpus = method, corpus
         method.context.folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ class Training:
         self.feed = feed_of(method, corpus, ahead=ahead)
 
     def steps(self, count: int) -> None:
-        from bench.features import float32_products
+        from bench.method.features import float32_products
 
         with float32_products(tf32=self.method.context.precision == "tf32"):
             for _ in range(count):
@@ -139,11 +139,11 @@ def memory(place: Place, argument: str) -> Outcome:
 def foretold(place: Place, name: str, model: str, batch: int, precision: str) -> int:
     """Bytes, as ``bench run --dry-run`` has them."""
     from bench.backbones import Reference
-    from bench.cli.dry_run import estimate
-    from bench.corpora import open_corpus
-    from bench.plan import PlannedRun
-    from bench.plugins import Plugin
-    from bench.recipes import merge
+    from bench.cli.planning import estimate
+    from bench.data.corpora import open_corpus
+    from bench.run.plan import PlannedRun
+    from bench.run.plugins import Plugin
+    from bench.run.recipes import merge
     from bench.runs import RunsFolder
 
     case = case_of(name, "unsupervised")
@@ -154,7 +154,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
         backbone=Reference(model, "random", config_folder(model, place)), seed=1, recipe=recipe, corpus=open_corpus("builtin"),
         tasks=(), known=(), dev=None, text="tokenised", precision=precision, fingerprint="",
     )  # fmt: skip
-    with mock.patch("bench.cli.dry_run._seconds", lambda *_: None):  # it would clock products of matrices
+    with mock.patch("bench.cli.planning._seconds", lambda *_: None):  # it would clock products of matrices
         guess = estimate(run, RunsFolder(place.scratch / "no-runs"), place.device)
     assert guess.memory_bytes is not None
     return guess.memory_bytes
@@ -170,7 +170,7 @@ def full_rows(count: int) -> Rows:
 
 def most_used(place: Place, name: str, model: str, batch: int, precision: str) -> int | None:
     """Bytes; on a GPU what its allocator has handed out, beyond what this process held before. None: it does not fit."""
-    from bench.devices import peak_memory_bytes, reset_peak_memory
+    from bench.base.devices import peak_memory_bytes, reset_peak_memory
 
     free(place)
     before = torch.cuda.memory_allocated() if place.on_gpu else 0
@@ -301,7 +301,7 @@ def evaluated(place: Place) -> Outcome:
     from scipy.stats import spearmanr
     from training_sides import SENTEVAL_BATCH, Setup, _Script
 
-    from bench.encoding import VectorStore
+    from bench.score.encoding import VectorStore
 
     batch, precision, steps = place.size(64, 8), default_precision(place), place.size(STEPS, 3)
     sizes = [place.size(size, max(2, size // 400)) for size in SCRIPT_PAIRS]
@@ -458,7 +458,7 @@ def _nothing() -> Any:
 
 def grouped_hidden(method: Any) -> Callable[[Any], Any]:
     """As ``TorchMethod.hidden`` does on a CPU: rows of similar length in a pass of their own."""
-    from bench.features import by_length, take, widened
+    from bench.method.features import by_length, take, widened
 
     def hidden(features: Any) -> Any:
         mask = features["attention_mask"]
@@ -476,7 +476,7 @@ def grouped_hidden(method: Any) -> Callable[[Any], Any]:
 
 def energy(place: Place) -> Outcome:
     """Joules for 1,000 sentences, as the board counts them: training at 64 and 512, and encoding."""
-    from bench.energy import Meter
+    from bench.base.devices import Meter
 
     found: dict[str, float | None] = {}
     for size in (64, 512):
@@ -562,7 +562,7 @@ def ready_rank_case(place: Place, name: str, setting: str) -> Any:
 
 def rank_training(place: Place, method: Any, ranks: Any, device: str) -> dict[str, Any]:
     """Losses of the steps of a training, and the length of its weights afterwards."""
-    from bench.training import sitting as module
+    from bench.training import trainer as module
     from bench.training.batches import batches, row_order
 
     corpus = corpus_of(Case(type(method), "supervised" if method.recipe.head_at_test else "unsupervised", ""), method, 40)
@@ -587,7 +587,7 @@ def rank_training(place: Place, method: Any, ranks: Any, device: str) -> dict[st
 
 def one_rank(device: str, tiny: str, scratch: str) -> None:
     """What each of the two processes does; rank 0 leaves the answer."""
-    from bench.training.ranks import join, rank_device
+    from bench.method.ranks import join, rank_device
 
     place = Place(device, tiny == "1", Path(scratch))
     own = rank_device("cuda" if place.on_gpu else "cpu")

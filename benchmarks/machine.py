@@ -10,7 +10,7 @@ def describe_machine() -> str:
     """Date, processor, cores this process may use, and the versions that matter, of what is there."""
     import os
 
-    from bench.devices import device_name
+    from bench.base.devices import device_name
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{date.today()}; {device_name('cpu')}, {cores} usable; {', '.join(versions())}"

@@ -76,9 +76,9 @@ def peer(a: Any, b: Any, gold: Any, draws: int) -> float:
 
 
 def ours(task: str, a: Any, b: Any, gold: Any) -> float:
-    from bench.statistics.cells import Predicted
-    from bench.statistics.column import column
-    from bench.statistics.influence import influence
+    from bench.compare.statistics.column import column
+    from bench.compare.statistics.influence import influence
+    from bench.runs.predicted import Predicted
 
     cells = [Predicted(task, "spearman", (None,), side[None], gold) for side in (a, b)]
     answers = [[(p, influence(p))] for p in cells]
@@ -95,7 +95,7 @@ def main() -> None:
     import scipy.stats  # noqa: F401
     from machine import describe_machine
 
-    import bench.statistics.column  # noqa: F401
+    import bench.compare.statistics.column  # noqa: F401
 
     print(describe_machine())
     print(f"difference of two Spearman correlations, as by {args.draws:,} paired draws; seconds are wall-clock (processor)")

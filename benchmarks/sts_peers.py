@@ -73,7 +73,7 @@ def sentence_transformers(task: Any, vectors: Lookup) -> float:
 
 def mteb(name: str, data: Any, vectors: Lookup) -> float:
     """mteb's own code on the user's files, which `mteb_data` has shown to be the text that mteb hosts."""
-    from bench.suites import RunPlace, suite
+    from bench.score.suites import RunPlace, suite
 
     (task,) = suite(f"mteb:{MTEB.get(name, name)}").tasks
     with tempfile.TemporaryDirectory() as folder:
@@ -89,11 +89,11 @@ def main() -> None:
     parser.add_argument("--text", default="tokenised", choices=["tokenised", "raw"])
     args = parser.parse_args()
     from bench.backbones import quiet
-    from bench.datasets import STS_TASKS, DataFolder
-    from bench.encoding import VectorStore
-    from bench.executors.local import VECTORS
+    from bench.data.sets import STS_TASKS, DataFolder
+    from bench.run.executors.local import VECTORS
     from bench.runs import RunsFolder
-    from bench.suites import suite
+    from bench.score.encoding import VectorStore
+    from bench.score.suites import suite
 
     quiet()
     warnings.filterwarnings("ignore")  # of correlations over the zeros

@@ -38,7 +38,7 @@ SIMILARITY = Path("senteval-moses/downstream")
 
 def read_sentences(corpus: str, rows: int) -> list[str]:
     """The first distinct ``rows`` sentences of a corpus: equal ones would make pairs that are no negatives."""
-    from bench.corpora import open_corpus
+    from bench.data.corpora import open_corpus
 
     sentences = list(islice(dict.fromkeys(row[0] for row in islice(open_corpus(corpus).rows(), 2 * rows)), rows))
     if len(sentences) < rows:
@@ -102,7 +102,7 @@ def main() -> None:
     import torch
 
     from bench.backbones import builtin_folder, quiet
-    from bench.devices import choose_precision, host_memory_bytes, keep_freed_memory, peak_memory_bytes, reset_peak_memory
+    from bench.base.devices import choose_precision, host_memory_bytes, keep_freed_memory, peak_memory_bytes, reset_peak_memory
 
     quiet()
     torch.set_num_threads(args.threads)

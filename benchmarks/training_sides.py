@@ -224,10 +224,11 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from scipy.stats import spearmanr
 
     from bench.backbones import load, resolve
-    from bench.corpora import open_corpus, tokenised
-    from bench.encoding import VectorStore
+    from bench.data.corpora import open_corpus, tokenised
     from bench.method import Context, seed_for
-    from bench.recipes import merge
+    from bench.run.recipes import merge
+    from bench.score.encoding import VectorStore
+    from bench.training import train
     from methods.simcse import SimCSE
 
     clock, scoring = Clock(setup.now, setup.device), [False]
@@ -265,7 +266,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
             open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch)
         )
         clock.before = setup.now() - began
-        clock.tokens = method.train(corpus, method.context).tokens
+        clock.tokens = train(method, corpus, method.context).tokens
     return clock
 
 

@@ -43,7 +43,7 @@ def minilm(sentences: list[str]) -> np.ndarray:
 
     from bench.backbones import load, resolve
     from bench.method import Context
-    from bench.recipes import merge
+    from bench.run.recipes import merge
     from methods.pretrained import Pretrained
 
     method = Pretrained()
@@ -147,7 +147,7 @@ def clock() -> Iterator[dict[str, float]]:
 def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> dict[str, Any]:
     import torch
 
-    from bench.suites.transfer import classify, score_predictions
+    from bench.score.suites.transfer import classify, score_predictions
 
     torch.set_num_threads(args.threads)
     with clock() as ours:
@@ -200,8 +200,8 @@ def main() -> None:
     import torch
 
     from bench.backbones import quiet
-    from bench.datasets import TRANSFER_TASKS, DataFolder, read_transfer
-    from bench.suites.transfer import features
+    from bench.data.sets import TRANSFER_TASKS, DataFolder, read_transfer
+    from bench.score.suites.transfer import features
 
     quiet()
     logging.disable(logging.INFO)

@@ -35,6 +35,7 @@ from bench.method import (
     Value,
     check_mlm_head,
     join,
+    load_backbone,
     read_json,
 )
 from methods.gather import across_ranks
@@ -96,9 +97,8 @@ class DiffCSE(TorchMethod):
         self.head = batch_norm_head(backbone.hidden_size)
         self.discriminator = deepcopy(self.encoder)
         self.classifier = nn.Linear(backbone.hidden_size, 2)
-        self.generator = backbone.masked_lm(
-            recipe.generator, offline=self.context.offline
-        )  # frozen; its dropout is on, as theirs
+        other = None if recipe.generator is None else load_backbone(recipe.generator, offline=self.context.offline)
+        self.generator = backbone.masked_lm(other)  # frozen; its dropout is on, as theirs
 
     padding_counts = True  # a position of padding is one to detect, with label 0
 

@@ -95,18 +95,15 @@ class Flow(TorchMethod):
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return super().assemble(ids, max_length or self.recipe.max_seq_length)
 
-    def train(self, corpus: Any = True, context: Context | None = None) -> Any:
-        """With a corpus: the actnorms start on one batch of it; the rest is the common loop."""
-        if not isinstance(corpus, bool):
-            assert context is not None
-            if len(corpus) < 2:
-                raise BenchError("one sentence has no variance for the flow to start from", "give a larger --corpus")
-            self.to(context.device).eval()
-            rows = rng_for(context.seed, "actnorm").permutation(len(corpus))[: self.recipe.batch_size]
-            (features,) = self.collate({"sentence": corpus.column(0).rows(rows)}, rows, 0)
-            with torch.no_grad():
-                self.glow(self.pooled({key: value.to(context.device) for key, value in features.items()}), start=True)
-        return super().train(corpus, context)
+    def fit(self, corpus: Any, context: Context) -> None:
+        """The actnorms start on one batch of the corpus; the rest is the common loop."""
+        if len(corpus) < 2:
+            raise BenchError("one sentence has no variance for the flow to start from", "give a larger --corpus")
+        self.to(context.device).eval()
+        rows = rng_for(context.seed, "actnorm").permutation(len(corpus))[: self.recipe.batch_size]
+        (features,) = self.collate({"sentence": corpus.column(0).rows(rows)}, rows, 0)
+        with torch.no_grad():
+            self.glow(self.pooled({key: value.to(context.device) for key, value in features.items()}), start=True)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """z (n, H)."""

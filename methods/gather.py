@@ -1,6 +1,6 @@
 """What SimCSE's code and its descendants do to the gradient where a batch is spread over several processes.
 
-The harness gathers what a loss compares, and its gradient over W processes is that of one (bench/training/across.py). The
+The harness gathers what a loss compares, and its gradient over W processes is that of one (bench/training/gradient.py). The
 authors gather copies without a gradient: every process computes the loss of all rows, of which only its own carry one, and the
 mean over the processes is 1 / W of the right gradient. Adam hides most of that; the clipping of the gradient norm and weight
 decay do not. What the authors do not gather, as the loss of masked language modelling, keeps its gradient.

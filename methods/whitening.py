@@ -95,11 +95,8 @@ class Whitening(TorchMethod):
         centred = Affine(torch.eye(len(self.mu)), -self.mu)
         return portable_of(self, self.recipe.pooling, centred, Affine(self.W.T), max_tokens=self.recipe.max_seq_length)
 
-    def train(self, corpus: Any = True, context: Context | None = None) -> Any:
-        """With a corpus: one pass over it, in evaluation mode, float32 vectors and float64 sums."""
-        if isinstance(corpus, bool):
-            return super().train(corpus)
-        assert context is not None
+    def fit(self, corpus: Any, context: Context) -> TrainReport:
+        """One pass over the corpus, in evaluation mode, float32 vectors and float64 sums."""
         began = time.perf_counter()
         self.to(context.device).eval()
         context.reporter.phase("fit", len(corpus))

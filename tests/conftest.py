@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Iterator
@@ -12,6 +13,12 @@ import pytest
 from hub import hub, no_network  # noqa: F401 - fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
+
+
+def pytest_collection_finish() -> None:
+    """What thousands of collected tests hold stays until the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +39,7 @@ def reference(shared: Path) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of a random BERT, 2 layers, 32 wide, with the built-in vocabulary."""
-    from bench.conformance import tiny_backbone
+    from bench.run.conformance import tiny_backbone
 
     return tiny_backbone(tmp_path_factory.mktemp("models") / "tiny")
 
@@ -56,8 +63,8 @@ def bf16(tmp_path_factory: pytest.TempPathFactory) -> None:
     """For a test that computes in bfloat16 in this process: a child has done so before, and came back. One for all workers."""
     import torch
 
-    from bench.bf16 import ask
-    from bench.devices import cpu_info
+    from bench.base.bf16 import ask
+    from bench.base.devices import cpu_info
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp().parent / "bf16"))

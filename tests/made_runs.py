@@ -24,13 +24,13 @@ import numpy as np
 from factories import SUBSETS, record
 from generated import generated
 
-from bench import fingerprint
-from bench.hashes import values_sha256
+from bench.base.hashes import values_sha256
+from bench.run import fingerprint
 from bench.runs import Cost, RunRecord, RunsFolder, Score
 from bench.runs.store import data_key
-from bench.suites import average, suite
-from bench.suites.rescore import rescore
-from bench.verify.known import known
+from bench.score.suites import average, suite
+from bench.score.suites.from_predictions import rescore
+from bench.verify.data_hashes import known
 
 Arrays = dict[str, np.ndarray]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from factories import STS, record
 
-from bench.metrics.correlation import spearman
 from bench.runs import RunRecord, RunsFolder, Score
+from bench.score.metrics.correlation import spearman
 
 N = 150
 

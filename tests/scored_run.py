@@ -11,8 +11,8 @@ import numpy as np
 from factories import record
 from generated import generated
 
-from bench import fingerprint
-from bench.hashes import folder_sha256
+from bench.base.hashes import folder_sha256
+from bench.run import fingerprint
 from bench.runs import RunRecord, RunsFolder, Score
 
 DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}

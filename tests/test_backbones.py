@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bench.backbones import Reference, builtin_folder, check_mlm_head, fetch, load, resolve, weights_hash
-from bench.errors import BenchError, NotAModel, UnknownName
+from bench.base.errors import BenchError, NotAModel, UnknownName
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_a_whole_masked_lm_is_encoder_and_head_and_frozen(tiny: str) -> None:
 
 
 def test_the_mlm_heads_of_both_families_have_the_sizes_of_the_papers(tiny_roberta: str) -> None:
-    """METHODS A 2.1: dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for RoBERTa-base."""
+    """Dense, layer norm, decoder and one bias; 24,063,546 for BERT-base, 39,245,913 for RoBERTa-base."""
     for hidden, vocabulary, stated in ((768, 30522, 24_063_546), (768, 50265, 39_245_913), (1024, 50265, 52_573_273)):
         assert hidden * hidden + hidden + 2 * hidden + vocabulary * hidden + vocabulary == stated
     backbone = load(resolve(tiny_roberta))
@@ -232,7 +232,7 @@ def test_a_backbone_without_an_mlm_head_is_one_line(copy: Path) -> None:
 
 def test_another_vocabulary_cannot_generate(tiny: str, tiny_roberta: str) -> None:
     with pytest.raises(BenchError, match="have different vocabularies"):
-        load(resolve(tiny)).masked_lm(tiny_roberta)
+        load(resolve(tiny)).masked_lm(load(resolve(tiny_roberta)))
 
 
 @pytest.fixture

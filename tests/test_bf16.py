@@ -16,8 +16,8 @@ from commands import SMALL, bench, error_line
 from models import sentences
 from torch.overrides import TorchFunctionMode
 
-from bench import bf16, devices
-from bench.errors import BenchError
+from bench.base import bf16, devices
+from bench.base.errors import BenchError
 
 AMX = "processor : 0\nmodel name : Made Processor\nflags : fpu avx512f avx512_bf16 amx_bf16 amx_tile\n"
 NO_AMX = AMX.replace(" amx_bf16 amx_tile", "")

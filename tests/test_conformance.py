@@ -12,10 +12,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from bench.conformance import Finding, check, summary
-from bench.errors import UnknownName
+from bench.base.errors import UnknownName
 from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
-from bench.plugins import Plugin, discover
+from bench.run.conformance import Finding, check, summary
+from bench.run.plugins import Plugin, discover
 from methods.simcse import SimCSE
 
 ENCODING = ["encode gives (n, dim) float32", "encode is repeatable", "encode ignores order", "encode ignores batch size and padding",

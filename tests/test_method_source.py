@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench import method_source
-from bench.cli.method_facts import describe
-from bench.method_source import known, stated
-from bench.plugins import discover
+from bench.cli.method_card import describe
+from bench.run import method_reader
+from bench.run.method_reader import known, stated
+from bench.run.plugins import discover
 
 
 def test_every_installed_method_says_the_same_read_as_imported() -> None:
@@ -45,13 +45,13 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (package / "__init__.py").write_text("raise SystemExit('imported')")
         (package / "theirs.py").write_text(source)
         monkeypatch.syspath_prepend(tmp_path)
-        point = EntryPoint(name="theirs", value=value, group=method_source.GROUP)
-        monkeypatch.setattr(method_source.importlib.metadata, "entry_points", lambda group: [point])
+        point = EntryPoint(name="theirs", value=value, group=method_reader.GROUP)
+        monkeypatch.setattr(method_reader.importlib.metadata, "entry_points", lambda group: [point])
 
-    for kept in (stated, method_source._source, method_source._points):
+    for kept in (stated, method_reader._source, method_reader._points):
         kept.cache_clear()
     yield register
-    for kept in (stated, method_source._source, method_source._points):
+    for kept in (stated, method_reader._source, method_reader._points):
         kept.cache_clear()
     assert "their_package" not in sys.modules
 

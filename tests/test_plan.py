@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from bench.backbones import resolve, weights_hash
-from bench.datasets import DataFolder
-from bench.errors import BenchError, CorpusError, DataMissing, NotAModel, UnknownName
+from bench.base.errors import BenchError, CorpusError, DataMissing, NotAModel, UnknownName
+from bench.data.sets import DataFolder
 from bench.method import Method, Value
-from bench.plan import PlannedRun, Request, changed, make
-from bench.plugins import Plugin, Registry, discover
-from bench.suites import expanded
+from bench.run.plan import PlannedRun, Request, changed, make
+from bench.run.plugins import Plugin, Registry, discover
+from bench.score.suites import expanded
 
 NO_DATA = DataFolder(None)
 

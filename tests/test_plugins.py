@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from bench.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, UnknownName
 from bench.method import Method
-from bench.plugins import discover, from_file, source_hash
+from bench.run.plugins import discover, from_file, source_hash
 
 GOOD = """
     import numpy as np

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bench.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Value
-from bench.recipe_file import Disagreement, read
-from bench.recipes import TRAINING, Entry, check_overrides, choose, entries, merge, of_backbone, parse, settings_with_recipe
+from bench.run.recipe_file import Disagreement, read
+from bench.run.recipes import TRAINING, Entry, check_overrides, choose, entries, merge, of_backbone, parse, settings_with_recipe
 
 
 class Made(Method):

@@ -12,12 +12,12 @@ from commands import SMALL, bench, the_run
 from factories import record
 from models import sentences
 
-from bench import trained_run
 from bench.backbones import Reference
-from bench.errors import BenchError, NotAModel
-from bench.plugins import discover
+from bench.base.errors import BenchError, NotAModel
+from bench.run import trained_run
+from bench.run.plugins import discover
+from bench.run.trained_run import backbone_of, find_run, load_run
 from bench.runs import RunsFolder
-from bench.trained_run import backbone_of, find_run, load_run
 
 TEXT = sentences(12, seed=1)
 
@@ -36,8 +36,8 @@ def test_the_vectors_are_those_that_were_scored(method: str, options: tuple, tin
     done = bench("run", "--method", method, "--backbone", tiny, "--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs", *learns, *small, *options)  # fmt: skip
     assert done.exit_code == 0, done.stderr
     folder = the_run(tmp_path / "runs")
-    from bench.encoding import VectorStore
-    from bench.suites.check import SUITE
+    from bench.score.encoding import VectorStore
+    from bench.score.suites.check import SUITE
 
     texts = list(dict.fromkeys(SUITE.tasks[0].load().sentences))[:20]  # type: ignore[call-arg]
     stored = VectorStore(folder / "vectors", json.loads((folder / "run.json").read_text())["fingerprint"][:16])(texts)

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bench.conformance import SENTENCES, TOLERANCE, Case
-from bench.errors import BenchError
-from bench.families import FAMILIES, check_mlm_head
-from bench.plugins import discover
+from bench.backbones.families import FAMILIES, check_mlm_head
+from bench.base.errors import BenchError
+from bench.run.conformance import SENTENCES, TOLERANCE, Case
+from bench.run.plugins import discover
 
 TEACHER = {"teacher": "{backbone}"}
 OWN_GENERATOR = {"generator": "none"}
@@ -69,8 +69,8 @@ def case(row: Row, backbone: str, folder: Path) -> Case:
 
 def refusal(row: Row, backbone: str, folder: Path) -> BenchError | None:
     """What the method says of the backbone before anything is loaded: the ``check`` that a plan calls."""
-    from bench.plan import learns
-    from bench.recipes import choose, entries, merge
+    from bench.run.plan import learns
+    from bench.run.recipes import choose, entries, merge
 
     one = case(row, backbone, folder)
     entry, _ = choose(entries(one.plugin.folder, row.method), row.setting, backbone, "")

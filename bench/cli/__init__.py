@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bench import __version__
-from bench.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, UnknownName
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",

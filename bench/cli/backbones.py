@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.options import json_option
-from bench.errors import BenchError
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -54,7 +54,7 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
 def abilities(reference: Reference) -> dict[str, object]:
     """What shows when a backbone is loaded."""
     from bench.backbones import load
-    from bench.families import FAMILIES, check_mlm_head
+    from bench.backbones.families import FAMILIES, check_mlm_head
 
     backbone = load(reference, offline=True)
     family = FAMILIES.get(backbone.family)
@@ -75,7 +75,7 @@ def abilities(reference: Reference) -> dict[str, object]:
 def describe(name: str) -> dict[str, object]:
     """Everything that is known of a backbone without loading it."""
     from bench.backbones import KNOWN, builtin_folder, resolve, transformer_folder
-    from bench.families import own_dropout, read_config
+    from bench.backbones.families import own_dropout, read_config
     from bench.method import read_json
 
     reference = resolve(name)

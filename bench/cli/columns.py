@@ -17,7 +17,7 @@ def width() -> int:
 
 def say(text: str, indent: int = 0, hang: int = 0) -> None:
     """A paragraph, wrapped between words; lines after the first one ``hang`` further in."""
-    from bench.tables.prose import lines
+    from bench.show.tables.prose import lines
 
     (line,) = lines(text) or [""]
     click.echo("\n".join(textwrap.wrap(line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang),
@@ -38,7 +38,7 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     """
     from rich.cells import cell_len
 
-    from bench.tables.words import visible
+    from bench.compare.words import visible
 
     listed = [[visible_indent(cell) for cell in row] for row in rows]
     if not listed:
@@ -74,7 +74,7 @@ def wrapped(text: str, room: int) -> list[str]:
 
 def visible_indent(cell: str, encoding: str = "utf-8") -> str:
     """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
-    from bench.tables.words import visible
+    from bench.compare.words import visible
 
     inside = cell.lstrip(" ")
     return " " * (len(cell) - len(inside)) + visible(inside, encoding, limit=None)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.filters import no_collection, record_filters
 from bench.cli.options import data_option
-from bench.errors import BenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from bench.cli.filters import Kept
-    from bench.statistics.table import Table
+    from bench.compare.statistics.table import Table
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
@@ -78,10 +78,10 @@ def compare(
 
 
 def _show(kept: Sequence[Kept], tables: Sequence[Table], form: str, html: Path | None) -> None:
-    from bench.tables import print_tables, render
+    from bench.show.tables import print_tables, render
 
     if html is not None or form == "html":
-        from bench.pages import render_page, write_page
+        from bench.show.pages import render_page, write_page
 
         records, folders = [one.record for one in kept], {one.record.run_id: one.folder for one in kept}
         if html is not None:
@@ -118,9 +118,8 @@ def _show_items(kept: Sequence[Kept], task: str | None, top: int, data: Path | N
     import json
 
     from bench.cli.options import comma_list
-    from bench.compare.items import disagreements
-    from bench.compare.texts import TextsOf
-    from bench.tables.items import as_data, print_items
+    from bench.compare.items import TextsOf, disagreements
+    from bench.show.tables.items import as_data, print_items
 
     if len(kept) != 2:
         raise BenchError(f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items")

@@ -2,20 +2,145 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from bench.cli import HelpfulGroup
-from bench.cli.data_overlap import overlap
 from bench.cli.filters import json_text
-from bench.cli.options import data_option, json_option, plain_option
+from bench.cli.options import comma_list, data_option, json_option, plain_option
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bench.datasets import DataSet, Source, State
+    from bench.data.corpora import Corpus
+    from bench.data.overlap import Match, Overlap, Wanted
+    from bench.data.sets import DataFolder, DataSet, Source, State
+
+
+# --- ``bench data overlap``: which sentences of the evaluation sets stand in a training corpus ---
+
+SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, those with sentences of their own
+
+
+@click.command()
+@click.argument("corpus")
+@click.option("--suite", "suites", default=SUITES, show_default=True, help="Suites whose sentences are looked for; or all.")
+@click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
+@click.option("--column", help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]")
+@click.option("--matches", type=click.Path(path_type=Path), help="Write every match into this file: .jsonl, one object a line.")
+@data_option
+@json_option
+def overlap(
+    corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool
+) -> None:
+    """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
+
+    The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
+    words that either has. A run counts it too, for the tasks that it scores; bench show RUN.
+
+    \b
+    Example:  bench data overlap nli.csv --data DIR
+    """
+    from bench.data.overlap import overlaps
+    from bench.data.sets import DataFolder
+
+    opened = _open(corpus, column)
+    wanted = _wanted_tasks(DataFolder(data, offline=True), comma_list(suites), text)
+    say = _progress(opened)
+    found = overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
+    if as_json:
+        click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened),
+                               "tasks": [asdict(one) for one in found]}))  # fmt: skip
+        return
+    _show_overlap(opened, found)
+    if matches is not None:
+        click.echo(f"every match: {matches}")
+
+
+def _open(corpus: str, column: str | None) -> Corpus:
+    from bench.data.corpora import open_corpus
+
+    opened = open_corpus(corpus)
+    return opened.only(column) if column not in (None, "all") and len(opened.columns) > 1 else opened
+
+
+def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[Wanted]:
+    """Every task of the suites whose data is here; what is not is said, once."""
+    from bench.base.errors import DataMissing
+    from bench.data.overlap import Wanted, scored_sentences
+    from bench.score.suites import expanded, suite
+
+    wanted: dict[tuple[str, str], Wanted] = {}
+    missing: dict[str, DataMissing] = {}
+    for name in expanded(suites):
+        for task in suite(name).tasks:
+            if (name, task.name) in wanted:  # one set under two protocols
+                continue
+            try:
+                loaded = task.load(data, text)
+            except DataMissing as error:
+                missing.setdefault(error.message, error)
+                continue
+            sentences = scored_sentences(loaded)
+            if sentences:
+                wanted[name, task.name] = Wanted(name, task.name, loaded.form, sentences)
+    if not wanted and missing:
+        raise next(iter(missing.values()))
+    for problem in missing:
+        click.echo(f"left out: {problem}", err=True)
+    return list(wanted.values())
+
+
+def _progress(corpus: Corpus) -> Callable[[int], None]:
+    """A plain line every so often, on standard error."""
+    from bench.cli.progress import PlainReporter
+
+    reporter, total = PlainReporter(), len(corpus)
+    reporter.phase("rows", total)
+    return lambda rows: reporter.advance(rows)
+
+
+def _listed(corpus: Corpus, wanted: Sequence[Wanted], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
+    """As ``overlaps``, with every match written to ``file``, whole or not at all."""
+    import os
+
+    from bench.base.errors import BenchError
+    from bench.data.overlap import overlaps
+
+    if file.suffix != ".jsonl":
+        raise BenchError(f"--matches {file}: unknown format '{file.suffix}'", f"--matches {file.with_suffix('.jsonl')}")
+    aside = file.with_name(file.name + ".part")
+    try:
+        with aside.open("w", encoding="utf-8") as stream:
+            found = overlaps(corpus, wanted, progress=progress, found=lambda match: _write(match, stream))
+        os.replace(aside, file)
+    except OSError as error:
+        raise BenchError(f"cannot write {file}: {error.strerror or error}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+    return found
+
+
+def _write(match: Match, stream: IO[str]) -> None:
+    stream.write(json.dumps({**asdict(match), "similarity": round(match.similarity, 4)}, ensure_ascii=False) + "\n")
+
+
+def _show_overlap(corpus: Corpus, found: Sequence[Overlap]) -> None:
+    from rich.console import Console
+
+    from bench.cli.show import print_section
+    from bench.data.overlap.count import recorded
+    from bench.show.tables.report import section
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(f"{corpus.name}: {len(corpus):,} rows of {', '.join(corpus.columns)}")
+    print_section(section(recorded(found)), console)
+
 
 WIDTH = 80
 WITH_LICENCE = 110  # columns of a terminal from which on the list has room for licences
@@ -42,7 +167,7 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
 
     With a NAME everything about that set.  Example: bench data list STS12 --data DIR
     """
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
 
     folder = DataFolder(data)
     folder.check_root()
@@ -67,8 +192,8 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 
     Exit code 2 where something is damaged, or where the NAME asked for is missing.  Example: bench data check --data DIR
     """
-    from bench.datasets import DataFolder
-    from bench.errors import DataDamaged
+    from bench.base.errors import DataDamaged
+    from bench.data.sets import DataFolder
 
     folder = DataFolder(data)
     folder.check_root()
@@ -97,13 +222,13 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
     and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
+    from bench.base.errors import BenchError
     from bench.cli import show_error
-    from bench.cli.download_progress import downloads
     from bench.cli.planning import announce
-    from bench.datasets import DataFolder, Fetcher, fetched_folder, sources_of
-    from bench.datasets.store import pending_set
-    from bench.errors import BenchError
-    from bench.fetching import offline_now
+    from bench.cli.progress import downloads
+    from bench.data.fetching import offline_now
+    from bench.data.sets import DataFolder, Fetcher, fetched_folder, sources_of
+    from bench.data.sets.store import pending_set
 
     chosen = _wanted(names)
     if offline_now():
@@ -138,9 +263,9 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
 
 def _wanted(names: tuple[str, ...]) -> list[DataSet]:
     """The sets of these names, suites, or all that have a source. UnknownName where one is neither."""
-    from bench.datasets import data_sets, sources_of
-    from bench.errors import BenchError, UnknownName
-    from bench.suites import suite_names
+    from bench.base.errors import BenchError, UnknownName
+    from bench.data.sets import data_sets, sources_of
+    from bench.score.suites import suite_names
 
     every = [one for one in data_sets().values() if one.kind != "built-in"]
     chosen: dict[str, DataSet] = {}
@@ -164,7 +289,7 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
 
 
 def _chosen(name: str | None) -> list[DataSet]:
-    from bench.datasets import data_set, data_sets
+    from bench.data.sets import data_set, data_sets
 
     return list(data_sets().values()) if name is None else [data_set(name)]
 
@@ -233,7 +358,7 @@ def _details(one: DataSet, state: State) -> Table:
 
 
 def _sources(one: DataSet) -> list[Source]:
-    from bench.datasets import sources
+    from bench.data.sets import sources
 
     return [source for source in sources().values() if one.name in source.sets]
 

@@ -13,9 +13,9 @@ import click
 from bench.cli.options import plain_option
 
 if TYPE_CHECKING:
+    from bench.compare.statistics.table import Row, Table
     from bench.publish.build import Outcome
     from bench.runs import RunRecord, RunsFolder
-    from bench.statistics.table import Row, Table
 
 METHODS = "cls,last-avg,simcse"
 SEEDS = "42-44"
@@ -53,14 +53,15 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     \b
     Example:  bench demo --out /tmp/demo
     """
-    from bench import devices, plan
+    from bench.base import devices
     from bench.cli.options import comma_list
     from bench.cli.progress import reporter as make_reporter
     from bench.cli.run import parse_seeds
     from bench.cli.run_all import run_all
-    from bench.datasets import DataFolder
-    from bench.executors.options import Options
-    from bench.plugins import discover
+    from bench.data.sets import DataFolder
+    from bench.run import plan
+    from bench.run.executors.options import Options
+    from bench.run.plugins import discover
     from bench.runs import RunsFolder
 
     device = devices.choose_device("auto")
@@ -81,7 +82,7 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
 
 def recipe(steps: int) -> dict[str, str]:
     """Recipe values for so many steps: as many passes over the corpus as they need."""
-    from bench.corpora import open_corpus
+    from bench.data.corpora import open_corpus
 
     return RECIPE | {"max_steps": str(steps), "epochs": str(-(-steps * BATCH // len(open_corpus("builtin"))))}
 
@@ -89,7 +90,7 @@ def recipe(steps: int) -> dict[str, str]:
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
     """The table with its verdicts, what it says in words, the page that ``bench publish --preview`` makes, and what to do next."""
     from bench.cli.printed_table import say
-    from bench.tables import print_tables
+    from bench.show.tables import print_tables
 
     made = preview(records, store, out)
     assert made.folder is not None
@@ -126,7 +127,7 @@ def preview(records: Sequence[RunRecord], store: RunsFolder, out: Path) -> Outco
 
 def told(table: Table) -> list[str]:
     """For each trained method one line: how far it is from the baseline, how surely, and which of the two is better."""
-    from bench.publish.answer import row_name
+    from bench.board.headline import row_name
 
     base = next((row for row in table.rows if row.is_baseline), None)
     trained = [row for row in table.rows if row.setting != "none" and not row.is_baseline]
@@ -134,7 +135,7 @@ def told(table: Table) -> list[str]:
 
 
 def _told(name: str, row: Row, base: str, table: Table) -> str:
-    from bench.tables.words import signed
+    from bench.compare.words import signed
 
     cell = row.cells[-1]
     one = None if cell is None else cell.against

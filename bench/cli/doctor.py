@@ -14,7 +14,7 @@ import click
 from bench.cli.options import data_option, json_option, runs_option
 
 if TYPE_CHECKING:
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
 
 NOT_BY_NAME = ("mteb",)  # its tasks are named one by one, and loaded by mteb from the hub's cache
 FEW = 6  # names that are listed; of more, how many there are
@@ -50,12 +50,12 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     """All facts, as JSON. Raises BenchError where a folder that was given cannot be read."""
     import bench
-    from bench import devices
     from bench.backbones import resolve
-    from bench.corpora import default_cache
-    from bench.datasets import DataFolder
-    from bench.errors import BenchError
-    from bench.plugins import discover
+    from bench.base import devices
+    from bench.base.errors import BenchError
+    from bench.data.corpora import default_cache
+    from bench.data.sets import DataFolder
+    from bench.run.plugins import discover
     from bench.runs import RunsFolder
 
     if data is not None and not data.expanduser().is_dir():
@@ -90,7 +90,7 @@ def bf16_state(device: str) -> dict[str, Any]:
     """Why the precision is what it is: what a child process found, how long a step took it, and where the answer is kept."""
     import torch
 
-    from bench import bf16, devices
+    from bench.base import bf16, devices
 
     if device != "cpu":
         return {"probed": False, "why": f"{device} says itself what it computes in"}
@@ -103,7 +103,7 @@ def bf16_state(device: str) -> dict[str, Any]:
 
 def data_state(folder: DataFolder) -> dict[str, Any]:
     """One entry a suite, see :func:`suite_state`; ``none`` says why there is nothing to list."""
-    from bench.suites import suite_names
+    from bench.score.suites import suite_names
 
     suites = [suite_state(name, folder) for name in suite_names() if name not in NOT_BY_NAME]
     if any(one["here"] or "(damaged)" in " ".join(one["missing"]) for one in suites if not one["carried"]):
@@ -118,10 +118,10 @@ def data_state(folder: DataFolder) -> dict[str, Any]:
 
 def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
     """How many of its tasks have their data in each text form, in words, and which have it in none, or damaged."""
-    from bench.datasets import data_set
-    from bench.errors import BenchError, DataDamaged
-    from bench.suites import suite
-    from bench.suites.known import known
+    from bench.base.errors import BenchError, DataDamaged
+    from bench.data.sets import data_set
+    from bench.score.suites import suite
+    from bench.score.suites.known import known
 
     tasks = suite(name).tasks
     sets = [data_set(one) for task in tasks for one in getattr(task, "data", ())]

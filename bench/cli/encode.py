@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import DataMissing
 from bench.cli.filters import json_text
 from bench.cli.options import json_option, plain_option, plugin_option, runs_option
-from bench.errors import DataMissing
 
 if TYPE_CHECKING:
     import numpy as np
 
     from bench.cli.progress import RunReporter
     from bench.method import Method
-    from bench.trained_run import TrainedRun
+    from bench.run.trained_run import TrainedRun
 
 FORMATS = ("txt", "csv", "tsv", "jsonl")
 
@@ -50,11 +50,11 @@ def encode(
     \b
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
-    from bench import devices
+    from bench.base import devices
     from bench.cli.progress import PlainReporter, reporter
-    from bench.encoding.stream import check_target
+    from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
-    from bench.trained_run import find_run, load_run
+    from bench.score.encoding.stream import check_target
 
     check_target(out)
     check_file(file)
@@ -86,8 +86,8 @@ def check_file(file: str) -> None:
 def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str], int | None]:
     """The sentences, and how many they are where that can be known before the last one. A file is read once as a whole, so
     that a bad line is named before hours of encoding."""
-    from bench.corpora import open_corpus
-    from bench.corpora.piped import piped_sentences, which
+    from bench.data.corpora import open_corpus
+    from bench.data.corpora.lines import piped_sentences, which
 
     if file == "-":
         return piped_sentences(sys.stdin.buffer, kind, column), None
@@ -103,10 +103,10 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
 def _encode(
     run: TrainedRun, method: Method, sentences: Iterator[str], out: Path, fresh: bool, shown: RunReporter, total: int | None
 ) -> tuple[dict[str, Any], bool]:
-    from bench.encoding.stream import encode_stream
-    from bench.executors.signals import stop_signals
-    from bench.provenance import folder_hash
-    from bench.suites.vectors import checked
+    from bench.run.executors.signals import stop_signals
+    from bench.run.provenance import folder_hash
+    from bench.score.encoding.stream import encode_stream
+    from bench.score.suites.vectors import checked
 
     record = run.record
     about = {
@@ -162,6 +162,6 @@ class _Within:
 
 def in_words(facts: dict[str, Any]) -> str:
     """ "57,001 vectors of 256 dimensions, 58.4 MB" """
-    from bench.tables.report import size
+    from bench.show.tables.report import size
 
     return f"{facts['rows']:,} vectors of {facts['dim']} dimensions, {size(facts['bytes'])}"

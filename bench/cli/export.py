@@ -37,8 +37,8 @@ def export(
     """
     from bench.export import check_finished, check_form, check_place
     from bench.export import export as write
+    from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
-    from bench.trained_run import find_run, load_run
 
     check_form(form)
     check_place(to)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.cli.options import comma_list, runs_option
-from bench.errors import BenchError, RecordDamaged, UnknownName
 
 if TYPE_CHECKING:
     from bench.runs import RunRecord, RunsFolder

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.options import json_option, plugin_option
-from bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from bench.plugins import Plugin, Registry
+    from bench.run.plugins import Plugin, Registry
 
 
 @click.command()
@@ -40,8 +40,8 @@ def methods(
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
-    from bench.plugins import discover
-    from bench.typing_mistakes import check_methods
+    from bench.run.plugins import discover
+    from bench.run.request_check import check_methods
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -63,8 +63,7 @@ def methods(
     if name is None:
         _list(registry, as_json)
     else:
-        from bench.cli.method_card import show
-        from bench.cli.method_facts import describe
+        from bench.cli.method_card import describe, show
 
         facts = describe(registry[name])
         if as_json:
@@ -106,8 +105,8 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.cli.columns import print_columns
     from bench.cli.run import parse_overrides
-    from bench.plugins import discover, from_file
-    from bench.typing_mistakes import check_methods
+    from bench.run.plugins import discover, from_file
+    from bench.run.request_check import check_methods
 
     overrides = parse_overrides(pairs, None)
     if not name.endswith(".py"):
@@ -117,7 +116,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
             f"--check {name}: no such file", "the name of a method (bench methods), or a Python file that defines one"
         )
 
-    from bench.conformance import check
+    from bench.run.conformance import check
 
     found = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
     failed = 0

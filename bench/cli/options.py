@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -79,7 +79,7 @@ def publish(
     if check:
         context.exit(_check(out, as_json))
     from bench.cli.filters import no_collection, say
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
     from bench.publish.build import FORMATS, Asked
     from bench.publish.build import publish as build
 
@@ -102,7 +102,7 @@ def publish(
 
 
 def _show(outcome: Outcome) -> None:
-    from bench.tables.words import visible
+    from bench.compare.words import visible
 
     if outcome.folder is None:
         click.echo(f"nothing is new since {outcome.name}; no version is made (--anyway makes one)")
@@ -136,8 +136,8 @@ def _as_json(outcome: Outcome) -> str:
 
 
 def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) -> None:
+    from bench.base.errors import BenchError
     from bench.cli.filters import json_text
-    from bench.errors import BenchError
     from bench.publish.build import add_erratum
 
     if not alone:
@@ -154,8 +154,8 @@ def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) 
 def _check(out: Path, as_json: bool) -> int:
     from bench.cli.filters import json_text
     from bench.cli.verify import as_object
+    from bench.compare.words import visible
     from bench.publish.check import check
-    from bench.tables.words import visible
 
     reports = check(out)
     for report in reports:

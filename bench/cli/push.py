@@ -35,8 +35,8 @@ def push(
     from bench.cli.export import words
     from bench.export import card, check_finished, check_form, export
     from bench.export.push import check_name, check_online, check_repository, upload
+    from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
-    from bench.trained_run import find_run, load_run
 
     check_name(name)
     check_form(form)

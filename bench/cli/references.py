@@ -2,17 +2,77 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bench.cli.filters import json_text
-from bench.cli.options import comma_list, json_option
-from bench.cli.references_import import WithImport
+from bench.cli.options import comma_list, json_option, runs_option
 
 if TYPE_CHECKING:
     from bench.references import ReferenceResult
+
+
+# --- ``bench references import``: published mteb result files as reference rows ---
+
+FILE = "references.jsonl"  # in the runs folder
+
+
+class WithImport(click.Command):
+    """The command ``bench references [NAME]``, which also takes ``bench references import FILE ...``: @click.command(cls=WithImport)."""
+
+    commands = ("import",)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == ["import"]:
+            return import_.make_context(f"{info_name} import", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("import")
+@click.argument("places", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option("--model", help="Whose results they are, where neither model_meta.json nor the folders say so.")
+@click.option("--to", "out", type=click.Path(path_type=Path), envvar="BENCH_REFERENCES", show_envvar=True,
+              help=f"File that keeps the rows.  [default: {FILE} in the runs folder]")  # fmt: skip
+@runs_option
+def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None) -> None:
+    """Keep published mteb results as reference rows: numbers of others, shown beside runs and never counted among them.
+
+    FILE is a result file that mteb wrote, or a folder of them (MODEL/REVISION/TASK.json, as in mteb's results repository).
+    A number that is there already is replaced; all files are read before anything is written.
+
+    \b
+    Example:  bench references import results/sentence-transformers__all-MiniLM-L6-v2
+    """
+    from bench.base.errors import BenchError
+    from bench.references import imported
+    from bench.runs import RunsFolder
+    from bench.runs.files import write_whole
+    from bench.score.suites.mteb_data import quiet
+
+    file = out if out is not None else RunsFolder(runs).path / FILE
+    before = imported.read_imported(file)
+    files = imported.result_files(places)
+    with quiet(offline=True):
+        read = [imported.read_mteb_file(one, model) for one in files]
+    rows = [one for one in read if isinstance(one, imported.ImportedResult)]
+    for one in read:
+        if isinstance(one, imported.LeftOut):
+            click.echo(f"left out: {one.file}: {one.why}", err=True)
+    if not rows:
+        raise BenchError(f"none of {len(files)} files gives a number", "see the lines above")
+    kept = imported.merged(before, rows)
+    write_whole(file, imported.as_lines(kept), "--to FILE, or BENCH_REFERENCES")
+    new = len(kept) - len(before)
+    models = len({one.backbone for one in rows})
+    click.echo(
+        f"{len(rows)} result{'s' * (len(rows) != 1)} of {models} model{'s' * (models != 1)}, {new} of them new; {len(kept)} in {os.fspath(file)}"
+    )
 
 
 @click.command(cls=WithImport)
@@ -66,7 +126,7 @@ def references(
 
 def chosen(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool) -> list[ReferenceResult]:
     """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
-    from bench.errors import BenchError, UnknownName
+    from bench.base.errors import BenchError, UnknownName
     from bench.references import results
     from bench.references.ours import meaning
 
@@ -99,8 +159,8 @@ def _print_json(found: Sequence[ReferenceResult]) -> None:
 def _audit(found: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
     from dataclasses import asdict
 
+    from bench.base.errors import UnknownName
     from bench.cli.printed_table import show_audit
-    from bench.errors import UnknownName
     from bench.references.audit import KINDS, remarks
 
     for kind in kinds:

@@ -2,23 +2,93 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.as_rank import one_of_several
+from bench.base.errors import BenchError
 from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
 from bench.cli.run_all import run_all, show_result, tell_missing
-from bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from bench.plan import PlannedRun
-    from bench.training.ranks import Ranks
+    from bench.method.ranks import Ranks
+    from bench.run.plan import PlannedRun
+
+
+# --- ``bench run`` as one of several processes that torchrun has started: rank 0 speaks, and the exit codes are told apart ---
+
+
+def one_of_several(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with ``device`` among its arguments gets that of its process, and ``ranks``, see :func:`rank_process`."""
+
+    @wraps(command)
+    def wrapped(*, device: str, **arguments: Any) -> None:
+        with rank_process(device) as (here, ranks):
+            command(device=here, ranks=ranks, **arguments)
+
+    return wrapped
+
+
+@contextmanager
+def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
+    """The device of this process and its ranks; None where it was not started as one of several.
+
+    As one of several the process ends with this context: gloo's threads can outlive the interpreter, which then aborts although
+    everything was right. Only rank 0 prints; what another rank said is shown where it ends on its own.
+    """
+    from bench.run.executors.torchrun import LOST, launched
+
+    if not launched():
+        yield device, None
+        return
+    lead, code, ranks = os.environ["RANK"] == "0", 1, None
+    said = sys.stderr if lead else io.StringIO()
+    if not lead:
+        sys.stdout = sys.stderr = said
+    try:
+        from bench.base.devices import choose_device
+        from bench.method.ranks import join, rank_device
+
+        device = rank_device(choose_device(device))
+        ranks = join(device)
+        yield device, ranks
+        code = 0
+    except click.exceptions.Exit as end:
+        code = end.exit_code
+    except BenchError as error:
+        code = _tell(error) if lead or ranks is None or ranks.broken else 0  # else rank 0 tells of it
+        code = LOST if not lead and ranks is not None and ranks.lost else code
+    except KeyboardInterrupt:
+        code = 130
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        if lead and ranks is not None and not ranks.broken:
+            with suppress(BenchError):
+                ranks.share(None)  # there is nothing more to train
+        if code and isinstance(said, io.StringIO) and sys.__stderr__ is not None:
+            sys.__stderr__.write(said.getvalue())
+        for stream in (sys.__stdout__, sys.__stderr__):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
+
+
+def _tell(error: BenchError) -> int:
+    from bench.cli import show_error
+
+    rank = int(os.environ["RANK"])
+    show_error(error, label=f"rank {rank}" if rank else "error")
+    return error.exit_code
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -133,19 +203,20 @@ def run(
     \b
     Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
-    from bench import devices, plan
-    from bench.cli.download_progress import downloads
+    from bench.base import devices
     from bench.cli.planning import check_nothing_to_fetch
     from bench.cli.planning import planned as plan_and_fetch
+    from bench.cli.progress import downloads
     from bench.cli.progress import reporter as make_reporter
-    from bench.datasets import DataFolder
-    from bench.executors.options import Options
-    from bench.executors.torchrun import launch, ranks_asked
-    from bench.fetching import offline_now
-    from bench.plugins import discover
+    from bench.data.fetching import offline_now
+    from bench.data.sets import DataFolder
+    from bench.run import plan
+    from bench.run.executors.options import Options
+    from bench.run.executors.torchrun import launch, ranks_asked
+    from bench.run.plugins import discover
+    from bench.run.request_check import check_request
     from bench.runs import RunsFolder
-    from bench.suites import split_names
-    from bench.typing_mistakes import check_request
+    from bench.score.suites import split_names
 
     overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
     request = plan.Request(
@@ -178,7 +249,7 @@ def run(
     missing = tell_missing(planned)
     store = RunsFolder(runs)
     if dry_run:
-        from bench.cli.dry_run import show_plan
+        from bench.cli.planning import show_plan
 
         show_plan(planned, found.to_fetch, store, device, as_json)
         if offline:
@@ -195,7 +266,7 @@ def run(
         ranks=ranks,
     )
     if ranks and not ranks.lead:
-        from bench.executors.together import follow
+        from bench.run.executors.multi_rank import follow
 
         raise click.exceptions.Exit(follow(planned, store, options, ranks))
     with make_reporter(plain or as_json) as reporter:
@@ -207,7 +278,7 @@ def run(
 
 def check_budget(budget: str | None, device: str) -> None:
     """Raises BenchError for a budget that is none, and for GPU time where there is no GPU."""
-    from bench.budget import GPU_SECONDS, parse
+    from bench.method.budget import GPU_SECONDS, parse
 
     if budget and budget.lower() != "none" and parse(budget).unit == GPU_SECONDS and not device.startswith("cuda"):
         raise BenchError(

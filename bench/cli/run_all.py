@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
 from bench.cli.filters import json_text
-from bench.errors import BenchError, OutOfMemory, RunFailed, RunLocked
 
 if TYPE_CHECKING:
-    from bench.cli.course import Work
-    from bench.cli.progress import RunReporter
-    from bench.executors.options import Options
-    from bench.plan import PlannedRun
+    from bench.cli.progress import RunReporter, Work
+    from bench.run.executors.options import Options
+    from bench.run.plan import PlannedRun
     from bench.runs import RunRecord, RunsFolder
 
 
@@ -72,7 +71,7 @@ def _can_wait() -> bool:
 
 def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
     """What a run would take, for the time that is left; nothing where it was finished before."""
-    from bench.cli.course import Work
+    from bench.cli.progress import Work
     from bench.training import total_steps
 
     if run.corpus is None or run.plugin.cls.fitted == "pass" or (not fresh and _trained(run, store)):
@@ -92,9 +91,9 @@ def _trained(run: PlannedRun, store: RunsFolder) -> bool:
 
 def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:
     """Execute a run; with ``--auto-batch``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
-    from bench.executors.local import execute
     from bench.method import Value
-    from bench.plan import changed
+    from bench.run.executors.local import execute
+    from bench.run.plan import changed
 
     try:
         return execute(run, store, options, reporter)
@@ -109,7 +108,7 @@ def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, report
 
 
 def outcome(record: RunRecord, worked: bool) -> str:
-    from bench.statistics.summary import DECIMALS
+    from bench.compare.statistics.summary import DECIMALS
 
     averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [
         f"{s.task} {s.value:.{DECIMALS.get(s.metric, 2)}f}" for s in record.scores
@@ -122,7 +121,7 @@ def outcome(record: RunRecord, worked: bool) -> str:
 
 def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
     """The table as the papers print it, where the records are, and the next command."""
-    from bench.tables import render_terminal
+    from bench.show.tables import render_terminal
 
     render_terminal(records)
     if len(records) == 1:
@@ -137,7 +136,7 @@ def show_shifts(record: RunRecord) -> None:
     from rich.console import Console
 
     from bench.cli.show import print_section
-    from bench.tables import shifts
+    from bench.show.tables import report
 
-    for section in shifts.sections(record):
+    for section in report.shift_sections(record):
         print_section(section, Console(highlight=False, markup=False, emoji=False))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import UnknownName
 from bench.cli.filters import json_text, say
 from bench.cli.options import comma_list, json_option, runs_option
-from bench.errors import UnknownName
+from bench.cli.show import NO_RECORD, RUNNING, as_it_stands, show
 
 if TYPE_CHECKING:
-    from bench.runs import RunRecord, RunsFolder
-
-RUNNING = "running"  # as a list says it; a record is never of a run that is not at its end
-NO_RECORD = "ended before its record was written; its command goes on from the last state"
+    from bench.runs import RunRecord
 
 
 @click.command()
@@ -38,8 +35,6 @@ def runs(
     from bench.runs.record import STATUSES
 
     if name is not None:
-        from bench.cli.show import show
-
         context.invoke(show, reference=name, runs=runs, as_json=as_json)
         return
     for one in comma_list(status):
@@ -64,15 +59,6 @@ def runs(
     for record in chosen:
         if (end := store.ended(record.run_id)) is not None:
             say(f"{record.run_id} {end.words}; try: {end.hint}")
-
-
-def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
-    """The record of a run that may be worked on now, or whose process died: neither could be written into it."""
-    if (end := store.ended(record.run_id)) is not None:
-        return replace(record, status="interrupted", error=end.words)
-    if record.status != "finished" and store.worked_on_by(record.run_id):
-        return replace(record, status=RUNNING, error=None)
-    return record
 
 
 def unrecorded(run_id: str) -> RunRecord:
@@ -126,8 +112,8 @@ def _print(records: list[RunRecord]) -> None:
 
 def _result(record: RunRecord, with_status: bool, room: int) -> str:
     """Each suite's average, as many as there is room for, and how many more there are; or how the run ended."""
-    from bench.tables.report import heads
-    from bench.tables.words import visible
+    from bench.compare.words import visible
+    from bench.show.tables.report import heads
 
     parts = heads(record).split(", ")
     encoding = sys.stdout.encoding or "utf-8"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,12 @@ from bench.cli.options import json_option, runs_option
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench.runs import RunRecord
-    from bench.tables.section import Section
+    from bench.runs import RunRecord, RunsFolder
+    from bench.show.tables.section import Section
+
+
+NO_RECORD = "ended before its record was written; its command goes on from the last state"
+RUNNING = "running"  # as a list says it; a record is never of a run that is not at its end
 
 
 @click.command()
@@ -27,8 +32,7 @@ def show(reference: str, runs: Path | None, as_json: bool) -> None:
 
     RUN is an id, its beginning, or a path.   Example: bench show simcse-builtin-s42
     """
-    from bench.cli.runs import NO_RECORD, as_it_stands
-    from bench.errors import BenchError
+    from bench.base.errors import BenchError
     from bench.runs import RunsFolder
     from bench.runs.store import read_record
 
@@ -47,11 +51,20 @@ def show(reference: str, runs: Path | None, as_json: bool) -> None:
     _print(record, file.parent, Console(highlight=False, markup=False, emoji=False), end.hint if end else "")
 
 
+def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
+    """The record of a run that may be worked on now, or whose process died: neither could be written into it."""
+    if (end := store.ended(record.run_id)) is not None:
+        return replace(record, status="interrupted", error=end.words)
+    if record.status != "finished" and store.worked_on_by(record.run_id):
+        return replace(record, status=RUNNING, error=None)
+    return record
+
+
 def _print(record: RunRecord, folder: Path, console: Console, hint: str = "") -> None:
     from rich.text import Text
 
-    from bench.tables import report, shifts
-    from bench.tables.words import visible
+    from bench.compare.words import visible
+    from bench.show.tables import report
 
     def text(words: str, style: str = "") -> Text:
         return Text(visible(words, console.encoding), style)
@@ -64,7 +77,7 @@ def _print(record: RunRecord, folder: Path, console: Console, hint: str = "") ->
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))
     if hint:
         console.print(Text.assemble(("try: ", "bold"), text(hint)))
-    for section in (*report.score_sections(record), *shifts.sections(record), *report.fact_sections(record, folder)):
+    for section in (*report.score_sections(record), *report.shift_sections(record), *report.fact_sections(record, folder)):
         print_section(section, console)
     if record.provenance.command:
         console.print(Text("\nthe command", "bold"))
@@ -82,7 +95,7 @@ def print_section(section: Section, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from bench.tables.words import visible
+    from bench.compare.words import visible
 
     console.print(Text.assemble("\n", (visible(section.title, console.encoding), "bold")))
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")

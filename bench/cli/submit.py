@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.options import comma_list, data_option, json_option, runs_option
-from bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from bench.submit import Packed, SubmittedRun
+    from bench.verify.submit import Packed, SubmittedRun
 
 
 @click.command()
@@ -44,7 +44,7 @@ def submit(
     if check:
         context.exit(_check(references, data, as_json))
     from bench.runs import RunsFolder
-    from bench.submit import pack
+    from bench.verify.submit import pack
 
     store = RunsFolder(runs)
     folders = list(dict.fromkeys(file.parent.absolute() for one in references for file in store.record_files(one)))
@@ -84,8 +84,8 @@ def words(done: Packed, by: str | None) -> list[str]:
 def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int:
     """Prints what a board would take. 1 where anything is refused."""
     from bench.cli.filters import say
-    from bench.datasets import DataFolder
-    from bench.submit import received
+    from bench.data.sets import DataFolder
+    from bench.verify.submit import received
 
     folder = DataFolder(data, offline=True) if data is not None else None
     refused = 0

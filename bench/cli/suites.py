@@ -12,7 +12,7 @@ from bench.cli.options import json_option
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bench.suites import Suite
+    from bench.score.suites import Suite
 
 WIDTH = 80
 
@@ -25,7 +25,7 @@ def suites(name: str | None, as_json: bool) -> None:
 
     Example: bench suites sts
     """
-    from bench.suites import suite, suite_names
+    from bench.score.suites import suite, suite_names
 
     chosen = [suite(one) for one in (suite_names() if name is None else [name])]
     if as_json:

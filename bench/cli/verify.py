@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.options import data_option, json_option, plugin_option, runs_option
-from bench.errors import BenchError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.verify import RunReport
-    from bench.verify.run import More
+    from bench.verify.identity import More
 
 PUBLISHED, MANIFEST, ATTESTED = Path("leaderboards"), "MANIFEST.json", "verified.json"
 SHOWN = 20  # differences of one run that are printed one by one
@@ -58,7 +58,7 @@ def verify(
     """
     from rich.console import Console
 
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
 
     folder = DataFolder(data, offline=True) if data is not None else None
     reports: list[RunReport] = []
@@ -96,9 +96,9 @@ def _reports(places: tuple[str, ...], runs: Path | None, data: Any, again: Again
 
 def _submission(file: Path, data: Any, again: Again | None) -> Iterator[RunReport]:
     """The runs in a file of bench submit. Raises BenchError where it is none that a board would unpack."""
-    from bench.submit import unpack
-    from bench.submit.check import examined
     from bench.verify import DIFFERS, Finding, RunReport, verify_run
+    from bench.verify.submit import unpack
+    from bench.verify.submit.check import examined
 
     with tempfile.TemporaryDirectory(prefix="bench-verify-") as aside:
         unpacked = unpack(file, Path(aside) / "runs")
@@ -119,7 +119,7 @@ def _submission(file: Path, data: Any, again: Again | None) -> Iterator[RunRepor
 
 def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path | None, list[Path]]]:
     """(folder of a published version or of runs, the runs in it) for each argument. Raises BenchError where there are none."""
-    from bench.errors import UnknownName
+    from bench.base.errors import UnknownName
     from bench.runs import RunsFolder
     from bench.verify import runs_below
 
@@ -144,10 +144,10 @@ class Again:
     """--retrain-free: encodes from checkpoints, and keeps what it finds."""
 
     def __init__(self, data: Any, plugins: tuple[Path, ...], device: str, offline: bool) -> None:
-        from bench import devices
-        from bench.datasets import DataFolder
-        from bench.plugins import discover
-        from bench.verify.again import Encoder
+        from bench.base import devices
+        from bench.data.sets import DataFolder
+        from bench.run.plugins import discover
+        from bench.verify.reencode import Encoder
 
         registry = discover(plugins)
         for warning in registry.warnings:
@@ -160,15 +160,15 @@ class Again:
         """Of the runs that agree; what was kept of runs that no longer do is removed."""
         from datetime import UTC, datetime
 
-        from bench.verify import attest
+        from bench.verify import attestation
 
         today = datetime.now(UTC).date().isoformat()
         entries = {
-            name: attest.entry(report, folder, date=today, device=self.device) for name, (folder, report) in reports.items()
+            name: attestation.entry(report, folder, date=today, device=self.device) for name, (folder, report) in reports.items()
         }
         agree = {name: one for name, one in entries.items() if one is not None}
         if agree:
-            attest.write(path, agree)
+            attestation.write(path, agree)
         elif any(report.differences for _, report in reports.values()):
             path.unlink(missing_ok=True)
 
@@ -186,7 +186,7 @@ def as_object(report: RunReport) -> dict[str, Any]:
 def _print(report: RunReport, console: Console) -> None:
     from rich.text import Text
 
-    from bench.tables.words import visible
+    from bench.compare.words import visible
 
     word = "differs" if report.differences else "agrees" if report.count_agreeing() else "not checked"
     status = "" if report.status in ("finished", "published") else f", {report.status}"
@@ -220,7 +220,7 @@ def _counted(kind: str, n: int) -> str:
 def _print_end(reports: list[RunReport], console: Console) -> None:
     from rich.text import Text
 
-    from bench.tables.words import visible
+    from bench.compare.words import visible
     from bench.verify import AGREES, DIFFERS
 
     left = Counter((one.kind, one.why) for report in reports for one in report.unchecked)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
+from bench.compare.statistics.table import Cost, Table
 from bench.runs.record import RunRecord
-from bench.statistics.table import Cost, Table
 
 TOLERANCE = 0.01
 """Share by which rows seen may differ: a last batch that is left out, a set that does not divide by the batch."""

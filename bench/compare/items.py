@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from bench.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, UnknownName
+from bench.compare.statistics.grouping import AVERAGE
 from bench.runs.predictions import Key, Run, predicted, score_of
-from bench.statistics.grouping import AVERAGE
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.statistics.cells import Predicted
+    from bench.runs.predicted import Predicted
+
 
 Texts = Callable[[Key, "np.ndarray"], "list[tuple[str, ...]] | None"]
 """The texts of every item of a task whose gold values are given; None where they are not at hand."""
@@ -85,7 +87,7 @@ def disagreements(first: Run, second: Run, *, texts: Texts, tasks: Sequence[str]
 def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
     import numpy as np
 
-    from bench.statistics.cells import same_items
+    from bench.runs.predicted import same_items
 
     a, b = predicted([first], key), predicted([second], key)
     try:
@@ -153,3 +155,45 @@ def _classed(values_N: np.ndarray, names: object) -> Callable[[int], Said]:
         return Said(", ".join(parts), float(row[0]) if row.size else -1.0)
 
     return said
+
+
+# --- the texts behind stored predictions: read from the evaluation data where it is at hand, in the order of the predictions ---
+
+
+class TextsOf:
+    """Reads texts of tasks from ``data``; ``reasons`` collects why there are none, one line a task."""
+
+    def __init__(self, data: Path | None) -> None:
+        self.data, self.reasons = data, dict[str, str]()
+
+    def __call__(self, key: Key, gold_N: np.ndarray) -> list[tuple[str, ...]] | None:
+        import numpy as np
+
+        from bench.data.sets import DataFolder
+        from bench.score.suites import suite
+
+        name, task, protocol, text = key
+        try:
+            found = next((one for one in suite(name).tasks if (one.name, one.protocol) == (task, protocol)), None)
+            if found is None:
+                raise BenchError(f"the suite {name} has no task of this name and protocol")
+            loaded: Any = found.load(DataFolder(self.data, offline=True), text or "any")
+        except BenchError as error:
+            self.reasons[task] = error.message
+            return None
+        rows = _rows(loaded)
+        if rows is None or not np.array_equal(rows[1], gold_N):
+            self.reasons[task] = "the data that is there is not what the runs were scored on"
+            return None
+        return rows[0]
+
+
+def _rows(loaded: Any) -> tuple[list[tuple[str, ...]], np.ndarray] | None:
+    """(texts, gold) of every predicted item; None for data of another kind."""
+    data: Any = getattr(loaded, "data", loaded)
+    if hasattr(data, "sentences1"):
+        return list(zip(data.sentences1, data.sentences2, strict=True)), data.gold
+    if hasattr(data, "labels") and hasattr(data, "split"):
+        rows = (data.split == "test").nonzero()[0]
+        return [tuple(side[row] for side in data.texts) for row in rows], data.labels[rows]
+    return None

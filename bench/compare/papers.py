@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from bench.compare.statistics.table import Cell, Printed, Row, Table
 from bench.references import ReferenceResult
 from bench.references.ours import printed
 from bench.runs.record import RunRecord
-from bench.statistics.table import Cell, Printed, Row, Table
 
 NAMED = 10  # rows that a note lists
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bench.compare import budget, mixed, papers
-from bench.errors import BenchError
+from bench.base.errors import BenchError
+from bench.compare import budget, footnotes, papers
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import Table
 from bench.runs.predictions import Run
-from bench.statistics.summary import summarise
-from bench.statistics.table import Table
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
@@ -42,9 +42,9 @@ def compared(runs: Sequence[Run], wanted: Wanted, report: Report | None = None) 
     tables = summarise(records.values(), baseline=wanted.baseline, together=wanted.together)
     if not tables:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
-    tables = mixed.with_footnotes(tables, records)
+    tables = footnotes.with_footnotes(tables, records)
     if wanted.strict:
-        mixed.refuse(tables)
+        footnotes.refuse(tables)
     if wanted.equal_budget:
         budget.refuse_unequal(tables, records)
     tables = _judged(tables, {run[0].run_id: run for run in runs}, wanted, report)

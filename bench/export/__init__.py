@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import BenchError, NotAModel, UnknownName
+from bench.base.errors import BenchError, NotAModel, UnknownName
 from bench.runs.intact import again
 
 if TYPE_CHECKING:
     from bench.method import Method
-    from bench.trained_run import TrainedRun
+    from bench.run.trained_run import TrainedRun
 
 FORMATS = {
     "sentence-transformers": "SentenceTransformer(DIR) loads it",
@@ -28,7 +28,6 @@ FORMATS = {
     "mteb": "a sentence-transformers folder with mteb_model.py, which mteb evaluates, and the run's scores as mteb's result files",
     "onnx": "model.onnx from token ids to vectors, and tokenizer.json; needs the packages of the extra `onnx`",
 }
-TOLERANCE = 1e-5  # DESIGN: how far a vector may move by batch and padding, and how far an export's may lie from the method's
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import RunFailed
+from bench.base.errors import RunFailed
 
 if TYPE_CHECKING:
     import numpy as np
 
     from bench.method import Method
 
+TOLERANCE = 1e-5
+"""How far a vector may move by batch and padding, and how far an export's may lie from the method's."""
 SENTENCES = (
     "A man is playing a guitar .", "Yes", "", " two blanks  before a word ", "He said \"wait\" , and left!", "NASA's probe (2021)?",
     "Zwölf Boxkämpfer jagen Viktor über den Sylter Deich – naïve café 你好 🙂", "a [MASK] and a </s> in the text",
@@ -28,8 +30,6 @@ def compare(method: Method, folder: Path, form: str) -> tuple[float, int]:
     alone: whitening's do by more than 1e-5, for it stretches the directions in which vectors hardly differ, rounding included.
     """
     import numpy as np
-
-    from bench.export import TOLERANCE
 
     mine = method.encode(list(SENTENCES))
     alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])

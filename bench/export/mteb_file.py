@@ -9,7 +9,7 @@ from bench.method import read_json
 
 if TYPE_CHECKING:
     from bench.export import Exported
-    from bench.trained_run import TrainedRun
+    from bench.run.trained_run import TrainedRun
 
 FILE = "mteb_model.py"
 SOURCE = '''"""The model of this folder for mteb.  python {file} STS12 STSBenchmark   evaluates it on tasks, or:

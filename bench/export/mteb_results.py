@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import DataMissing
+from bench.base.errors import DataMissing
 from bench.runs.intact import again
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ def write(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
     """Write ``to/results/<model>/<revision>/<task>.json`` and return these files, in the order of the record's scores.
 
     Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own suites have the names and
-    metrics that they have as mteb tasks (``bench.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), for mteb's own STS12
+    metrics that they have as mteb tasks (``bench.score.suites.mteb_tasks``: "bench-STS12", "bench_spearman"), for mteb's own STS12
     is another protocol. Averages are left out: they are no tasks. Raises DataMissing where a file that mteb wrote is gone.
     """
     import mteb
 
-    from bench.suites.mteb_data import quiet
+    from bench.score.suites.mteb_data import quiet
 
     with quiet():
         meta = model_meta(record)
@@ -50,7 +50,7 @@ def write(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
 
 def model_meta(record: RunRecord) -> ModelMeta:
     """What mteb is told of the model; the same as when it scored tasks of its own."""
-    from bench.suites.mteb_encoder import MtebEncoder
+    from bench.score.suites.mteb_encoder import MtebEncoder
 
     def nothing(sentences: Any) -> Any:
         raise NotImplementedError
@@ -92,8 +92,8 @@ def _ours(record: RunRecord, score: Score) -> Iterator[TaskResult]:
     """One result; none for a task or protocol that there is no more."""
     from mteb.results import TaskResult
 
-    from bench.suites import suite
-    from bench.suites.mteb_tasks import metadata_of, scores_of
+    from bench.score.suites import suite
+    from bench.score.suites.mteb_tasks import metadata_of, scores_of
 
     task = next((one for one in suite(score.suite).tasks if (one.name, one.protocol) == (score.task, score.protocol)), None)
     if task is None:

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import BenchError, RunFailed
+from bench.base.errors import BenchError, RunFailed
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.features import Features
     from bench.method import Method
+    from bench.method.features import Features
 
 PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 GRAPH = "model.onnx"
@@ -54,7 +54,7 @@ def limits(method: Method) -> tuple[Features, int, bool]:
 
     Raises BenchError where the method reads more than the tokens of a sentence.
     """
-    from bench.torch_method import TorchMethod
+    from bench.method.torch_method import TorchMethod
 
     if not isinstance(method, TorchMethod):
         raise BenchError(f"{method.name} is no torch model, of which a graph could be made", INSTEAD)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.errors import BenchError, RunFailed
+from bench.base.errors import BenchError, RunFailed
 
 LOGIN = "log in with: hf auth login   (or set HF_TOKEN to a token that may write)"
 OURS = {".gitattributes", "README.md"}  # what a new repository may hold already

@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from bench.export.st_folder import takes_no_pooler, write_encoder
 from bench.method import read_json, write_json
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.portable import Portable
+    from bench.method.portable import Portable
 
 ABOUT = "bench.json"
 INSTEAD = "--format sentence-transformers"

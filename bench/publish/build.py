@@ -15,28 +15,77 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.board.board import PREVIEW, Board, PublishedRun
+from bench.board.changes import changes_since, judgements
+from bench.board.content import board
+from bench.board.grades import apart
 from bench.publish import versions as published
-from bench.publish.board import PREVIEW, Board, PublishedRun
-from bench.publish.changes import changes_since
 from bench.publish.check import refuse_altered
-from bench.publish.content import board
 from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
-from bench.publish.files import FORMATS, version_files
 from bench.publish.gather import Gathered, gather, left_out
-from bench.publish.grades import apart
 from bench.publish.index import index_files
-from bench.publish.packed import Packed
-from bench.publish.place import ELSEWHERE, Place, held_files
-from bench.publish.stored import leave_run, store_run
-from bench.publish.verdict_changes import judgements
+from bench.publish.staging import ELSEWHERE, Place, held_files
+from bench.publish.stored import Packed, leave_run, store_run
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
 from bench.runs.files import write_whole
+from bench.show.figures.figure import Figure
+from bench.show.pages import addresses
+from bench.show.pages.engine import TEMPLATES
 
 if TYPE_CHECKING:
-    from bench.datasets import DataFolder
-    from bench.figures import Figure
+    from bench.data.sets import DataFolder
+    from bench.show.figures import Figure
+
+
+# --- all files of a version but its manifest and what is copied of the runs: pages, figures, data. Pure functions of the board ---
+
+FORMATS = ("html", "md")
+ASSETS = ("board.css", "board.js", "panel.js", "pages.css", "pages.js")  # small and hand-written; the pages link to nothing else
+
+
+def version_files(
+    board: Board, figures: Sequence[Figure], formats: Sequence[str] = FORMATS, report: Callable[[str, int, int], None] | None = None
+) -> Iterator[tuple[str, bytes]]:  # fmt: skip
+    """(path below the version's folder, content) of every file; the data of every table is there in any format."""
+    from bench.publish import data, readme
+    from bench.publish.index import badge
+    from bench.show.tables.data import scores_csv
+
+    yield "tables.json", data.as_json(board).encode()
+    for name, text in data.as_csvs(board).items():
+        if f"tables/{name}" not in board.older:
+            yield f"tables/{name}", text.encode()
+    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+        yield "tables/changes.csv", data.changes_csv(board.changes).encode()
+    yield "badge.svg", badge(board).encode()
+    for figure in figures:
+        yield f"figures/{figure.name}.svg", figure.svg.encode()
+        yield f"figures/{figure.name}.csv", figure.csv.encode()
+    for run in board.runs:
+        yield addresses.run_file(run.record.run_id, "scores.csv"), scores_csv(run.record).encode()
+    if "md" in formats:
+        yield "README.md", readme.markdown_page(board, figures, pages="html" in formats).encode()
+    if "html" in formats:
+        yield from _pages(board, figures, report or (lambda what, done, of: None))
+
+
+def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, int], None]) -> Iterator[tuple[str, bytes]]:
+    from bench.show.pages import board as main_page
+    from bench.show.pages import engine, method_page, run_page
+
+    for name in ASSETS:
+        yield f"assets/{name}", (TEMPLATES / name).read_bytes()
+    yield "index.html", main_page.render(board, figures).encode()
+    if board.changes is not None and (board.changes.verdicts or board.changes.scores):
+        yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
+    for i, run in enumerate(board.runs):
+        report("writing pages", i, len(board.runs))
+        yield addresses.run_page(run.record.run_id), run_page.render(board, run).encode()
+    for method in board.methods:
+        yield addresses.method_page(method), method_page.render(board, method).encode()
+
 
 TITLE = "Sentence embeddings, compared"
 PREVIEW_NOTE = "A preview, not published: the next one takes its place."
@@ -190,7 +239,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     if last is None:
         return made
     news = published.other_news(last, replace(made, note=note if not asked.preview else last.note))
-    from bench.tables.data import table_data
+    from bench.show.tables.data import table_data
 
     now = judgements({"table": table_data(one.table)} for one in made.tables)
     changes = changes_since(
@@ -206,12 +255,12 @@ def _chosen(asked: str | None, last: str | None) -> str | None:
 
 
 def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figure, ...]:
-    from bench.figures import figures
+    from bench.show.figures import figures
 
     report("drawing figures", 0, 1)
     pairs = None
     if data is not None:
-        from bench.figures.groups import pairs as read_pairs
+        from bench.show.figures.groups import pairs as read_pairs
 
         pairs = read_pairs(data)
     return figures(made, pairs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.errors import BenchError
-from bench.hashes import file_sha256
+from bench.base.errors import BenchError
+from bench.base.hashes import file_sha256
 from bench.publish.errata import ERRATA
 from bench.publish.index import LIST, read_list
 from bench.publish.versions import Version, read_version, version_folders

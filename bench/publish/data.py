@@ -8,14 +8,13 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from bench.pages import addresses
-from bench.publish.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
-from bench.publish.changes import ChangedScore, Changes
-from bench.publish.names import public_name
-from bench.publish.verdict_changes import ChangedVerdict
-from bench.statistics.table import Table
-from bench.tables.data import against_data, as_csv, table_data, tested_data
-from bench.tables.words import csv_text
+from bench.board.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.board.changes import ChangedScore, ChangedVerdict, Changes
+from bench.board.names import public_name
+from bench.compare.statistics.table import Table
+from bench.compare.words import csv_text
+from bench.show.pages import addresses
+from bench.show.tables.data import against_data, as_csv, table_data, tested_data
 
 SCHEMA = "bench.board/2"
 PRINTED = (

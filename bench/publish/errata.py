@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged
 
 ERRATA, SCHEMA = "errata.json", "bench.errata/1"
 LONGEST = 2_000  # characters of a text
@@ -29,7 +29,7 @@ class Erratum:
 
 def made_erratum(version: str, text: str, known: Sequence[Erratum], date: str | None = None) -> Erratum:
     """Raises BenchError where the text says nothing, is too long, or stands there already."""
-    from bench.tables.words import visible
+    from bench.compare.words import visible
 
     said = visible(text, limit=None)
     if not said:

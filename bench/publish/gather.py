@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import BenchError, RecordDamaged, UnknownName
-from bench.publish.board import GRADES, PublishedRun
+from bench.base.errors import BenchError, RecordDamaged, UnknownName
+from bench.board.board import GRADES, PublishedRun
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord
 from bench.runs.store import RECORD, RunsFolder
 
 if TYPE_CHECKING:
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
     from bench.publish.versions import Version
 
 _PLACE = re.compile(r"(?:^|[\s='\"])(?:/|~/|[A-Za-z]:[\\/])(?=\w)")
@@ -44,7 +44,7 @@ def gather(
     ``submissions``: also those sent in, whose files are unpacked in ``aside``. ``last``: also the runs of that version that are not
     in the folder. Raises BenchError where there are none at all, or where a folder cannot be read.
     """
-    from bench.publish.grades import graded
+    from bench.board.grades import graded
 
     store, found = RunsFolder(runs), Gathered()
     own = _own(store, found)
@@ -52,7 +52,7 @@ def gather(
     own += [(one.record, one.folder) for one in kept if one.submitted_by is None]
     taken = None
     if submissions is not None:
-        from bench.submit import collect
+        from bench.verify.submit import collect
 
         taken = collect(submissions, aside, own, data)
         found.refused = taken.refused

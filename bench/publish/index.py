@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape, quoteattr
 
-from bench.pages.says import says
-from bench.publish.errata import ERRATA, errata_bytes
-from bench.publish.feed import feed
+from bench.board.board import Board
+from bench.compare.words import visible
+from bench.publish.errata import ERRATA, Erratum, errata_bytes
 from bench.publish.versions import Version
+from bench.show.pages.engine import says
 
 LIST, LIST_SCHEMA = "versions.json", "bench.versions/1"
 BADGE = "badge.svg"
@@ -79,19 +83,19 @@ def _version(one: Version, before: str) -> PageVersion:
 
 
 def _html(page: IndexPage) -> str:
-    from bench.pages.engine import render
+    from bench.show.pages.engine import render
 
     return render("versions.html", page=page)
 
 
 def _style() -> bytes:
-    from bench.pages.engine import TEMPLATES
+    from bench.show.pages.engine import TEMPLATES
 
     return b"".join((TEMPLATES / name).read_bytes() for name in ("board.css", "versions.css"))
 
 
 def _markdown(page: IndexPage) -> str:
-    from bench.tables.words import markdown
+    from bench.compare.words import markdown
 
     lines = [f"# {markdown(page.title)}", ""]
     lines += ["| version | date | runs | methods |", "|:--|:--|--:|:--|"]
@@ -129,3 +133,90 @@ def read_list(out: Path) -> dict[str, dict[str, str]] | None:
     except (KeyError, TypeError, AttributeError):
         raise ValueError("it lists no versions and files") from None
     return found
+
+
+# --- A small picture for a README: which version, of how many runs ---
+
+SIZE, PAD, HEIGHT = 11, 7, 20  # of the letters, beside a text, of the badge; in pixels
+WIDE, NARROW = "mwMW%@—", "iljtfrI.,:;'|!()[] ·1-"
+LABEL = "leaderboard"
+
+
+def badge(board: Board) -> str:
+    """SVG, without fonts, links or scripts of its own. ``textLength`` holds the text in its place whatever font there is."""
+    runs, methods = len(board.runs), len(board.methods)
+    words = f"{visible(board.version, limit=20)} · {runs:,} run{'s' * (runs != 1)} · {methods} method{'s' * (methods != 1)}"
+    title = f"{visible(board.title)}: {words}, {board.date}"
+    left, right = _width(LABEL), _width(words)
+    width = left + right + 4 * PAD
+    middle = left + 2 * PAD
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{HEIGHT}" role="img" aria-label={quoteattr(title)}>\n'
+        f"<title>{escape(title)}</title>\n"
+        f'<rect width="{width}" height="{HEIGHT}" rx="3" fill="#1f4e79"/>\n'
+        f'<path d="M3 0h{middle - 3}v{HEIGHT}H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#3b3b3b"/>\n'
+        f'<g fill="#ffffff" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="{SIZE}">\n'
+        f'<text x="{PAD}" y="14" textLength="{left}">{escape(LABEL)}</text>\n'
+        f'<text x="{middle + PAD}" y="14" textLength="{right}">{escape(words)}</text>\n'
+        "</g>\n</svg>\n"
+    )
+
+
+def _width(text: str) -> int:
+    """About what the text takes: wide and narrow letters told apart."""
+    return round(sum(0.95 if c in WIDE else 0.4 if c in NARROW else 0.64 for c in text) * SIZE)
+
+
+# --- the Atom feed of versions (RFC 4287): one entry per version and per erratum, newest first ---
+
+ATOM = "http://www.w3.org/2005/Atom"
+MOST = 20  # entries: readers keep the older ones
+
+
+def feed(versions: Sequence[Version]) -> bytes:
+    """The feed as XML. Its links are relative to where it lies, as the format allows; its ids are made from the manifests."""
+    ElementTree.register_namespace("", ATOM)
+    newest = versions[-1]
+    root = ElementTree.Element(f"{{{ATOM}}}feed")
+    _text(root, "id", _id("feed", versions[0]))
+    _text(root, "title", newest.title)
+    errata = [one for version in versions for one in version.errata]
+    _text(root, "updated", max([one.updated for one in versions] + [_midnight(one) for one in errata]))
+    ElementTree.SubElement(root, f"{{{ATOM}}}link", rel="self", href="feed.xml")
+    ElementTree.SubElement(root, f"{{{ATOM}}}link", href="index.html")
+    author = ElementTree.SubElement(root, f"{{{ATOM}}}author")
+    _text(author, "name", newest.title)
+    for erratum in sorted(errata, key=lambda one: one.date, reverse=True)[:MOST]:
+        entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
+        _text(entry, "id", uuid.uuid5(uuid.NAMESPACE_OID, f"erratum {erratum.version} {erratum.date} {erratum.text}").urn)
+        _text(entry, "title", f"{newest.title}: erratum to {erratum.version}")
+        _text(entry, "updated", _midnight(erratum))
+        ElementTree.SubElement(entry, f"{{{ATOM}}}link", href=f"index.html#{erratum.version}")
+        _text(entry, "summary", erratum.text)
+    for one in reversed(versions[-MOST:]):
+        entry = ElementTree.SubElement(root, f"{{{ATOM}}}entry")
+        _text(entry, "id", _id("version", one))
+        _text(entry, "title", f"{one.title}: {one.name}")
+        _text(entry, "updated", one.updated)
+        ElementTree.SubElement(
+            entry, f"{{{ATOM}}}link", href=f"{one.name}/index.html" if one.has_page else f"{one.name}/README.md"
+        )
+        _text(entry, "summary", " ".join((one.answer, *(one.changes if one.changes is not None else ("The first version.",)))))
+    ElementTree.indent(root, " ")
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
+
+
+def _midnight(erratum: Erratum) -> str:
+    return f"{erratum.date}T00:00:00Z"
+
+
+def _id(kind: str, version: Version) -> str:
+    """The same for ever, for a version never changes."""
+    return uuid.uuid5(uuid.NAMESPACE_OID, f"{kind} {version.name} {version.manifest}").urn
+
+
+def _text(parent: ElementTree.Element, tag: str, text: str) -> None:
+    """Foreign text: characters that XML cannot hold are made visible."""
+    from bench.compare.words import visible
+
+    ElementTree.SubElement(parent, f"{{{ATOM}}}{tag}").text = visible(text, limit=None)

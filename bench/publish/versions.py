@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from bench import __version__
-from bench.errors import BenchError, DataDamaged
-from bench.publish.board import Board, PublishedRun, dating
+from bench.base.errors import BenchError, DataDamaged
+from bench.board.board import Board, PublishedRun, dating
+from bench.board.changes import Judgement, judgements
 from bench.publish.errata import Erratum, read_errata
-from bench.publish.place import manifest_sha256
-from bench.publish.verdict_changes import Judgement, judgements
+from bench.publish.staging import manifest_sha256
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder

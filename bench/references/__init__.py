@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 
 FILE = Path(__file__).with_name("results.tsv")
 

@@ -6,16 +6,19 @@ Every check is a function from rows to remarks. A remark belongs to a cell, or t
 
 from __future__ import annotations
 
+import csv
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
+from bench.base.errors import BenchError
 from bench.references import ReferenceResult
-from bench.references.arithmetic import off_average, too_wide, unreachable
 from bench.references.ours import meaning
 from bench.references.rows import Row, rows
-from bench.references.sources import in_source
 
 KINDS = {
     "average": "averages that do not follow from their own cells",
@@ -247,3 +250,80 @@ def checked_rows() -> Counter[str]:
 CHECKS: tuple[Callable[[Sequence[Row]], Iterator[Remark]], ...] = (
     _averages, _spreads, _counts, _printed_elsewhere, _same_numbers, _quotations, _best_of, _other_conditions, _copied,
 )  # fmt: skip
+
+
+# --- what the numbers of one printed row must fulfil, whatever they measure ---
+
+ITEMS = {"TREC": 500, "SST-2": 1821, "MRPC": 1725}
+"""Test items of the accuracy tasks with one test set; the others are averages over folds."""
+TINY = 1e-9
+
+
+def decimals(row: Row) -> int:
+    """How many decimals a row is printed with. The data keeps no zeros at the end, so the longest number counts."""
+    return max(len(repr(cell.value).partition(".")[2]) for cell in row.cells)
+
+
+def off_average(row: Row) -> float | None:
+    """The mean of a row's cells, where the printed average cannot be it: where rounding of the cells and of the average,
+    half a unit of the last decimal each, does not explain the difference. None where it can, and where there is no average.
+    """
+    if row.average is None or len(row.parts) < 2:
+        return None
+    mean = math.fsum(cell.value for cell in row.parts) / len(row.parts)
+    return mean if abs(row.average.value - mean) > 10.0 ** -decimals(row) + TINY else None
+
+
+def too_wide(row: Row) -> float | None:
+    """The mean of the cells' standard deviations, where the average's is larger by more than rounding. None elsewhere.
+
+    The standard deviation is a norm: of a mean it is at most the mean of theirs, however the cells vary together.
+    """
+    spreads = [cell.std for cell in row.parts if cell.std is not None]
+    if row.average is None or row.average.std is None or len(spreads) != len(row.parts) or not spreads:
+        return None
+    most = math.fsum(spreads) / len(spreads)
+    return most if row.average.std > most + 10.0 ** -decimals(row) + TINY else None
+
+
+def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float, float]] | None:
+    """(items, runs, nearest values below and above), where no number of right answers gives the printed accuracy.
+
+    Of n items in k runs the mean is a multiple of 100 / (n k). The print rounds it once; of several runs each may have been
+    rounded before. None where it can be reached, or where the task has no single test set.
+    """
+    items = ITEMS.get(cell.task)
+    if cell.metric != "accuracy" or items is None:
+        return None
+    repeats = int(found.group()) if (found := re.search(r"\d+", cell.runs)) else 1
+    unit = 0.5 * 10.0 ** -decimals(row)
+    step = 100 / (items * repeats)
+    below = math.floor(cell.value / step + TINY) * step
+    near = (below, below + step)
+    allowed = unit if repeats == 1 else 2 * unit
+    return (items, repeats, near) if min(abs(cell.value - v) for v in near) > allowed + TINY else None
+
+
+# --- what the quoted papers print themselves, for the rows whose table could be read: ``sources.tsv``, one row a line ---
+
+FILE = Path(__file__).with_name("sources.tsv")
+KEY = ("source", "metric", "setting", "method", "backbone", "variant")
+
+
+def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
+    """(table, value) of a copied cell in the paper that it was copied from; None where that table is not at hand."""
+    return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
+
+
+@cache
+def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
+    cells: dict[tuple[str, ...], tuple[str, float]] = {}
+    with FILE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            for score in row["scores"].split(" "):
+                try:
+                    task, value = score.split("=")
+                    cells[(*(row[name] for name in KEY), task)] = row["table"], float(value)
+                except ValueError:
+                    raise BenchError(f"{FILE}: '{score}' in the row '{row['label']}' is no score") from None
+    return cells

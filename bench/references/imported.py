@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from bench.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged
 
 SCHEMA = "bench.reference/1"
 PAPER = "mteb"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from bench.references import ReferenceResult, results
 
 FILE = Path(__file__).with_name("ours.tsv")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, UnknownName
 from bench.references import PAPERS, ReferenceResult, results
 
 AVERAGE = "Avg."

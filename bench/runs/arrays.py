@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import DataDamaged, DataMissing
+from bench.base.errors import DataDamaged, DataMissing
 from bench.runs.older import DEPTH, older_files
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import bench.files
-from bench.errors import BenchError
+import bench.base.files
+from bench.base.errors import BenchError
 
 FAILED_BATCH = "failed-batch.tsv"  # in a run's folder: the rows on which the loss became no number
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
@@ -16,7 +16,7 @@ ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 def write_whole(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
     """Write ``data`` at ``path`` whole or not at all, whatever happens meanwhile. Raises BenchError where it cannot be."""
     with writing(path, hint):
-        bench.files.write_whole(path, data)
+        bench.base.files.write_whole(path, data)
 
 
 @contextlib.contextmanager

@@ -14,10 +14,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.corpora.cache import default_cache
-from bench.errors import DataDamaged, DataMissing
-from bench.files import write_whole
-from bench.hashes import file_sha256, values_sha256
+from bench.base.cache import default_cache
+from bench.base.errors import DataDamaged, DataMissing
+from bench.base.files import write_whole
+from bench.base.hashes import file_sha256, values_sha256
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, RunsFolder
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.errors import BenchError, DataDamaged, DataMissing
+from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RunsFolder
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.statistics.cells import Predicted
+    from bench.runs.predicted import Predicted
 
 Key = tuple[str, str, str, str | None]
 """Of a score: (suite, task, protocol, text form)."""
@@ -33,7 +33,7 @@ def predicted(runs: Sequence[Run], key: Key) -> Predicted:
     """
     import numpy as np
 
-    from bench.statistics.cells import Predicted
+    from bench.runs.predicted import Predicted
 
     if not runs:
         raise DataMissing(f"{key[1]}: no runs")
@@ -59,7 +59,7 @@ def predicted(runs: Sequence[Run], key: Key) -> Predicted:
 
 def has_statistics(metric: str) -> bool:
     """Whether cells of this metric have statistics."""
-    from bench.statistics.cells import METRICS
+    from bench.runs.predicted import METRICS
 
     return metric in METRICS
 
@@ -104,7 +104,7 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None where that is not known."""
     import numpy as np
 
-    from bench.datasets.shared_sentences import sentence_numbers
+    from bench.data.sets.shared_sentences import sentence_numbers
 
     if not {"image", "caption1", "caption2"} <= set(arrays):
         return sentence_numbers(task, arrays["gold"])

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from bench.errors import RecordDamaged
+from bench.base.errors import RecordDamaged
 from bench.runs.record import RunRecord
 
 LARGEST = 1 << 26  # bytes of a record; real ones have some tens of kilobytes
@@ -41,7 +41,6 @@ def _perhaps_too_large(data: bytes) -> bool:
     long as all else, and a pattern twice as long as this."""
     shapes = data.translate(_SHAPES, b"+")
     return b"NaN" in data or b"Infinity" in data or b"0e000" in shapes or b"0" * 300 in shapes
-
 
 
 def loads(text: str | bytes) -> Any:

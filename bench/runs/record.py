@@ -9,13 +9,98 @@ is refused.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from bench.errors import RecordDamaged
-from bench.runs import checks
-from bench.runs.checks import Check
+from bench.base.errors import RecordDamaged
+
+# --- checks of one JSON value each: ``(value, path) -> what the dataclass holds``. They raise RecordDamaged, naming the path ---
+
+_BIGGEST = sys.float_info.max
+Check = Callable[[Any, str], Any]
+
+
+def kind(value: Any) -> str:
+    if isinstance(value, str):
+        return f"text {value[:40]!r}"
+    names = {dict: "an object", list: "a list", type(None): "null"}
+    return names.get(type(value)) or f"{type(value).__name__} {str(value)[:40]}"
+
+
+def wrong(path: str, expected: str, value: Any) -> RecordDamaged:
+    return RecordDamaged(f"{path}: expected {expected}, found {kind(value)}")
+
+
+def text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise wrong(path, "text", value)
+    return value
+
+
+def name(value: Any, path: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise wrong(path, "a name", value)
+    return value
+
+
+def pattern(expression: re.Pattern[str], what: str) -> Check:
+    def check(value: Any, path: str) -> str:
+        if not isinstance(value, str) or not expression.search(value):
+            raise wrong(path, what, value)
+        return value
+
+    return check
+
+
+def one_of(names: tuple[str, ...]) -> Check:
+    def check(value: Any, path: str) -> str:
+        if not isinstance(value, str) or value not in names:
+            raise wrong(path, " or ".join(names), value)
+        return value
+
+    return check
+
+
+def number(value: Any, path: str) -> float:
+    # one comparison refuses NaN, infinities and integers too long for a float
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -_BIGGEST <= value <= _BIGGEST:
+        raise wrong(path, "a finite number", value)
+    return float(value)
+
+
+def natural(value: Any, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or not 0 <= value <= 2**63 - 1:
+        raise wrong(path, "a whole number from 0 on", value)
+    return int(value)
+
+
+def at_least_zero(value: Any, path: str) -> float:
+    found = number(value, path)
+    if found < 0:
+        raise wrong(path, "a number from 0 on", value)
+    return found
+
+
+def free(value: Any, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise wrong(path, "an object", value)
+    return value
+
+
+def anything(value: Any, path: str) -> Any:
+    return value
+
+
+def maybe(check: Check) -> Check:
+    return lambda value, path: None if value is None else check(value, path)
+
+
+def each(names: str, check: Check) -> dict[str, Check]:
+    """The same check for several fields, named in one line."""
+    return dict.fromkeys(names.split(), check)
+
 
 SCHEMA, VERSION = "bench.run", 3
 STATUSES = ("finished", "failed", "interrupted")
@@ -48,7 +133,7 @@ class Score:
     text: str | None = None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
     detail: Mapping[str, Any] = field(default_factory=dict)
     predictions_sha256: str | None = (
-        None  # of the stored predictions' values (``bench.hashes``); None: there are none, or not recorded
+        None  # of the stored predictions' values (``bench.base.hashes``); None: there are none, or not recorded
     )
 
     @property
@@ -114,7 +199,7 @@ class Provenance:
     corpus: Mapping[str, Any] | None = None
     backbone: Mapping[str, Any] | None = None
     determines: Mapping[str, Any] | None = (
-        None  # what the fingerprint is of, beyond the rest of the record (``bench.fingerprint``)
+        None  # what the fingerprint is of, beyond the rest of the record (``bench.run.fingerprint``)
     )
     execution: Mapping[str, Any] | None = None  # how it was executed: no part of what the run is
 
@@ -177,11 +262,11 @@ class RunRecord:
 def upgrade(content: Any) -> dict[str, Any]:
     """Bring the JSON object of any older schema to this one. Raises RecordDamaged where it is none, or newer."""
     if not isinstance(content, dict):
-        raise RecordDamaged(f"expected a JSON object, found {checks.kind(content)}")
+        raise RecordDamaged(f"expected a JSON object, found {kind(content)}")
     name = content.get("schema")
     found = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
     if not found:
-        raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {checks.kind(name)}")
+        raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {kind(name)}")
     version = int(found[1])
     if version > VERSION:
         raise RecordDamaged(f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
@@ -200,12 +285,12 @@ def _made(cls: type, table: Mapping[str, Check]) -> Check:
 
 def _recipe(value: Any, path: str) -> dict[str, RecipeValue]:
     made = _made(RecipeValue, _RECIPE_VALUE)
-    return {key: made(one, f"{path}.{key}") for key, one in checks.free(value, path).items()}
+    return {key: made(one, f"{path}.{key}") for key, one in free(value, path).items()}
 
 
 def _scores(value: Any, path: str) -> tuple[Score, ...]:
     if not isinstance(value, list):
-        raise checks.wrong(path, "a list", value)
+        raise wrong(path, "a list", value)
     made = _made(Score, _SCORE)
     return tuple(made(one, f"{path}[{i}]") for i, one in enumerate(value))
 
@@ -213,7 +298,7 @@ def _scores(value: Any, path: str) -> tuple[Score, ...]:
 def _object(value: Any, path: str, table: Mapping[str, Check], cls: type) -> dict[str, Any]:
     """Check each field of one object; a field that the dataclass gives no default must be there, an unknown one must not."""
     if not isinstance(value, dict):
-        raise checks.wrong(path or "the record", "an object", value)
+        raise wrong(path or "the record", "an object", value)
     prefix = f"{path}." if path else ""
     for key in value:
         if key not in table:
@@ -224,33 +309,31 @@ def _object(value: Any, path: str, table: Mapping[str, Check], cls: type) -> dic
     return {key: check(value[key], prefix + key) for key, check in table.items() if key in value}
 
 
-_count, _amount, _note, _object_or_none = (
-    checks.maybe(check) for check in (checks.natural, checks.at_least_zero, checks.text, checks.free)
-)
+_count, _amount, _note, _object_or_none = (maybe(check) for check in (natural, at_least_zero, text, free))
 _SCORE: dict[str, Check] = {
-    **checks.each("suite task protocol metric", checks.name), "value": checks.number, "n": checks.natural, "std": _amount,
-    "text": checks.maybe(checks.name), "detail": checks.free, "predictions_sha256": checks.maybe(checks.name),
+    **each("suite task protocol metric", name), "value": number, "n": natural, "std": _amount,
+    "text": maybe(name), "detail": free, "predictions_sha256": maybe(name),
 }  # fmt: skip
 _COST: dict[str, Check] = {
-    **checks.each("trainable_parameters total_parameters checkpoint_bytes peak_memory_bytes host_memory_bytes", _count),
-    **checks.each("train_seconds dev_seconds train_sentences_per_second train_tokens_per_second", _amount),
-    **checks.each("encode_sentences_per_second eval_seconds energy_joules", _amount), "device": _note,
+    **each("trainable_parameters total_parameters checkpoint_bytes peak_memory_bytes host_memory_bytes", _count),
+    **each("train_seconds dev_seconds train_sentences_per_second train_tokens_per_second", _amount),
+    **each("encode_sentences_per_second eval_seconds energy_joules", _amount), "device": _note,
 }  # fmt: skip
 _TRAINING: dict[str, Check] = {
-    "steps": checks.natural, **checks.each("best_step sentences tokens dev_pairs dev_test_pairs", _count), "dev_task": _note,
-    "dev_score": checks.maybe(checks.number),
+    "steps": natural, **each("best_step sentences tokens dev_pairs dev_test_pairs", _count), "dev_task": _note,
+    "dev_score": maybe(number),
 }  # fmt: skip
-_RECIPE_VALUE: dict[str, Check] = {"value": checks.anything, "source": checks.text, "note": _note}
+_RECIPE_VALUE: dict[str, Check] = {"value": anything, "source": text, "note": _note}
 _PROVENANCE: dict[str, Check] = {
-    "created": checks.pattern(_MOMENT, "a moment such as 2026-01-31T12:00:00+00:00"),
-    **checks.each("command bench_version", _note), **checks.each("git plugin corpus backbone determines execution", _object_or_none),
-    **checks.each("packages platform data", checks.free),
+    "created": pattern(_MOMENT, "a moment such as 2026-01-31T12:00:00+00:00"),
+    **each("command bench_version", _note), **each("git plugin corpus backbone determines execution", _object_or_none),
+    **each("packages platform data", free),
 }  # fmt: skip
 _RUN: dict[str, Check] = {
-    "run_id": checks.pattern(_RUN_ID, "a run id (letters, digits and . _ + @ = -)"), "fingerprint": checks.name,
-    "status": checks.one_of(STATUSES), "error": _note, "method": checks.name, "variant": checks.text,
-    "setting": checks.one_of(SETTINGS), "backbone": checks.name, "seed": _count, "recipe": _recipe, "scores": _scores,
-    "cost": _made(Cost, _COST), "training": checks.maybe(_made(Training, _TRAINING)), "checkpoint": _object_or_none,
+    "run_id": pattern(_RUN_ID, "a run id (letters, digits and . _ + @ = -)"), "fingerprint": name,
+    "status": one_of(STATUSES), "error": _note, "method": name, "variant": text,
+    "setting": one_of(SETTINGS), "backbone": name, "seed": _count, "recipe": _recipe, "scores": _scores,
+    "cost": _made(Cost, _COST), "training": maybe(_made(Training, _TRAINING)), "checkpoint": _object_or_none,
     "provenance": _made(Provenance, _PROVENANCE),
 }  # fmt: skip
 # `recipe`, `scores` and `cost` have defaults for whoever builds a record in code; a file without them is truncated

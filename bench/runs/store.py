@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bench.ended import MARK, End, found
-from bench.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.base.crash import MARK, End, found
+from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.runs.files import write_whole, writing
 from bench.runs.older import older_below, place_of
 from bench.runs.reading import loads, read_record

@@ -1,6 +1,6 @@
 """The batches of a training: which rows in which order, as which features, ready on the device when they are needed.
 
-The corpus is a memory map of token ids (:mod:`bench.corpora`): a batch slices its rows, and nothing is tokenised here. On a
+The corpus is a memory map of token ids (:mod:`bench.data.corpora`): a batch slices its rows, and nothing is tokenised here. On a
 CPU a batch is made when the loop asks for it. For a GPU a thread makes the next ones meanwhile, pads them to lengths that
 repeat (kernels are chosen, and graphs compiled, once a shape) and pins them, so that the copy does not hold up the host.
 Neither changes which rows a batch has, nor what stands in them.
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 
-from bench.features import Features, widened
 from bench.method import Recipe, seed_for
-from bench.torch_method import Batch, TorchMethod
+from bench.method.features import Features, widened
+from bench.method.torch_method import Batch, TorchMethod
 
 if TYPE_CHECKING:
-    from bench.corpora import TokenisedCorpus
+    from bench.data.corpora import TokenisedCorpus
 
 T = TypeVar("T")
 Rows = np.ndarray  # (n,) row numbers of the corpus

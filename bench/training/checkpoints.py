@@ -15,8 +15,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from bench.errors import RunFailed
-from bench.hashes import folder_sha256
+from bench.base.errors import RunFailed
+from bench.base.hashes import folder_sha256
 
 NO_SPACE = "free disk space, or another --runs"
 

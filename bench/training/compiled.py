@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from bench.torch_method import Batch, TorchMethod
-from bench.training.gradient import cut
+from bench.method.features import cut
+from bench.method.torch_method import Batch, TorchMethod
 
 AS_IT_IS = "not compiled"
 GRAPHS = "compiled, CUDA graphs"
@@ -112,13 +112,13 @@ def untouched(method: TorchMethod) -> Iterator[None]:
 
 def _views(method: TorchMethod, part: Batch, autocast: Callable[[], AbstractContextManager[Any]]) -> list[Tensor]:
     """The views that carry a gradient, without dropout and with the same other draws every time."""
-    nn.Module.train(method, False)
+    method.train(False)
     torch.manual_seed(0)
     try:
         with autocast():
             return [view.detach().float() for view in method.views(part) if view.requires_grad]
     finally:
-        nn.Module.train(method, True)
+        method.train(True)
 
 
 def _close(found: list[Tensor], expected: list[Tensor]) -> bool:

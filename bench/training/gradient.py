@@ -11,18 +11,18 @@ the device. Memory: the activations of one slice, and what the loss itself holds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
-from bench.errors import BenchError
-from bench.method import Method
-from bench.torch_method import Batch, TorchMethod
-from bench.training.across import leaves_of, own_gradients, same_draws
+from bench.base.errors import BenchError
+from bench.method import Method, seed_for
+from bench.method.features import widened
+from bench.method.ranks import Alone, Ranks
+from bench.method.torch_method import Batch, TorchMethod
 
 
 def backward(
@@ -80,24 +80,75 @@ def check_chunk(method: Method | type[Method], chunk: int) -> None:
         )
 
 
-def by_rows(function: Callable[..., tuple[Tensor, ...]], *inputs: Any, chunk: int | None = None) -> tuple[Tensor, ...]:
-    """``function(*inputs)``, slice by slice: every input and every output has n rows, and outputs of row i need row i alone.
+# --- A batch whose rows are spread over ranks, with the gradient of one process ---
+# W ranks, n rows on each, N rows in all. Each rank computes the views of its own rows; all are gathered, and every rank computes
+# the whole loss over them. Of the gradient of the views a rank keeps that of its own rows, times W; what the loss itself uses, such
+# as a head with batch normalisation, has its whole gradient on every rank. The mean over the ranks is then, for both, the gradient
+# of one process with the whole batch: exactly, for any loss and any numbers of rows. No loss knows of this.
 
-    ``inputs`` are tensors or features (dicts of tensors). A slice's activations are dropped and, where a gradient is wanted,
-    computed again with the same random draws.
+
+def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tensor, ...]:
+    """The views of the whole batch, as leaves that collect a gradient where the views have one.
+
+    ``views`` are those of this rank's rows. What is padded to the longest row is padded to the longest of all ranks.
     """
-    n = rows_of(inputs[0])
-    if chunk is None or chunk >= n:
-        return function(*inputs)
-    slices = [[cut(one, start, start + chunk) for one in inputs] for start in range(0, n, chunk)]
-    parts = [checkpoint(function, *one, use_reentrant=False) for one in slices]
-    return tuple(torch.cat(column) for column in zip(*parts, strict=True))
+    whole: Sequence[Tensor] = [view.detach() for view in views]
+    if isinstance(ranks, Ranks):
+        sizes = ranks.sizes(batch.whole or ranks.total(batch.size))
+        lengths = iter(ranks.largest([length for view in views for length in view.shape[1:]]))
+        same = [_filled(view, [next(lengths) for _ in view.shape[1:]]) for view in whole]
+        whole = [
+            ranks.rows_of_all(view[: sizes[ranks.rank]], sizes) for view in same
+        ]  # an empty part has a row that does not count
+    return tuple(leaf.requires_grad_(view.requires_grad) for leaf, view in zip(whole, views, strict=True))
 
 
-def rows_of(value: Tensor | dict[str, Tensor]) -> int:
-    return len(value if isinstance(value, Tensor) else next(iter(value.values())))
+def _filled(view: Tensor, lengths: Sequence[int]) -> Tensor:
+    return widened(view, lengths[0]) if lengths and view.shape[1] < lengths[0] else view
 
 
-def cut(value: Any, start: int, stop: int) -> Any:
-    """Rows ``start`` to ``stop`` of a tensor or of features."""
-    return value[start:stop] if isinstance(value, Tensor) else {key: tensor[start:stop] for key, tensor in value.items()}
+def own_gradients(leaves: Sequence[Tensor], views: Sequence[Tensor], ranks: Alone) -> list[Tensor | None]:
+    """Of the gradients of the whole batch's views those of this rank's rows, times W."""
+    if not isinstance(ranks, Ranks):
+        return [leaf.grad for leaf in leaves]
+    return [None if leaf.grad is None else _own(leaf.grad, view, ranks) for leaf, view in zip(leaves, views, strict=True)]
+
+
+def _own(whole: Tensor, view: Tensor, ranks: Ranks) -> Tensor:
+    sizes = ranks.sizes(len(whole))
+    start, size = sum(sizes[: ranks.rank]), sizes[ranks.rank]
+    mine = whole.new_zeros((len(view), *whole.shape[1:]))
+    mine[:size] = whole[start : start + size] * ranks.count
+    return mine[(slice(None), *(slice(length) for length in view.shape[1:]))]
+
+
+def same_draws(method: TorchMethod, step: int) -> AbstractContextManager[Any]:
+    """While open, what a loss draws, as DCLR its noise, is the same on all ranks: else each would have a loss of its own."""
+    ranks, context = method.ranks, method.context
+    return _seeded(seed_for(context.seed, "loss", step), context.device) if ranks.count > 1 else nullcontext()
+
+
+@contextmanager
+def _seeded(seed: int, device: str) -> Iterator[None]:
+    where = torch.device(device)
+    with torch.random.fork_rng([where] if where.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
+
+
+def check_spread(method: TorchMethod, ranks: Alone, rows: int) -> str | None:
+    """What to say of a method whose batches are spread over ranks; None for nothing. ``rows`` are those of the corpus.
+
+    Raises BenchError where the mean over the ranks would not be the mean over the batch: the loss is not split into ``views`` and
+    ``loss``, and the ranks would have different numbers of rows.
+    """
+    if ranks.count == 1 or method.is_split():
+        return None
+    size, last = method.recipe.batch_size, rows % method.recipe.batch_size
+    if size % ranks.count or (last % ranks.count and not (method.recipe.drop_last and rows >= size)):
+        raise BenchError(
+            f"{method.name} defines forward(batch) as a whole, and {ranks.count} ranks cannot share its batches evenly "
+            f"(batch_size {size}, the last one {last or size})",
+            f"--set drop_last=true and a batch_size that {ranks.count} divides, or one process",
+        )
+    return f"{method.name} defines forward(batch) as a whole: a row meets the {size // ranks.count} rows of its own rank, not all {size}"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from bench import budget
 from bench.method import Recipe
+from bench.method.budget import GPU_SECONDS, SENTENCES, STEPS, TOKENS, Budget, parse
 from bench.training.batches import batches_per_epoch
 from bench.training.state import Progress
 
 ENDLESS = 10**9  # steps that a schedule is laid over until something of the budget is spent
 
 
-def budget_of(recipe: Recipe) -> budget.Budget | None:
+def budget_of(recipe: Recipe) -> Budget | None:
     text = recipe.get("budget")
-    return None if text is None else budget.parse(str(text))
+    return None if text is None else parse(str(text))
 
 
 def total_steps(recipe: Recipe, rows: int) -> int | None:
@@ -22,9 +22,9 @@ def total_steps(recipe: Recipe, rows: int) -> int | None:
     given = budget_of(recipe)
     if given is None:
         steps: int | None = math.ceil(recipe.epochs * batches_per_epoch(recipe, rows))
-    elif given.unit == budget.STEPS:
+    elif given.unit == STEPS:
         steps = int(given.amount)
-    elif given.unit == budget.SENTENCES:
+    elif given.unit == SENTENCES:
         steps = steps_for_rows(recipe, rows, int(given.amount))
     else:
         return None
@@ -76,6 +76,6 @@ class Horizon:
             return self.steps - p.step, None
         assert self.budget is not None
         rest = max(0.0, 1 - self._share(p)) * self.budget.amount
-        if self.budget.unit == budget.TOKENS:
+        if self.budget.unit == TOKENS:
             return min(self.most - p.step, math.ceil(rest / max(1, tokens))), None
-        return None, rest / (max(1, p.ranks[-1]) if self.budget.unit == budget.GPU_SECONDS and p.ranks else 1)
+        return None, rest / (max(1, p.ranks[-1]) if self.budget.unit == GPU_SECONDS and p.ranks else 1)

@@ -17,8 +17,8 @@ from typing import IO, Any
 
 import torch
 
-from bench.errors import RunFailed
-from bench.hashes import file_sha256
+from bench.base.errors import RunFailed
+from bench.base.hashes import file_sha256
 from bench.training.checkpoints import NO_SPACE, Damaged
 
 KEPT = 2  # states: the newest, and the one before in case that is damaged

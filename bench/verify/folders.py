@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bench.hashes import file_sha256
+from bench.base.hashes import file_sha256
 from bench.runs.older import MANIFEST, older_below, older_files
 from bench.runs.store import RECORD
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport

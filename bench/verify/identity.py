@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import fingerprint
-from bench.errors import BenchError, DataMissing
-from bench.hashes import folder_sha256
+from bench.base.errors import BenchError, DataMissing, RecordDamaged
+from bench.base.hashes import folder_sha256
+from bench.run import fingerprint
 from bench.runs.record import RunRecord, Score
-from bench.runs.store import data_key
-from bench.suites import suite, suite_names
-from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
-from bench.verify.known import known
-from bench.verify.scores import AVERAGE
+from bench.runs.store import RECORD, RunsFolder, data_key, read_record
+from bench.score.suites import suite, suite_names
+from bench.verify.data_hashes import known
+from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport, cell
+from bench.verify.scores import AVERAGE, check_scores
 
 if TYPE_CHECKING:
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
+
 
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "auto")
 
@@ -118,3 +119,30 @@ def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) ->
     if not found:
         raise DataMissing(f"{name} has no task {task} under {protocol}")
     return found[0].load(data, text).sha256
+
+
+# --- one run, all checks ---
+
+More = Callable[[RunRecord, Path], Iterable[Finding]]
+
+
+def verify_run(folder: Path, data: DataFolder | None = None, more: More | None = None) -> RunReport:
+    """What agrees and what does not in one run's folder. Raises nothing for whatever lies there.
+
+    ``data``: also compare with the data sets in that folder. ``more``: further findings, such as those of encoding again. A run that
+    another process works on is left alone: what it has written may not be what it has recorded.
+    """
+    folder = folder.absolute()
+    try:
+        if holder := RunsFolder(folder.parent).worked_on_by(folder.name):
+            return RunReport(folder.name, [Finding("record", "run", UNCHECKED, f"it is being worked on by {holder}")], "in work")
+        record = read_record(folder / RECORD)
+        if record.run_id != folder.name:
+            raise RecordDamaged(f"{folder / RECORD}: run_id is '{record.run_id}', not the folder's name")
+    except BenchError as error:
+        return RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged")
+    findings = [
+        *check_scores(record, folder), *check_data(record, data), check_checkpoint(record, folder), check_fingerprint(record),
+        *(more(record, folder) if more is not None else ()),
+    ]  # fmt: skip
+    return RunReport(record.run_id, findings, record.status, record)

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.errors import BenchError
-from bench.hashes import values_sha256
+from bench.base.errors import BenchError
+from bench.base.hashes import values_sha256
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RunsFolder
-from bench.suites import average, suite_names
-from bench.suites.rescore import GIVEN, rescore
+from bench.score.suites import average, suite_names
+from bench.score.suites.from_predictions import GIVEN, rescore
+from bench.verify.data_hashes import known
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
-from bench.verify.known import known
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,9 +18,9 @@ from tiny import SCORED, SENTENCES
 
 from bench.backbones import load, resolve
 from bench.method import Batch, Context, Recipe, TorchMethod, Value
-from bench.recipes import merge
+from bench.method.ranks import Ranks
+from bench.run.recipes import merge
 from bench.training.gradient import backward
-from bench.training.ranks import Ranks
 
 RECIPE: dict[str, Any] = {"learning_rate": 1e-3, "max_seq_length": 16, "weight_decay": 0.0, "dropout": 0.0}
 # transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this one a first step is the same

@@ -16,10 +16,10 @@ from safetensors.torch import load_file
 from works import COLUMNS, ROWS, Row, refusal, table, try_it
 
 from bench.backbones import Reference, load, resolve
-from bench.errors import BenchError, NotAModel
-from bench.families import FAMILIES, check_mlm_head, head_name, is_head, own_dropout, shape
+from bench.backbones.families import FAMILIES, check_mlm_head, head_name, is_head, own_dropout, shape
+from bench.base.errors import BenchError, NotAModel
 from bench.method import Recipe, Value
-from bench.plan import check_dropout
+from bench.run.plan import check_dropout
 
 Models = Callable[[str], str]
 EVERY = pytest.mark.parametrize("name", COLUMNS)

@@ -12,9 +12,9 @@ import torch
 from hub import StandInHub
 from safetensors.torch import load_file
 
-from bench import hub_models
 from bench.backbones import fetch, load, recorded, resolve
-from bench.errors import NotAModel
+from bench.backbones import hub as hub_models
+from bench.base.errors import NotAModel
 
 NAME = "someone/tiny-bert"
 
@@ -191,7 +191,7 @@ def test_a_second_backbone_of_a_recipe_is_named_by_its_commit_before_training(hu
     """Else the first run, which fetched it, would have another fingerprint than the second."""
     from functools import partial
 
-    from bench.plan import content_name
+    from bench.run.plan import content_name
 
     revision = hub.add("model", NAME, files_of(tiny))
     assert content_name(NAME) == "unknown"

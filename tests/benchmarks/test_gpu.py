@@ -187,7 +187,7 @@ def test_every_method_of_the_checkout_has_a_line_and_every_call_exists(gpu: Any)
     for one in items:
         module, _, function = one.call.rpartition(".")
         assert callable(getattr(importlib.import_module(module), function)), one.name
-    from bench.plugins import discover
+    from bench.run.plugins import discover
 
     named = {cls.name for entry in gpu_models.entry_points() for cls in gpu_models.methods_of(entry)}
     assert named == set(discover().plugins)
@@ -315,7 +315,7 @@ def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
 def test_the_row_has_sets_of_the_real_sizes(gpu: Any) -> None:
     import gpu_row
 
-    from bench.datasets.manifest import data_set
+    from bench.data.sets.manifest import data_set
 
     texts, vectors = gpu_row._labelled("MRPC", 8, 1)
     assert {split: int((texts.split == split).sum()) for split in ("train", "test")} == data_set("MRPC").items
@@ -359,7 +359,7 @@ class Without:
     def find_spec(self, name, path=None, target=None):
         return None if name.partition(".")[0] in absent else Real.find_spec(name, path, target)
 sys.meta_path[sys.meta_path.index(Real)] = Without()
-importlib.metadata.entry_points = lambda **_: ()
+importlib.metadata.entry_points = lambda **_: importlib.metadata.EntryPoints()
 """
 
 

@@ -9,15 +9,15 @@ import tomllib
 from itertools import pairwise
 from pathlib import Path
 
+import make_data
 import pytest
+from make_data import DATA, chosen, fits, make, parts
 
 import bench
-from bench.builtin import make_data
-from bench.builtin.make_data import DATA, chosen, fits, make, parts
-from bench.corpora import open_corpus
-from bench.datasets.cxc import letters
-from bench.errors import BenchError
-from bench.suites.check import CheckTask, check_dev_task
+from bench.base.errors import BenchError
+from bench.data.corpora import open_corpus
+from bench.data.sets.cxc import letters
+from bench.score.suites.check import CheckTask, check_dev_task
 
 PACKAGE = Path(bench.__file__).parent
 CONTENT = {

@@ -11,18 +11,18 @@ import pytest
 from click.testing import Result
 from commands import bench, error_line
 from generated import generated
+from make_given import given_hashes
 from scipy.stats import pearsonr, spearmanr
 from scored_run import finished_run
 
+from bench.base.errors import DataDamaged, RunFailed
 from bench.compare.tables import Wanted, compared
-from bench.datasets.cxc import letters
-from bench.errors import DataDamaged, RunFailed
+from bench.data.sets.cxc import letters
 from bench.runs import RunsFolder, Score
 from bench.runs.predictions import predicted
-from bench.suites import check, suite
-from bench.suites.check import check_dev_task
-from bench.verify.known import known
-from bench.verify.make_given import given_hashes
+from bench.score.suites import check, suite
+from bench.score.suites.check import check_dev_task
+from bench.verify.data_hashes import known
 
 
 def hashed_words(sentences):

@@ -44,7 +44,7 @@ def test_a_pickle_is_refused_and_with_leave_converted_for_good(hub: StandInHub, 
 
 def test_every_known_name_has_a_pinned_commit() -> None:
     from bench.backbones import KNOWN
-    from bench.hub_models import PINNED, repositories
+    from bench.backbones.hub import PINNED, repositories
 
     assert {repositories(name)[0] for name in KNOWN if name != "builtin"} == set(PINNED)
     assert all(len(commit) == 40 and set(commit) <= set("0123456789abcdef") for commit in PINNED.values())

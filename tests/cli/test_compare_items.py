@@ -69,7 +69,7 @@ def test_few_examples_are_judged_by_the_share_of_right_draws(tmp_path: Path) -> 
 
 
 def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> None:
-    from bench.datasets import DataFolder, read_sts
+    from bench.data.sets import DataFolder, read_sts
 
     pairs = read_sts(DataFolder(shared / "data"), "STS-B", text="tokenised")
     made = []

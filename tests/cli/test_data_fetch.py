@@ -20,7 +20,7 @@ from click.testing import Result
 from commands import bench, error_line
 from hub import StandInHub
 
-from bench.datasets import data_set, sources
+from bench.data.sets import data_set, sources
 
 HERE = Path(__file__).resolve().parents[2]
 

@@ -11,13 +11,13 @@ import pytest
 from commands import SMALL, bench, error_line, the_run
 from models import sentences
 
-from bench.suites.check import SUITE
+from bench.score.suites.check import SUITE
 
 
 @pytest.fixture(scope="module")
 def known() -> list[str]:
     """Three sentences that the suite check scores, of six words and more, with no other one near them."""
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
 
     loaded = SUITE.tasks[0].load(DataFolder(None), "tokenised")
     sets = {s: set(s.lower().rstrip(".").replace(",", "").split()) for s in dict.fromkeys(loaded.sentences)}

@@ -138,9 +138,9 @@ def test_the_browser_is_asked_only_when_that_is_asked_for(
 
 
 def test_as_many_steps_as_are_asked_for() -> None:
-    from bench.datasets import DataFolder
-    from bench.plan import Request, make
-    from bench.plugins import discover
+    from bench.data.sets import DataFolder
+    from bench.run.plan import Request, make
+    from bench.run.plugins import discover
 
     for steps, epochs in ((60, 1), (312, 1), (313, 2), (1000, 4)):
         (run,) = make(

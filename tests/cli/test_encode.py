@@ -38,7 +38,7 @@ def expected(run: Path) -> np.ndarray:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value
-    from bench.plugins import discover
+    from bench.run.plugins import discover
 
     record = json.loads((run / "run.json").read_text())
     method = discover()["simcse"].cls()

@@ -46,7 +46,7 @@ def test_what_it_says_and_writes(made: tuple[Path, Result], finished: Finished) 
 def test_mteb_itself_evaluates_it(made: tuple[Path, Result], finished: Finished, tmp_path: Path) -> None:
     from scipy.stats import spearmanr
 
-    from bench.trained_run import find_run, load_run
+    from bench.run.trained_run import find_run, load_run
 
     texts = [
         "a man plays",
@@ -86,7 +86,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
     import numpy as np
     from scipy.stats import spearmanr
 
-    from bench.export.card_scores import _interval
+    from bench.export.card import _interval
 
     store = RunsFolder(finished[0])
     record = store.find("simcse")
@@ -169,7 +169,7 @@ def test_other_seeds_stand_in_the_card(finished: Finished, tmp_path: Path) -> No
     import shutil
     from dataclasses import replace
 
-    from bench.export.card_scores import of_all_seeds
+    from bench.export.card import of_all_seeds
 
     shutil.copytree(finished[0], tmp_path / "runs")
     store = RunsFolder(tmp_path / "runs")

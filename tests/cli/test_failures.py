@@ -154,7 +154,7 @@ def test_a_vanished_corpus_is_one_line_and_the_state_waits_for_it(text: Path, ti
 
 
 def test_a_corpus_that_vanishes_after_the_plan_is_one_line(text: Path, tiny: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.executors import local
+    from bench.run.executors import local
 
     build = local.build
 
@@ -172,17 +172,17 @@ def test_a_tokenised_corpus_that_is_deleted_while_it_is_read_changes_nothing(
     text: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is mapped: what is open stays, on Linux and macOS."""
-    from bench.training import sitting
+    from bench.training import trainer
 
     monkeypatch.setenv("BENCH_CACHE", str(text.parent / "cache"))
-    step, deleted = sitting.Sitting.step, []
+    step, deleted = trainer.Sitting.step, []
 
     def delete(self: Any, feed: Any) -> None:
         if (text.parent / "cache").exists():
             deleted.append(shutil.rmtree(text.parent / "cache"))
         step(self, feed)
 
-    monkeypatch.setattr(sitting.Sitting, "step", delete)
+    monkeypatch.setattr(trainer.Sitting, "step", delete)
     assert bench_run(text, tiny).exit_code == 0 and deleted
 
 

@@ -12,8 +12,8 @@ import pytest
 from commands import bench, error_line, tree
 from factories import record
 
+from bench.base.errors import UnknownName
 from bench.cli import main
-from bench.errors import UnknownName
 from bench.runs import RunsFolder
 
 MINE = """
@@ -63,8 +63,8 @@ def test_a_key_that_others_call_so_is_translated_and_the_hint_works(method: str,
 
 
 def test_every_translation_leads_to_a_key_that_some_method_has() -> None:
-    from bench.plugins import discover
-    from bench.recipes import OTHER_NAMES, TRAINING, meant_key
+    from bench.run.plugins import discover
+    from bench.run.recipes import OTHER_NAMES, TRAINING, meant_key
 
     registry = discover()
     known = set(TRAINING).union(*(registry[name].cls.defaults for name in registry))
@@ -256,7 +256,7 @@ def test_a_bare_group_prints_its_help(arguments: tuple[str, ...]) -> None:
 
 
 def test_more_processes_than_cores_are_refused_on_a_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from bench.executors import torchrun
+    from bench.run.executors import torchrun
 
     monkeypatch.setattr(torchrun, "cores_here", lambda: 2)
     command = (

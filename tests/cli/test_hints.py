@@ -13,7 +13,7 @@ import pytest
 import bench as package
 import methods
 from bench.cli import VERBS, main
-from bench.cli.references_import import import_
+from bench.cli.references import import_
 
 ROOT = Path(package.__file__).parents[1]
 COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
@@ -39,13 +39,13 @@ SENTENCE = [
     "reads",
 ]
 """What follows the name of the program where it is no command."""
-NO_VERBS = ("bench/builtin/", "bench/datasets/make_manifest.py")
+NO_VERBS = ("bench/builtin/", "tools/make_manifest.py")
 """Scripts with a command line of their own."""
 RAISED_BY = {
-    "bench/cli/run_all.py": ("run", "reproduce", "demo"), "bench/executors": ("run",), "bench/training": ("run",), "bench/plan.py": ("run",),
-    "bench/recipes.py": ("run",), "bench/budget.py": ("run",), "bench/corpora/corpus.py": ("run",), "bench/corpus_shelf.py": ("run",),
-    "bench/suites": ("run",), "bench/encoding/stream.py": ("encode",), "bench/export": ("export", "push"), "bench/publish": ("publish",),
-    "bench/submit": ("submit", "publish"), "bench/compare": ("compare",), "bench/reproduce": ("reproduce",), "bench/references": ("references",),
+    "bench/cli/run_all.py": ("run", "reproduce", "demo"), "bench/run/executors": ("run",), "bench/training": ("run",), "bench/run/plan.py": ("run",),
+    "bench/run/recipes.py": ("run",), "bench/method/budget.py": ("run",), "bench/data/corpora/corpus.py": ("run",), "bench/run/corpus_choice.py": ("run",),
+    "bench/score/suites": ("run",), "bench/score/encoding/stream.py": ("encode",), "bench/export": ("export", "push"), "bench/publish": ("publish",),
+    "bench/verify/submit": ("submit", "publish"), "bench/compare": ("compare",), "bench/run/reproduce": ("reproduce",), "bench/references": ("references",),
     "bench/verify": ("verify",), "methods": ("run",),
 }  # fmt: skip
 """Who shows the messages of a part; of all other parts any verb may."""
@@ -153,7 +153,7 @@ def test_every_command_and_option_in_a_message_is_there() -> None:
 
 
 def test_so_is_what_data_sets_say_of_getting_them() -> None:
-    from bench.datasets import data_sets
+    from bench.data.sets import data_sets
 
     assert {one.name: hits for one in data_sets().values() if (hits := wrong(one.get))} == {}
 

@@ -18,7 +18,14 @@ from bench.cli import main
 
 KILLS = 24
 PATIENCE = 60  # seconds until a process must have done something
-PRELOADED = ["bench.cli.run", "bench.executors.local", "bench.training", "bench.suites.check", "methods.simcse", "transformers"]
+PRELOADED = [
+    "bench.cli.run",
+    "bench.run.executors.local",
+    "bench.training",
+    "bench.score.suites.check",
+    "methods.simcse",
+    "transformers",
+]
 
 
 def states(runs: Path) -> set[str]:

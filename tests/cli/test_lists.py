@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from bench.base.errors import BenchError
 from bench.cli import VERBS, main
-from bench.cli.method_card import show
-from bench.cli.method_facts import describe
-from bench.cli.method_summary import PARTS
+from bench.cli.method_card import PARTS, describe, show
 from bench.cli.run import parse_overrides, parse_seeds
-from bench.errors import BenchError
-from bench.plugins import discover
-from bench.recipes import HELP, TRAINING
-from bench.suites import suite_names
+from bench.run.plugins import discover
+from bench.run.recipes import HELP, TRAINING
+from bench.score.suites import suite_names
 
 PLUGIN = """
 from bench.method import TorchMethod

@@ -13,8 +13,8 @@ from commands import bench, the_run
 from hub import StandInHub
 from models import sentences
 
-from bench.datasets import data_set, data_sets
-from bench.hub_models import PINNED
+from bench.backbones.hub import PINNED
+from bench.data.sets import data_set, data_sets
 
 ROWS = 600
 
@@ -24,7 +24,7 @@ def new_machine(hub: StandInHub, shared: Path, tiny_roberta: str, tmp_path: Path
     """An empty cache, and a hub with a tiny model under the name of a real one, SimCSE's archive, and few of its triplets."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("bench.fetching.http.LONGEST_WAIT", 1.0)
+    monkeypatch.setattr("bench.data.fetching.http.LONGEST_WAIT", 1.0)
     name = "FacebookAI/roberta-large"
     model = {path.name: path.read_bytes() for path in Path(tiny_roberta).iterdir() if path.is_file()}
     hub.add("model", name, model, revision=PINNED[name])
@@ -39,7 +39,7 @@ def new_machine(hub: StandInHub, shared: Path, tiny_roberta: str, tmp_path: Path
         "dataset", "princeton-nlp/datasets-for-simcse", {"senteval.tar": out.getvalue(), "nli_for_simcse.csv": triplets.encode()}
     )
     short = replace(data_set("nli"), files=(replace(data_set("nli").files[0], rows=ROWS),))
-    monkeypatch.setattr("bench.datasets.folder.data_sets", lambda: {**data_sets(), "nli": short})
+    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: {**data_sets(), "nli": short})
     return hub
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bench.cli import course, progress
+from bench.cli import progress
+from bench.cli import progress as course
 
 
 class Clock:
@@ -133,8 +134,8 @@ def test_scoring_moves_task_by_task() -> None:
     """What is scored is named before it is scored, so that a long task shows."""
     from types import SimpleNamespace
 
-    from bench.executors.scoring import score_tasks
-    from bench.suites import RunPlace
+    from bench.run.executors.scoring import score_tasks
+    from bench.score.suites import RunPlace
 
     told: list[tuple[int, str | None]] = []
     reporter = SimpleNamespace(

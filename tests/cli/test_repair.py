@@ -15,8 +15,8 @@ import pytest
 from click.testing import Result
 from commands import bench, error_line, the_run, tree
 
+from bench.method.torch_method import TorchMethod
 from bench.runs import RunsFolder
-from bench.torch_method import TorchMethod
 
 Hurt = Callable[[Path], None]
 
@@ -283,8 +283,8 @@ def test_a_lower_learning_rate_helps_where_vectors_are_no_numbers(corpus: Path, 
 
 
 def test_what_suites_say_of_vectors_that_are_no_numbers() -> None:
-    from bench.errors import RunFailed
-    from bench.suites.vectors import checked
+    from bench.base.errors import RunFailed
+    from bench.score.suites.vectors import checked
 
     with pytest.raises(RunFailed) as failed:
         checked(np.array([[np.nan]]), ["a"], "STS12")

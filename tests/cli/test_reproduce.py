@@ -9,10 +9,9 @@ import pytest
 from commands import bench, error_line, tree
 from models import sentences
 
-from bench.cli.reproduce import parse_corpora
-from bench.cli.reproduce_report import seeds_words
+from bench.base.errors import BenchError
+from bench.cli.reproduce import parse_corpora, seeds_words
 from bench.cli.run import parse_seeds
-from bench.errors import BenchError
 
 EXAMPLE = ("reproduce", "promcse:1", "--rows", "unsupervised", "--backbone", "bert-base-uncased", "--seeds", "1-5", "--dry-run")
 

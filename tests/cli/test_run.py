@@ -69,7 +69,7 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path
     """Loaded by hand into a fresh model, encoded one by one, cosines in numpy."""
     from models import built
 
-    from bench.suites.check import CheckTask
+    from bench.score.suites.check import CheckTask
 
     runs, _ = finished
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
@@ -129,8 +129,8 @@ def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_trainin
 def test_a_stop_while_scoring_keeps_the_training(
     command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from bench.errors import Interrupted, RunFailed
-    from bench.executors import local
+    from bench.base.errors import Interrupted, RunFailed
+    from bench.run.executors import local
 
     for error, code, status in ((Interrupted("stopped while encoding"), 130, "interrupted"), (RunFailed("no memory"), 1, "failed"),
                                 (ZeroDivisionError("by a\nplugin"), 1, "failed")):  # fmt: skip
@@ -190,7 +190,7 @@ def test_a_dry_run_names_the_run_that_is_then_made(finished: tuple[Path, Result]
 @pytest.mark.slow
 def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(tiny: str, shared: Path, tmp_path: Path) -> None:
     """Real STS sets with an untrained model; each further command scores only what is new."""
-    from bench.datasets import STS_TASKS
+    from bench.data.sets import STS_TASKS
 
     command = ("run", "--method", "cls", "--backbone", tiny, "--data", shared / "data", "--runs", tmp_path)
     assert json.loads(bench(*command, "--suite", "sts", "--dry-run", "--json").stdout)["tasks"] == list(STS_TASKS)

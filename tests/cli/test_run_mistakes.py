@@ -119,7 +119,7 @@ def test_a_stop_while_tokenising_leaves_no_cache_and_the_run_goes_on_later(
 ) -> None:
     from contextlib import contextmanager
 
-    from bench.executors import local
+    from bench.run.executors import local
 
     @contextmanager
     def asked_at_once(**_: Any) -> Any:

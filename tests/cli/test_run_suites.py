@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from commands import bench, error_line, the_run
 
-from bench.datasets import DataFolder
-from bench.errors import DataDamaged, DataMissing
+from bench.base.errors import DataDamaged, DataMissing
+from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
-from bench.suites import known
-from bench.suites.sts import StsTask
+from bench.score.suites import known
+from bench.score.suites.sts import StsTask
 
 LETTERS = '''
 from bench.method import Method
@@ -109,7 +109,7 @@ def test_a_result_that_is_there_does_not_read_the_data(
     command = (*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
     assert bench(*command).exit_code == 1
     read = []
-    monkeypatch.setattr("bench.datasets.folder.recognise", lambda *a: read.append(a) or pytest.fail("the data was read"))
+    monkeypatch.setattr("bench.data.sets.folder.recognise", lambda *a: read.append(a) or pytest.fail("the data was read"))
     again = bench(*command)
     assert "was done already, nothing repeated" in again.stderr + again.stdout and not read
     gold = next(some.rglob("STS.gs.*"))

@@ -18,10 +18,10 @@ from factories import record as made_record
 from models import sentences
 from run_parts import run_parts
 
-from bench import ended
+from bench.base import crash as ended
+from bench.base.crash import End, by_signal, found, signal_name, watched
 from bench.cli import main
-from bench.ended import End, by_signal, found, signal_name, watched
-from bench.executors.torchrun import _show_log
+from bench.run.executors.torchrun import _show_log
 from bench.runs import RunsFolder
 
 DIES = '''"""SimCSE whose process gets the signal $DIES at step 12."""
@@ -201,7 +201,7 @@ def test_the_launcher_names_the_signal_of_a_rank(tmp_path: Path, capsys: pytest.
 def test_the_witness_is_silent_where_all_was_well_and_speaks_where_it_was_not(tmp_path: Path) -> None:
     """A process of its own each: one ends in order, one is killed while it works."""
     code = (
-        "import os, sys; from pathlib import Path; from bench.ended import watched\n"
+        "import os, sys; from pathlib import Path; from bench.base.crash import watched\n"
         "with watched(Path(sys.argv[1]), 'fp32'):\n    os.kill(os.getpid(), int(sys.argv[2]))"
     )
     said = {}

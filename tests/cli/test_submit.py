@@ -10,9 +10,9 @@ from click.testing import Result
 from commands import bench, error_line, the_run, tree
 from scored_run import finished_run
 
-from bench.publish.grades import graded
+from bench.board.grades import graded
 from bench.runs import RunsFolder
-from bench.submit import collect
+from bench.verify.submit import collect
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.corpora import Corpus, as_text, open_corpus, tokenised
-from bench.errors import CorpusError
+from bench.base.errors import CorpusError
+from bench.data.corpora import Corpus, as_text, open_corpus, tokenised
 
 
 def corpus(tmp_path: Path, name: str, content: str) -> Corpus:

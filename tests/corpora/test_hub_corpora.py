@@ -14,11 +14,10 @@ import pyarrow.parquet
 import pytest
 from hub import StandInHub
 
-from bench.corpora import Corpus
-from bench.corpora.hub import data_files, hub_corpus
-from bench.corpora.hub_name import HubName
-from bench.corpora.hub_rows import named, suffix_of
-from bench.errors import BenchError, CorpusError, DataMissing
+from bench.base.errors import BenchError, CorpusError, DataMissing
+from bench.data.corpora import Corpus
+from bench.data.corpora.hub import data_files, hub_corpus, named, suffix_of
+from bench.data.corpora.hub_name import HubName
 
 REPO = "someone/texts"
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.corpora import Corpus, open_corpus
-from bench.errors import CorpusError, DataMissing
+from bench.base.errors import CorpusError, DataMissing
+from bench.data.corpora import Corpus, open_corpus
 
 TRIPLET = ("sent0", "sent1", "hard_neg")
 COMPRESS = {"": lambda data: data, ".gz": gzip.compress, ".xz": lzma.compress}

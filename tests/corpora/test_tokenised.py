@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from bench.corpora import MAX_TOKENS, open_corpus, tokenised
-from bench.errors import BenchError, CorpusError
+from bench.base.errors import BenchError, CorpusError
+from bench.data.corpora import MAX_TOKENS, open_corpus, tokenised
 
 
 def letters(texts):
@@ -42,7 +42,7 @@ def everything(ready):
 @pytest.mark.parametrize("chunk", [1, 7, 26, 1000])
 @pytest.mark.parametrize("vocab, dtype", [(500, np.uint16), (1 << 16, np.uint16), ((1 << 16) + 1, np.uint32)])
 def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, dtype):
-    monkeypatch.setattr("bench.corpora.token_cache.CHUNK", chunk)
+    monkeypatch.setattr("bench.data.corpora.token_cache.CHUNK", chunk)
     said = []
     ready = build(triplets, tmp_path, vocab=vocab, progress=lambda *a: said.append(a))
     wanted = [[ids[:MAX_TOKENS] for ids in letters(column)] for column in zip(*triplets.rows(), strict=True)]
@@ -59,7 +59,7 @@ def test_ids_are_the_tokenizers(triplets, tmp_path, monkeypatch, chunk, vocab, d
 
 def test_second_open_reads_neither_text_nor_tokenizer(triplets, tmp_path, monkeypatch):
     first = everything(build(triplets, tmp_path))
-    monkeypatch.setattr("bench.corpora.corpus.read_lines", never)
+    monkeypatch.setattr("bench.data.corpora.corpus.read_lines", never)
     assert everything(build(triplets, tmp_path, encode=never)) == first
 
 
@@ -169,7 +169,7 @@ def test_a_column_without_any_text(tmp_path):
 MEASURE = """
 import json, sys, time
 from pathlib import Path
-from bench.corpora import open_corpus, tokenised
+from bench.data.corpora import open_corpus, tokenised
 def encode(texts): return [[len(w) for w in t.split()] for t in texts]
 began = time.perf_counter()
 ready = tokenised(open_corpus(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))

@@ -8,10 +8,10 @@ from collections import Counter
 from importlib import resources
 
 import pytest
+from make_manifest import update
 
-from bench.datasets import CLUSTERING_TASKS, DataFolder, data_set, read_clustering
-from bench.datasets.make_manifest import update
-from bench.errors import DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DataDamaged, DataMissing, UnknownName
+from bench.data.sets import CLUSTERING_TASKS, DataFolder, data_set, read_clustering
 
 CLASSES = {"AgNews": 4, "SearchSnippets": 8, "StackOverflow": 20, "Biomedical": 20, "Tweet": 89}
 ORIGINALS = ("StackOverflow", "GoogleNews-TS", "GoogleNews-T", "GoogleNews-S")
@@ -123,7 +123,7 @@ def test_a_missing_set_says_where_it_was_looked_for(tmp_path):
 
 @pytest.mark.parametrize("name", ["clustering.json", "cxc.json"])
 def test_remaking_the_manifests_changes_nothing(shared, name):
-    stored = json.loads((resources.files("bench") / "datasets" / "manifests" / name).read_text(encoding="utf-8"))
+    stored = json.loads((resources.files("bench.data.sets") / "manifests" / name).read_text(encoding="utf-8"))
     again = json.loads(json.dumps(stored))
     assert update(again, shared / "data", shared, name) == (["CxC-STS-official"] if name == "cxc.json" else [])
     assert again == stored

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.datasets import DataFolder, cxc, data_set, read_cxc
-from bench.datasets.manifest import Form
-from bench.errors import DataDamaged, DataMissing
+from bench.base.errors import DataDamaged, DataMissing
+from bench.data.sets import DataFolder, cxc, data_set, read_cxc
+from bench.data.sets.manifest import Form
 
 
 @pytest.fixture(scope="module")

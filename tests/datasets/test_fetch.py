@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from hub import StandInHub
 
-from bench.datasets import (
+from bench.base.errors import DataDamaged, DataMissing, FetchFailed
+from bench.data.sets import (
     DataFolder,
     DataSet,
     Fetcher,
@@ -28,11 +29,10 @@ from bench.datasets import (
     sources,
     sources_of,
 )
-from bench.datasets.conversions import CONVERSIONS
-from bench.datasets.manifest import ANY, DataFile, Form, content_hash
-from bench.datasets.receipts import read_receipt
-from bench.datasets.sources import Part
-from bench.errors import DataDamaged, DataMissing, FetchFailed
+from bench.data.sets.fetch import CONVERSIONS
+from bench.data.sets.manifest import ANY, DataFile, Form, content_hash
+from bench.data.sets.receipts import read_receipt
+from bench.data.sets.sources import Part
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
 RAW = {"A/one.txt": b"A cat's\tone dog\nB\tC\n", "A/two.txt": b"X Y\tz\n"}
@@ -115,11 +115,11 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         form = "tokenised" if text == ANY else text
         return [one for one in every if wanted.name in one.sets and one.form in (ANY, form)]
 
-    monkeypatch.setattr("bench.datasets.fetch.data_set", sets.__getitem__)
-    monkeypatch.setattr("bench.datasets.fetch.sources_of", of)
+    monkeypatch.setattr("bench.data.sets.fetch.data_set", sets.__getitem__)
+    monkeypatch.setattr("bench.data.sets.fetch.sources_of", of)
     for module in ("folder", "store"):
-        monkeypatch.setattr(f"bench.datasets.{module}.sources_of", of)
-    monkeypatch.setattr("bench.datasets.folder.data_sets", lambda: sets)
+        monkeypatch.setattr(f"bench.data.sets.{module}.sources_of", of)
+    monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: sets)
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path
     text = b"".join(b"sentence %d\n" % i for i in range(1_000_000))
     hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})
     hub.fault("wiki1m_for_simcse.txt", slow=0.002, times=None)
-    code = "import sys; from pathlib import Path; from bench.datasets import Fetcher, data_set; Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
+    code = "import sys; from pathlib import Path; from bench.data.sets import Fetcher, data_set; Fetcher(Path(sys.argv[1])).get(data_set('wiki1m'))"
     both = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "data"]) for _ in range(2)]
     assert [process.wait(timeout=60) for process in both] == [0, 0]
     assert len(hub.asked("wiki1m_for_simcse.txt", "GET")) == 1
@@ -411,5 +411,5 @@ def test_texts_and_labels_of_different_length_are_refused() -> None:
 def test_the_sources_are_plain_json() -> None:
     from importlib import resources
 
-    text = (resources.files("bench.datasets") / "sources.json").read_text(encoding="utf-8")
+    text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
     assert json.loads(text)["schema"] == "bench.sources/1"

@@ -10,17 +10,17 @@ from importlib import resources
 
 import pytest
 from click.testing import CliRunner
+from make_manifest import measure, update
 
+from bench.base.errors import DataDamaged, DataMissing, UnknownName
 from bench.cli.data import data
-from bench.datasets import DataFolder, data_set, data_sets
-from bench.datasets.make_manifest import measure, update
-from bench.datasets.manifest import cells, content_hash
-from bench.errors import DataDamaged, DataMissing, UnknownName
+from bench.data.sets import DataFolder, data_set, data_sets
+from bench.data.sets.manifest import cells, content_hash
 
 
 def test_remaking_the_sts_manifest_changes_nothing(shared):
     package = resources.files("bench")
-    stored = json.loads((package / "datasets" / "manifests" / "sts.json").read_text(encoding="utf-8"))
+    stored = json.loads((package / "data" / "sets" / "manifests" / "sts.json").read_text(encoding="utf-8"))
     again = json.loads(json.dumps(stored))
     assert update(again, shared / "data", shared, "sts.json") == []
     assert again == stored
@@ -114,14 +114,12 @@ def test_the_real_corpus_passes(shared):
 @pytest.mark.parametrize("name", ["captions", "builtin"])
 def test_what_the_package_carries_is_found_without_a_folder(name):
     state = DataFolder(None).check(data_set(name))
-    assert state.status == "found", (
-        f"{state.problems}; after a change of the generator: python -m bench.datasets.make_manifest DIR"
-    )
+    assert state.status == "found", f"{state.problems}; after a change of the generator: python tools/make_manifest.py DIR"
     assert DataFolder(None).look(data_set(name)).status == "found"
 
 
 def test_reading_data_needs_no_torch():
-    code = "import sys, bench.datasets, bench.suites, bench.suites.sts, bench.metrics.correlation, bench.cli.data, bench.cli.suites\n"
+    code = "import sys, bench.data.sets, bench.score.suites, bench.score.suites.sts, bench.score.metrics.correlation, bench.cli.data, bench.cli.suites\n"
     code += "assert not {'torch', 'transformers', 'mteb', 'sentence_transformers'} & set(sys.modules)\n"
     subprocess.run([sys.executable, "-c", code], check=True)
     code = "import sys, bench.cli.data, bench.cli.suites\nassert not {'numpy', 'rich', 'scipy'} & set(sys.modules)\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.datasets import DataFolder
-from bench.datasets.shared_sentences import known_tasks, number_sentences, sentence_numbers, store
-from bench.datasets.sts import read_sts
+from bench.data.sets import DataFolder
+from bench.data.sets.shared_sentences import known_tasks, number_sentences, sentence_numbers, store
+from bench.data.sets.sts import read_sts
 
 
 @pytest.mark.parametrize(("folder", "text"), [("senteval-moses", "tokenised"), ("senteval", "raw")])
@@ -37,7 +37,7 @@ def test_other_scores_have_no_numbers() -> None:
 
 
 def test_what_is_stored_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.datasets import shared_sentences
+    from bench.data.sets import shared_sentences
 
     rng = np.random.default_rng(0)
     flat = rng.integers(0, 40, 14 * 10)

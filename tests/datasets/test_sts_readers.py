@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.datasets import DataFile, DataFolder, data_set, data_sets, read_sts
-from bench.datasets.sts import parse_gold, parse_pairs, parse_table
-from bench.errors import DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DataDamaged, DataMissing, UnknownName
+from bench.data.sets import DataFile, DataFolder, data_set, data_sets, read_sts
+from bench.data.sets.sts import parse_gold, parse_pairs, parse_table
 
 SUBSETS = {
     "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from make_manifest import update
 
-from bench.datasets import TRANSFER_TASKS, DataFolder, read_transfer
-from bench.datasets.make_manifest import update
-from bench.datasets.manifest import data_set
-from bench.errors import DataDamaged, DataMissing, UnknownName
+from bench.base.errors import DataDamaged, DataMissing, UnknownName
+from bench.data.sets import TRANSFER_TASKS, DataFolder, read_transfer
+from bench.data.sets.manifest import data_set
 
 # (split, items, items per class), as SentEval's readers count them
 COUNTS = {
@@ -167,7 +167,7 @@ def test_missing_and_unknown_are_one_line(tmp_path):
 
 
 def test_remaking_the_manifest_changes_nothing(shared):
-    stored = json.loads((resources.files("bench") / "datasets/manifests/transfer.json").read_text(encoding="utf-8"))
+    stored = json.loads((resources.files("bench.data.sets") / "manifests/transfer.json").read_text(encoding="utf-8"))
     again = json.loads(json.dumps(stored))
     assert update(again, shared / "data", shared, "transfer.json") == []
     assert again == stored

@@ -48,7 +48,7 @@ def written(tmp_path: Path) -> Bench:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
-    from bench.conformance import tiny_backbone
+    from bench.run.conformance import tiny_backbone
 
     return tiny_backbone(tmp_path_factory.mktemp("backbone") / "tiny")
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line, the_run
+from make_manifest import measure
 
-from bench import suites
-from bench.datasets import manifest
-from bench.datasets.make_manifest import measure
+from bench.data.sets import manifest
 from bench.runs import RunsFolder
+from bench.score import suites
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 
@@ -35,7 +35,7 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(manifest, "data_sets", lambda: known)
     (tmp_path / "odd_suite.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    assert line.strip() == '"odd": "bench.suites.odd",'
+    assert line.strip() == '"odd": "bench.score.suites.odd",'
     monkeypatch.setitem(suites._MODULES, "odd", "odd_suite")
     return tmp_path / "data"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.statistics.adjust import METHODS
-from bench.statistics.cells import METRICS
+from bench.compare.statistics.adjust import METHODS
+from bench.runs.predicted import METRICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.encoding import VectorStore, batches_of, encode_unique
+from bench.score.encoding import VectorStore, batches_of, encode_unique
 
 WORDS = ["red", "green", "blue", "cat", "dog", "house", "runs", "sees", "under", "over", "very", "small", "big", "old"]
 

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bench.features
-from bench.features import attention, by_length, pad
+import bench.method.features
 from bench.method import TorchMethod
+from bench.method.features import attention, by_length, pad
 
 
 def bert(dropout: float = 0.0):
@@ -48,11 +48,13 @@ def test_groups_hold_every_row_once_longest_first(lengths: list[int]) -> None:
     longest = [max(lengths[row] for row in group) for group in groups]
     assert longest == sorted(longest, reverse=True)
     computed = sum(len(group) * most for group, most in zip(groups, longest, strict=True))
-    assert computed + bench.features.PASS_TOKENS * (len(groups) - 1) <= len(lengths) * max(lengths)  # each cut pays for its pass
+    assert computed + bench.method.features.PASS_TOKENS * (len(groups) - 1) <= len(lengths) * max(
+        lengths
+    )  # each cut pays for its pass
 
 
 def test_a_mask_with_holes_counts_to_its_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.features, "PASS_TOKENS", 1)
+    monkeypatch.setattr(bench.method.features, "PASS_TOKENS", 1)
     mask = torch.tensor([[1, 0, 0, 0], [1, 0, 0, 1], [1, 1, 0, 0]])
     assert [group.tolist() for group in by_length(mask)] == [[1], [2], [0]]
 
@@ -61,8 +63,8 @@ def test_states_and_gradients_are_those_of_one_pass(monkeypatch: pytest.MonkeyPa
     features = pad(rows([30, 3, 17, 29, 4, 4, 5, 16, 2, 30, 6, 3] * 2), 0)
     weight = torch.randn(24, 30, 32, generator=torch.Generator().manual_seed(1)) * features["attention_mask"].unsqueeze(-1)
     seen = []
-    for cost in (bench.features.PASS_TOKENS, 10**9):  # in groups; all at once
-        monkeypatch.setattr(bench.features, "PASS_TOKENS", cost)
+    for cost in (bench.method.features.PASS_TOKENS, 10**9):  # in groups; all at once
+        monkeypatch.setattr(bench.method.features, "PASS_TOKENS", cost)
         probe = Probe(bert())
         states = probe.hidden(features)
         (states * weight).sum().backward()

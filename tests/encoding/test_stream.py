@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from bench.encoding.sinks import HEADER, npy_header
-from bench.encoding.stream import encode_stream
-from bench.errors import BenchError, Interrupted, RunLocked
+from bench.base.errors import BenchError, Interrupted, RunLocked
+from bench.score.encoding.stream import HEADER, encode_stream, npy_header
 
 SENTENCES = [f"sentence {i} {'x' * (i % 5)}" for i in range(23)]
 ABOUT = {"run": "a-run", "fingerprint": "f" * 64}

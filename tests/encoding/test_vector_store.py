@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench.encoding import VectorStore
-from bench.errors import RunFailed
+from bench.base.errors import RunFailed
+from bench.score.encoding import VectorStore
 
 
 class Encoder:

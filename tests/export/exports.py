@@ -17,7 +17,7 @@ from models import built, sentences
 
 from bench.export.check import SENTENCES
 from bench.method import Method
-from bench.plugins import discover
+from bench.run.plugins import discover
 
 TEXTS = [*SENTENCES, *sentences(20, seed=3)]
 REGISTRY = discover()

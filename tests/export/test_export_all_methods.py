@@ -12,7 +12,7 @@ import pytest
 from exports import CASES, FOLDER, REGISTRY, TEXTS, Case, make, outside
 from outside import SAVED_AGAIN
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from bench.export import st_folder
 from bench.export.check import relative
 from bench.method import TorchMethod

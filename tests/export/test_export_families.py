@@ -8,7 +8,7 @@ import family_models
 import pytest
 from exports import TEXTS, Case, make
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from bench.export import check, st_folder, transformers_folder
 from bench.export.check import relative
 

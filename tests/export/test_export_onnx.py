@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from exports import MASKED_PADDING, PLAIN, PROMPTED, TEMPLATED, TEXTS, WITH_HEAD, WORDS, Case, make
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from bench.export import onnx_graph
 from bench.export.check import relative
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
-from bench.errors import BenchError, RunFailed
+from bench.base.errors import BenchError, RunFailed
 from bench.export import check, transformers_folder
 from bench.export.check import relative
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from factories import record
 
-from bench.errors import DataMissing
+from bench.base.errors import DataMissing
 from bench.export.mteb_results import write
 from bench.references.imported import ImportedResult, read_mteb_file
 from bench.runs import RunRecord, Score
@@ -79,8 +79,8 @@ class Words:
 
 
 def test_what_mteb_wrote_itself_is_taken_over(made: RunRecord, shared: Path, tmp_path: Path) -> None:
-    from bench.datasets import DataFolder
-    from bench.suites import RunPlace, suite
+    from bench.data.sets import DataFolder
+    from bench.score.suites import RunPlace, suite
 
     task = suite("mteb:STS16").tasks[0].load(DataFolder(shared / "data", offline=True))
     result = task.score_in(RunPlace(made.run_id, made.fingerprint[:16], tmp_path / "run"), Words())

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import DataDamaged, FetchFailed
-from bench.fetching import Limits, unpack
+from bench.base.errors import DataDamaged, FetchFailed
+from bench.data.fetching import Limits, unpack
 
 GOOD = {"./STS/a.txt": b"first\n" * 100, "STS/b.txt": b"second\n", "README": b"read me"}
 

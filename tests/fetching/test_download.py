@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from hub import StandInHub
 
-from bench.errors import BenchError, DataDamaged, FetchFailed
-from bench.fetching import Site, check_network, download, offline_now, site
-from bench.fetching.http import TRIES, seconds_to_wait
+from bench.base.errors import BenchError, DataDamaged, FetchFailed
+from bench.data.fetching import Site, check_network, download, offline_now, site
+from bench.data.fetching.http import TRIES, seconds_to_wait
 
 DATA = np.random.default_rng(3).bytes(700_000)
 SHA = hashlib.sha256(DATA).hexdigest()
@@ -80,7 +80,7 @@ def test_a_slow_server_is_waited_for(place: Site, hub: StandInHub, tmp_path: Pat
 def test_a_server_that_stops_sending_counts_as_gone(
     place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.fetching.http.TIMEOUT", 0.2)
+    monkeypatch.setattr("bench.data.fetching.http.TIMEOUT", 0.2)
     hub.fault("data.bin", slow=0.6)
     heard = Heard()
     assert download(place, tmp_path / "data.bin", sleep=waits.append, report=heard).sha256 == SHA
@@ -275,7 +275,7 @@ def test_without_any_server_that_is_one_line_at_once(hub: StandInHub, monkeypatc
 
 
 def test_a_server_that_neither_answers_nor_refuses_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.fetching import network
+    from bench.data.fetching import http as network
 
     monkeypatch.setattr(network.socket, "create_connection", lambda *_, **__: time.sleep(5))
     began = time.monotonic()
@@ -295,7 +295,7 @@ def test_a_disk_that_fills_up_keeps_what_arrived(place: Site, tmp_path: Path, mo
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("bench.fetching.file.os.fsync", full)
+        patch.setattr("bench.data.fetching.file.os.fsync", full)
         with pytest.raises(FetchFailed, match="no space left for data.bin"):
             download(place, tmp_path / "data.bin")
     assert not (tmp_path / "data.bin").exists()
@@ -320,7 +320,7 @@ def test_more_than_may_be_is_refused(place: Site, hub: StandInHub, tmp_path: Pat
 def test_two_processes_fetch_one_file_once(place: Site, hub: StandInHub, tmp_path: Path) -> None:
     hub.fault("data.bin", slow=0.05, times=None)
     code = (
-        "import sys; from pathlib import Path; from bench.fetching import Site, download;"
+        "import sys; from pathlib import Path; from bench.data.fetching import Site, download;"
         "print(download(Site(sys.argv[1]), Path(sys.argv[2]), sha256=sys.argv[3]).fetched)"
     )
     both = [

@@ -7,8 +7,8 @@ from typing import Any
 
 from made_runs import made_run
 
-from bench.publish.board import Board, PublishedRun
-from bench.publish.content import board
+from bench.board.board import Board, PublishedRun
+from bench.board.content import board
 from bench.runs import Cost, RunsFolder
 
 SUITES = ("sts", "fewshot", "geometry")

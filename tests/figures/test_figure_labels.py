@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from bench.figures.labels import Box, Place, lead, placed, spread_out, width
+from bench.show.figures.labels import Box, Place, lead, placed, spread_out, width
 
 FRAME = Box(0.0, 0.0, 350.0, 250.0)
 

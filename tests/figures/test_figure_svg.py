@@ -9,10 +9,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bench.figures import Figure, svg
-from bench.figures.drawing import Drawing, fitting, library
-from bench.figures.labels import width
-from bench.figures.points import slug
+from bench.show.figures import Figure, svg
+from bench.show.figures.drawing import Drawing, fitting, library
+from bench.show.figures.labels import width
+from bench.show.figures.points import slug
 
 NS = "{http://www.w3.org/2000/svg}"
 BAD = "<script>window.hit=1</script>\"'&{{7*7}}$\\frac{1}{2}$]]> \u202e 漢字"
@@ -80,7 +80,7 @@ def test_numbers_have_one_decimal() -> None:
 
 
 def test_the_library_is_loaded_only_to_draw() -> None:
-    code = "import sys, bench.figures, bench.figures.every; print([n for n in ('matplotlib', 'torch', 'sklearn') if n in sys.modules])"
+    code = "import sys, bench.show.figures, bench.show.figures.every; print([n for n in ('matplotlib', 'torch', 'sklearn') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
 

@@ -15,13 +15,13 @@ from boards_for_figures import METHODS, board_of, fill
 from made_runs import hostile_run, made_run, made_runs
 from scipy.stats import kendalltau
 
-from bench.figures import Figure, figures
-from bench.figures.ablation import swept
-from bench.figures.cost import front
-from bench.figures.points import groups, methods, points
-from bench.figures.shift import agreeing, shift
-from bench.publish.board import Board, BoardTable
-from bench.statistics.grouping import SENDER
+from bench.board.board import Board, BoardTable
+from bench.compare.statistics.grouping import SENDER
+from bench.show.figures import Figure, figures
+from bench.show.figures.ablation import swept
+from bench.show.figures.cost import front
+from bench.show.figures.points import groups, methods, points
+from bench.show.figures.shift import agreeing, shift
 
 NS = "{http://www.w3.org/2000/svg}"
 

@@ -12,7 +12,7 @@ import torch
 from models import Columns, sentences
 from safetensors.torch import load_file
 
-from bench.errors import Interrupted
+from bench.base.errors import Interrupted
 from bench.method import Batch, Context, Features, TorchMethod
 from bench.training import fit
 

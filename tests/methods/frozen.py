@@ -14,7 +14,7 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
 from bench.method import Backbone, Batch, Context, TorchMethod
-from bench.recipes import merge
+from bench.run.recipes import merge
 
 TEXTS = [sentences(6, seed=seed, longest=longest) for seed, longest in ((1, 12), (2, 5), (3, 9))]
 COLUMNS = {"unsupervised": ("sentence",), "supervised": ("sent0", "sent1", "hard_neg")}

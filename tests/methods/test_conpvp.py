@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 import methods
 from bench.method import Batch, BenchError, Features, Recipe, Value
-from bench.recipes import choose, entries, merge
+from bench.run.recipes import choose, entries, merge
 from methods.conpvp import ConPVP
 from methods.losses import info_nce
 from methods.prototypes import NEGATIVE, POSITIVE

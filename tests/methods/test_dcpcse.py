@@ -13,7 +13,7 @@ from models import built, sentences
 from torch.nn.functional import cross_entropy
 
 from bench.method import BenchError
-from bench.recipes import merge
+from bench.run.recipes import merge
 from methods import dcpcse as module
 from methods.dcpcse import DCPCSE
 from methods.promcse import PromCSE

@@ -12,6 +12,7 @@ from models import Columns, built, sentences
 from safetensors.torch import load_file
 
 from bench.method import Batch, BenchError, Context
+from bench.training import train
 from methods.flow import Flow
 
 BACKBONES = ("tiny", "tiny_roberta")
@@ -100,7 +101,7 @@ def test_a_fit_starts_on_data_lowers_the_loss_and_is_found_again(tiny: str, tmp_
         context = Context(folder=tmp_path / folder, seed=1)
         method = built(Flow, tiny, tmp_path, context=context, dropout=0.0, learning_rate=rate, epochs=4)
         losses.append(loss_of(method, corpus))
-        report = method.train(rows, context)
+        report = train(method, rows, context)
         losses.append(loss_of(method, corpus))
     untouched, started, _, fitted = losses
     assert fitted < started < untouched and report.steps == 40 and report.dev_score is None
@@ -119,7 +120,7 @@ def test_the_seed_fixes_start_and_permutations(tiny: str, tmp_path: Path) -> Non
             Flow, tiny, tmp_path, seed=seed, context=Context(folder=tmp_path / folder, seed=seed), max_steps=1, learning_rate=0.0,
             permutation="random",
         )  # fmt: skip
-        method.train(Columns(method.token_ids(corpus)), method.context)
+        train(method, Columns(method.token_ids(corpus)), method.context)
         return method.trained_state()
 
     one, same, other = started("a", 1), started("b", 1), started("c", 2)
@@ -144,4 +145,4 @@ def test_a_recipe_that_cannot_work_is_refused(tiny: str, tmp_path: Path, values:
 
 def test_one_sentence_is_not_a_corpus(method: Flow) -> None:
     with pytest.raises(BenchError, match="one sentence"):
-        method.train(Columns([[5, 6]]), method.context)
+        train(method, Columns([[5, 6]]), method.context)

@@ -14,7 +14,7 @@ from models import built, sentences
 from transformers import AutoModel
 
 from bench.method import BenchError
-from bench.recipes import merge
+from bench.run.recipes import merge
 from methods.focal_infonce import FocalInfoNCE
 
 BACKBONES = pytest.mark.parametrize("backbone", ["tiny", "tiny_roberta"])

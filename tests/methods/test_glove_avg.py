@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from bench.method import Recipe, Value
 from methods.glove_avg import GloveAvg, read_vectors
 

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.corpora import open_corpus
-from bench.datasets import DataFolder
-from bench.executors.build import build
-from bench.executors.local import execute
-from bench.executors.options import Options
-from bench.executors.scoring import dev_scorer
+from bench.data.corpora import open_corpus
+from bench.data.sets import DataFolder
 from bench.method import Recipe, SilentReporter, TorchMethod, Value
-from bench.plan import Request, make
-from bench.plugins import discover
+from bench.run.executors.build import build
+from bench.run.executors.local import execute
+from bench.run.executors.options import Options
+from bench.run.executors.scoring import dev_scorer
+from bench.run.plan import Request, make
+from bench.run.plugins import discover
 from bench.runs import RunsFolder
 
 STEPS = {"max_steps": "20", "eval_steps": "20", "batch_size": "32", "max_seq_length": "24", "select_on": "captions dev"}

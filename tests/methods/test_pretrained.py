@@ -12,7 +12,7 @@ import pytest
 import torch
 from models import built, sentences
 
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from methods.pretrained import Pretrained
 
 TEXTS = [*sentences(12, seed=9), "guitar " * 40, "A Man , 42 % ; naïve", ""]

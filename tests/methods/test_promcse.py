@@ -13,7 +13,7 @@ from frozen import TEXTS, batch_in, batch_of, counts, same_after_loading, step_o
 from models import built, sentences
 
 from bench.method import Batch, BenchError
-from bench.recipes import merge
+from bench.run.recipes import merge
 from methods.promcse import PromCSE
 
 BACKBONES = pytest.mark.parametrize("backbone", ["tiny", "tiny_roberta"])

@@ -15,7 +15,7 @@ from torch import Tensor
 
 import methods
 from bench.method import Batch, BenchError, Features
-from bench.recipes import choose, entries, merge
+from bench.run.recipes import choose, entries, merge
 from methods.promptbert import PromptBERT
 
 BERT = ('This sentence of "', '" means[MASK].'), ('This sentence : "', '" means[MASK].')

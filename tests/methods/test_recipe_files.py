@@ -14,9 +14,9 @@ import pytest
 
 import methods
 from bench.method import Method, Value
-from bench.recipe_file import Entry, read
-from bench.recipes import TRAINING, choose, merge
 from bench.references import results
+from bench.run.recipe_file import Entry, read
+from bench.run.recipes import TRAINING, choose, merge
 
 FOLDER = Path(methods.__file__).parent
 

@@ -14,7 +14,7 @@ from torch import nn
 
 import methods
 from bench.method import Batch
-from bench.recipes import choose, entries, merge
+from bench.run.recipes import choose, entries, merge
 from methods.simcse import SimCSE
 
 

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForMaskedLM
 
 from bench.method import BenchError, Features, Recipe, join
-from bench.recipes import merge
+from bench.run.recipes import merge
 from methods.masking import mask_tokens
 from methods.simcse import SimCSE
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 import methods
 from bench.method import Batch, BenchError, Recipe, Value
-from bench.recipes import choose, entries, merge
+from bench.run.recipes import choose, entries, merge
 from methods.losses import info_nce
 from methods.negation import negate
 from methods.sncse import SNCSE, ended, margin_loss

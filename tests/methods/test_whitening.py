@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models import Columns, built, sentences
 
-from bench.errors import Interrupted
+from bench.base.errors import Interrupted
 from bench.method import BenchError, Context
+from bench.training import train
 from methods.whitening import Moments, Whitening, kernel
 
 
@@ -31,7 +32,7 @@ def cosines(vectors: np.ndarray) -> np.ndarray:
 
 def fitted(tiny: str, folder: Path, texts: list[str], **values: Any) -> Whitening:
     method = built(Whitening, tiny, folder, **values)
-    report = method.train(Columns(method.token_ids(texts)), method.context)
+    report = train(method, Columns(method.token_ids(texts)), method.context)
     assert (report.steps, report.dev_score, report.sentences) == (0, None, len(texts))
     return method
 
@@ -119,7 +120,7 @@ def test_no_seed_and_no_dropout_changes_the_fit(tiny: str, tmp_path: Path) -> No
     corpus = sentences(60, seed=8)
     one = fitted(tiny, tmp_path, corpus, components=4, dropout=0.5)
     other = built(Whitening, tiny, tmp_path, seed=9, components=4).train(True)
-    other.train(Columns(other.token_ids(corpus)), other.context)
+    train(other, Columns(other.token_ids(corpus)), other.context)
     assert torch.equal(one.mu, other.mu) and torch.equal(one.W, other.W)
 
 
@@ -128,7 +129,7 @@ def test_sentences_are_cut_at_64_tokens_when_fitted_and_when_scored(tiny: str, t
     widths = []
     method.encoder.register_forward_pre_hook(lambda _m, _a, named: widths.append(named["input_ids"].shape[1]), with_kwargs=True)
     long = [" ".join(["guitar"] * n) for n in (100, 3, 5, 8)]
-    method.train(Columns(method.token_ids(long)), method.context)
+    train(method, Columns(method.token_ids(long)), method.context)
     method.encode(long[:1])
     assert widths == [64, 64]
 
@@ -177,5 +178,5 @@ def test_a_recipe_that_cannot_work_is_refused(tiny: str, tmp_path: Path, values:
 def test_it_stops_when_told_to(tiny: str, tmp_path: Path) -> None:
     method = built(Whitening, tiny, tmp_path, context=Context(folder=tmp_path, should_stop=lambda: True))
     with pytest.raises(Interrupted):
-        method.train(Columns(method.token_ids(sentences(40))), method.context)
+        train(method, Columns(method.token_ids(sentences(40))), method.context)
     assert not (tmp_path / "checkpoint").exists()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.cluster import contingency_matrix
 
-from bench.metrics.clustering import accuracy, agreement, confusion, summary
+from bench.score.metrics.clustering import accuracy, agreement, confusion, summary
 
 
 def test_the_papers_own_code_gives_the_same(reference_b):

@@ -11,7 +11,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.metrics.correlation import grouped, mean_ranks, paired_cosine, pearson, spearman
+from bench.score.metrics.correlation import grouped, mean_ranks, paired_cosine, pearson, spearman
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.metrics.cxc import _Words, draws_with_replacement, draws_without_replacement, sampled_spearman
+from bench.score.metrics.cxc import _Words, draws_with_replacement, draws_without_replacement, sampled_spearman
 
 
 def test_the_authors_draws_and_their_mean(reference):

@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from bench.metrics import fewshot
-from bench.metrics.fewshot import accuracies, draw, fit_predict
+from bench.score.metrics import fewshot
+from bench.score.metrics.fewshot import accuracies, draw, fit_predict
 
 
 def test_the_reference_draw(reference_b):

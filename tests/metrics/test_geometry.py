@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from bench.metrics.geometry import (
+from bench.score.metrics.geometry import (
     effective_rank,
     histograms,
     mean_cosines,

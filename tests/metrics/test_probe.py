@@ -9,12 +9,22 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from probe_sequential import fit_sequential
 from sklearn.model_selection import StratifiedKFold
 
-from bench.metrics import probe_batched
-from bench.metrics.probe import SENTEVAL, Job, Orders, Settings, initial_weights, inner_kfold, kfold, split, stratified_folds
-from bench.metrics.probe_batched import fit_batched
-from bench.metrics.probe_sequential import fit_sequential
+from bench.score.metrics import probe_batched
+from bench.score.metrics.probe import (
+    SENTEVAL,
+    Job,
+    Orders,
+    Settings,
+    initial_weights,
+    inner_kfold,
+    kfold,
+    split,
+    stratified_folds,
+)
+from bench.score.metrics.probe_batched import fit_batched
 
 FITTERS = pytest.mark.parametrize("fitter", [fit_sequential, fit_batched])
 

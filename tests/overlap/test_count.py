@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.corpora import open_corpus
-from bench.errors import CorpusError
-from bench.overlap import Match, Overlap, Wanted, overlaps, scored_sentences
-from bench.overlap.count import recorded
+from bench.base.errors import CorpusError
+from bench.data.corpora import open_corpus
+from bench.data.overlap import Match, Overlap, Wanted, overlaps, scored_sentences
+from bench.data.overlap.count import recorded
 
 TASK = Wanted("sts", "STS12", "tokenised", [
     "A man is playing a guitar .", "A man is playing a guitar .", "Do n't go there , my friend !", "The cat sat on the red mat today .",
@@ -66,7 +66,7 @@ def test_every_cell_of_a_row_counts_and_a_label_does_not(tmp_path: Path, cache: 
 def test_counts_are_remembered_by_content(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "c.txt", "\n".join(CORPUS))
     before = overlaps(open_corpus(path), [TASK], cache=cache)
-    import bench.overlap.count as count
+    import bench.data.overlap.count as count
 
     read: list[int] = []
     real = count._counted
@@ -82,7 +82,7 @@ def test_counts_are_remembered_by_content(tmp_path: Path, cache: Path, monkeypat
 
 
 def test_more_rows_than_are_looked_up_at_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.overlap.count.AT_ONCE", 2)
+    monkeypatch.setattr("bench.data.overlap.count.AT_ONCE", 2)
     corpus, seen = open_corpus(write(tmp_path / "c.txt", "\n".join(CORPUS))), []
     assert overlaps(corpus, [TASK], cache=cache, progress=seen.append)[0] == Overlap("sts", "STS12", "tokenised", 4, 2, 1, 5)
     assert seen == [2, 4, 6]
@@ -114,8 +114,8 @@ def test_the_sentences_of_a_task_are_its_own() -> None:
 def test_the_nli_triplets_have_what_their_provenance_counted(shared: Path, cache: Path) -> None:
     """Whoever rebuilt the triplets counted 91 sentences of STS12 MSRvid, 94 of STS-B's test and none of STS13, by another rule (punctuation
     deleted, blanks kept), which finds at most a few fewer."""
-    from bench.datasets import DataFolder
-    from bench.suites import suite
+    from bench.data.sets import DataFolder
+    from bench.score.suites import suite
 
     data = DataFolder(shared / "data", offline=True)
     wanted = []

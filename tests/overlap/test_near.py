@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.overlap import NearIndex, words_of
+from bench.data.overlap import NearIndex, words_of
 
 
 def by_comparing_all(batch: list[list[str]], here: list[list[str]]) -> list[tuple[int, int]]:

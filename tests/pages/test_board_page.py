@@ -12,12 +12,13 @@ import pytest
 from html5lib import HTMLParser
 from made_runs import HOSTILE, made_runs
 
-from bench.figures import Figure
-from bench.pages import board as pages
-from bench.pages import cell_data, printed, score_tables
-from bench.publish.board import Board, PublishedRun
-from bench.publish.content import board
+from bench.board.board import Board, PublishedRun
+from bench.board.content import board
 from bench.runs import RunsFolder
+from bench.show.figures import Figure
+from bench.show.pages import board as cell_data
+from bench.show.pages import board as pages
+from bench.show.pages import printed, score_tables
 
 METHODS = {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}
 

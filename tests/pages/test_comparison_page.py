@@ -12,10 +12,10 @@ import jinja2
 import pytest
 from factories import family, record
 
-from bench.pages import comparison as module
-from bench.pages import render_page, write_page
+from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord, Score
-from bench.statistics.summary import summarise
+from bench.show.pages import comparison as module
+from bench.show.pages import render_page, write_page
 
 VOID = {"meta", "br", "img", "link", "path", "circle"}
 
@@ -154,7 +154,7 @@ def test_every_field_of_the_page_says_what_it_is(part: type) -> None:
 
 
 def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from bench.pages import engine
+    from bench.show.pages import engine
 
     (tmp_path / "style.css").write_text("")
     monkeypatch.setattr(engine, "TEMPLATES", tmp_path)
@@ -168,7 +168,7 @@ def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyP
 
 
 def test_contrast_is_aa_in_light_and_dark() -> None:
-    from bench.pages.engine import TEMPLATES
+    from bench.show.pages.engine import TEMPLATES
 
     def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

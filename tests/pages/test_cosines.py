@@ -9,8 +9,8 @@ import pytest
 from made_runs import made_run
 from scipy.stats import gaussian_kde, mannwhitneyu
 
-from bench.pages.cosines import BINS, FEWEST, LEFT, RIGHT, WIDTH, cosines, density, larger
 from bench.runs import RunsFolder
+from bench.show.pages.cosines import BINS, FEWEST, LEFT, RIGHT, WIDTH, cosines, density, larger
 
 
 @pytest.mark.parametrize(("n", "seed"), [(40, 1), (333, 2), (4000, 3)])

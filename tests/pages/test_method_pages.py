@@ -13,13 +13,16 @@ from urllib.parse import unquote
 import pytest
 from made_runs import HOSTILE, hostile_run, made_run, made_runs
 
-from bench.method_source import stated
-from bench.pages import how, method_page, method_rows, recipes
-from bench.publish.board import Board, PublishedRun
-from bench.publish.content import board
+from bench.board.board import Board, PublishedRun
+from bench.board.content import board
+from bench.compare.words import rank_words
 from bench.references import results
+from bench.run.method_reader import stated
 from bench.runs import RunRecord
-from bench.tables.words import rank_words
+from bench.show.pages import method_page
+from bench.show.pages import method_page as method_rows
+from bench.show.pages import method_page as recipes
+from bench.show.pages import method_text as how
 
 PACKAGE = {"plugin": {"package": "sentence-bench", "version": "0.1.0"}}
 
@@ -162,8 +165,8 @@ def test_every_field_of_a_page_says_what_it_is() -> None:
 
 def test_no_method_is_imported_for_its_page(tmp_path: Path) -> None:
     code = (
-        "import sys; from bench.method_source import stated; from bench.pages import how, method_page, run_page; "
-        "assert stated('simcse').summary; assert how.how('promcse', 'sentence-bench').whole; "
+        "import sys; from bench.run.method_reader import stated; from bench.show.pages import method_page, method_text, run_page; "
+        "assert stated('simcse').summary; assert method_text.how('promcse', 'sentence-bench').whole; "
         "print([m for m in ('torch', 'transformers', 'methods', 'methods.simcse', 'click') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)

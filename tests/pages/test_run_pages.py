@@ -13,12 +13,12 @@ from urllib.parse import unquote
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
-from bench.pages import addresses, run_page
-from bench.pages.run_scores import Head, ScoreTable
-from bench.publish.board import Board, PublishedRun
-from bench.publish.content import board
+from bench.board.board import Board, PublishedRun
+from bench.board.content import board
 from bench.runs import RunRecord
-from bench.tables.run_csv import scores_csv
+from bench.show.pages import addresses, run_page
+from bench.show.pages.run_page import Head, ScoreTable
+from bench.show.tables.data import scores_csv
 
 
 def a_board(records: list[RunRecord], folder: Path, **changes: object) -> Board:

@@ -12,11 +12,11 @@ from factories import STS, record, sts_scores
 from made_runs import failed_run, made_run, made_runs
 from scipy import stats
 
-from bench.errors import BenchError, UnknownName
-from bench.publish import judging
-from bench.publish.board import Board, BoardTable, PublishedRun
-from bench.publish.content import board
-from bench.publish.selection import chosen_on
+from bench.base.errors import BenchError, UnknownName
+from bench.board import judging
+from bench.board.board import Board, BoardTable, PublishedRun
+from bench.board.content import board
+from bench.board.selection import chosen_on
 from bench.publish.versions import updated
 from bench.runs import Cost, RunRecord, RunsFolder, Score, Training
 

@@ -19,13 +19,13 @@ from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 from markdown_it import MarkdownIt
 
 import bench.publish
-import bench.tables
-from bench.publish.badge import badge
-from bench.publish.board import Board, PublishedRun
-from bench.publish.content import board
+import bench.show.tables
+from bench.board.board import Board, PublishedRun
+from bench.board.content import board
+from bench.board.reference_tables import reference_tables
 from bench.publish.data import as_csvs, as_json
+from bench.publish.index import badge
 from bench.publish.readme import markdown_page
-from bench.publish.reference_tables import reference_tables
 from bench.references import results
 from bench.references.audit import audit
 
@@ -65,7 +65,9 @@ def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
 
 
 def test_a_table_has_the_schema_that_bench_compare_has() -> None:
-    theirs = json.loads((Path(bench.tables.__file__).with_name("schema") / "compare-2.schema.json").read_text(encoding="utf-8"))
+    theirs = json.loads(
+        (Path(bench.show.tables.__file__).with_name("schema") / "compare-2.schema.json").read_text(encoding="utf-8")
+    )
     ours = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
     assert {name: ours[name] for name in theirs["$defs"]} == theirs["$defs"]
 

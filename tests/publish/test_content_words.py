@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from factories import record
 
-from bench.publish.answer import answer
-from bench.publish.board import Board, BoardTable, PublishedRun
-from bench.publish.content import board
-from bench.publish.names import public_name, slug, unused
+from bench.board.board import Board, BoardTable, PublishedRun
+from bench.board.content import board
+from bench.board.headline import answer
+from bench.board.names import public_name, slug, unused
+from bench.compare.statistics.table import Against, Cell, Row, Table
 from bench.runs import Training
-from bench.statistics.table import Against, Cell, Row, Table
 
 
 def cell(mean: float, verdict: str | None = None, difference: float = 0.0) -> Cell:

@@ -15,14 +15,13 @@ from factories import record, sts_scores
 from scipy.stats import t as student
 from scored_run import finished_run
 
-from bench.hashes import file_sha256
-from bench.publish.board import GRADES, PublishedRun
-from bench.publish.grades import WORDS, apart, graded, weakest
-from bench.publish.repeated import Training, same_recipe, seed_variances, trained_again, training
+from bench.base.hashes import file_sha256
+from bench.board.board import GRADES, PublishedRun
+from bench.board.grades import WORDS, Training, apart, graded, same_recipe, seed_variances, trained_again, training, weakest
+from bench.compare.statistics.grouping import rows_of
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.predictions import Run
-from bench.statistics.grouping import rows_of
-from bench.submit import Submissions, collect, pack
+from bench.verify.submit import Submissions, collect, pack
 
 
 @pytest.fixture
@@ -256,7 +255,7 @@ def test_a_submitted_run_has_a_row_of_its_own() -> None:
 
 
 def test_a_submitted_run_is_not_the_baseline_where_the_board_has_one() -> None:
-    from bench.statistics.summary import summarise
+    from bench.compare.statistics.summary import summarise
 
     mine = PublishedRun(record=at(1, 60), folder=Path())
     better = PublishedRun(record=replace(at(1, 90), run_id="better"), folder=Path(), submitted_by="Eve")

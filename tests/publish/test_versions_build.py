@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from made_runs import damaged_run, failed_run, made_run, made_runs
 
-from bench.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged
 from bench.publish import build
 from bench.publish.build import Asked, Outcome, publish
 from bench.publish.check import check
-from bench.publish.place import Place
+from bench.publish.staging import Place
 from bench.publish.versions import versions
 from bench.runs import RunsFolder
 from bench.verify import check_manifest, runs_below, verify_run

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from factories import record
 
-from bench.publish.changes import changes_since
-from bench.publish.verdict_changes import judgements
+from bench.board.changes import changes_since, judgements
 from bench.runs import RecipeValue, RunRecord
 
 

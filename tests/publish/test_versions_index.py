@@ -12,8 +12,7 @@ import pytest
 from made_runs import HOSTILE
 
 from bench.publish import index
-from bench.publish.feed import ATOM
-from bench.publish.index import IndexPage, PageVersion, index_files
+from bench.publish.index import ATOM, IndexPage, PageVersion, index_files
 from bench.publish.versions import Version, VersionRun, versions
 
 EVIL = HOSTILE + " [x](javascript:alert(1)) | \x00\x1b[2J \ud800"

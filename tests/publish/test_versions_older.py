@@ -14,8 +14,8 @@ import pytest
 from commands import bench
 from made_runs import made_run, made_runs
 
-from bench.errors import DataDamaged, DataMissing
-from bench.hashes import values_sha256
+from bench.base.errors import DataDamaged, DataMissing
+from bench.base.hashes import values_sha256
 from bench.publish import build
 from bench.publish.build import Asked, publish
 from bench.publish.check import check

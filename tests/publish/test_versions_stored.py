@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 from made_runs import made_run
 
-from bench.errors import DataDamaged, DataMissing
-from bench.hashes import file_sha256, values_sha256
-from bench.publish.packed import Packed, narrow, pack
-from bench.publish.place import Place
-from bench.publish.stored import store_run
+from bench.base.errors import DataDamaged, DataMissing
+from bench.base.hashes import file_sha256, values_sha256
+from bench.publish.staging import Place
+from bench.publish.stored import Packed, narrow, pack, store_run
 from bench.runs import RunsFolder
 from bench.runs.arrays import read_arrays
 from bench.verify import verify_run
@@ -61,7 +60,7 @@ def test_what_was_packed_once_is_kept_and_a_damaged_file_is_made_anew(tmp_path: 
     first = shelf.read(tmp_path / "run.npz")
     assert first == (values_sha256(large), pack(large))
     (kept,) = (tmp_path / "cache").iterdir()
-    monkeypatch.setattr("bench.publish.packed.pack", lambda arrays: pytest.fail("it was packed again"))
+    monkeypatch.setattr("bench.publish.stored.pack", lambda arrays: pytest.fail("it was packed again"))
     assert shelf.read(tmp_path / "run.npz") == first
     monkeypatch.undo()
     whole = kept.read_bytes()

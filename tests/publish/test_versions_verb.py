@@ -10,11 +10,11 @@ import pytest
 from commands import bench, error_line
 from made_runs import failed_run, made_run, made_runs
 
+from bench.base.errors import BenchError
 from bench.cli import publish as verb
-from bench.errors import BenchError
 from bench.publish import build
 from bench.publish.versions import versions
-from bench.submit import pack
+from bench.verify.submit import pack
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_published_run_is_not_replaced_by_a_submission(runs: Path, tmp_path: P
 
 
 def test_a_run_that_was_checked_before_stays_checked(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.publish import grades
+    from bench.board import grades
 
     real = grades.graded
     monkeypatch.setattr(

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.references import ReferenceResult, results
-from bench.references.arithmetic import off_average, too_wide, unreachable
-from bench.references.audit import CHECKS, KINDS, Remark, audit, checked_rows, remarks
+from bench.references.audit import CHECKS, KINDS, Remark, audit, checked_rows, off_average, remarks, too_wide, unreachable
 from bench.references.rows import Row, rows, split_name
 
 MADE = ReferenceResult(
@@ -171,7 +170,7 @@ def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
 
 
 def test_names_of_tables() -> None:
-    from bench.errors import BenchError, UnknownName
+    from bench.base.errors import BenchError, UnknownName
 
     assert split_name("promcse:1") == ("promcse", "1") and split_name("conpvp") == ("conpvp", None)
     with pytest.raises(UnknownName, match="promcs.*promcse"):
@@ -181,8 +180,8 @@ def test_names_of_tables() -> None:
 
 
 def test_a_damaged_source_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.errors import BenchError
-    from bench.references import sources
+    from bench.base.errors import BenchError
+    from bench.references import audit as sources
 
     file = tmp_path / "sources.tsv"
     file.write_text(sources.FILE.read_text(encoding="utf-8").replace("STS12=55.14", "STS12:55.14"), encoding="utf-8")

@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from bench.cli.references_import import WithImport
-from bench.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged
+from bench.cli.references import WithImport
 from bench.references.imported import ImportedResult, LeftOut, as_lines, merged, read_imported, read_mteb_file, result_files
 
 MODEL, REVISION = "sentence-transformers/some-model", "8b3219a92973c328a8e22fadcfa821b5dc75636a"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import BenchError
-from bench.plugins import discover
-from bench.recipe_file import read
+from bench.base.errors import BenchError
 from bench.references import ours, results
 from bench.references.ours import SUITES, meaning, printed
 from bench.references.rows import rows
+from bench.run.plugins import discover
+from bench.run.recipe_file import read
 
 REGISTRY = discover()
 
@@ -81,7 +81,7 @@ def test_nothing_printed_is_nothing() -> None:
 
 
 def test_every_metric_has_a_suite() -> None:
-    from bench.suites import suite_names
+    from bench.score.suites import suite_names
 
     assert {r.metric for r in results()} == set(SUITES) and set(SUITES.values()) <= set(suite_names())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench import references
-from bench.errors import BenchError
+from bench.base.errors import BenchError
 from bench.references import PAPERS, ReferenceResult, results
 
 
@@ -61,7 +61,7 @@ def test_what_a_number_is_of_follows_from_its_note_where_that_says_so() -> None:
 
 def test_protocols_are_those_of_the_suites() -> None:
     from bench.references.ours import SUITES
-    from bench.suites import suite
+    from bench.score.suites import suite
 
     known = {(name, task.name): set() for name in set(SUITES.values()) for task in suite(name).tasks}
     for (name, task), protocols in known.items():

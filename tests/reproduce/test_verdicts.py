@@ -11,12 +11,11 @@ import pytest
 from factories import record
 from scipy.stats import t as student
 
-from bench.plugins import discover
 from bench.references import results
-from bench.reproduce.budget import GPU_SPEED, STEP_SECONDS, gpu_hours
-from bench.reproduce.printed_runs import best_of, printed_runs
-from bench.reproduce.verdicts import VERDICTS, Reproduced, Run, reproduced, score_of
-from bench.reproduce.wanted import WantedRun, recipe, wanted
+from bench.run.plugins import discover
+from bench.run.reproduce.budget import GPU_SPEED, STEP_SECONDS, gpu_hours
+from bench.run.reproduce.verdicts import VERDICTS, Reproduced, Run, best_of, printed_runs, reproduced, score_of
+from bench.run.reproduce.wanted import WantedRun, recipe, wanted
 from bench.runs import Score
 
 REGISTRY = discover()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bench.errors import BenchError, UnknownName
-from bench.plugins import discover
+from bench.base.errors import BenchError, UnknownName
 from bench.references import results
 from bench.references.rows import rows, tables
-from bench.reproduce.wanted import WantedRun, check_table, recipe, wanted
+from bench.run.plugins import discover
+from bench.run.reproduce.wanted import WantedRun, check_table, recipe, wanted
 
 REGISTRY = discover()
 

@@ -9,7 +9,7 @@ import pytest
 from factories import record
 from predicted_runs import cosines, gold_of, sts_run
 
-from bench.errors import BenchError, DataDamaged, DataMissing
+from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.runs import RunsFolder, Score
 from bench.runs.predictions import QUERIES, Key, Run, predicted
 
@@ -34,7 +34,7 @@ def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
 
 
 def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
-    from bench.suites.cxc import PROTOCOLS
+    from bench.score.suites.cxc import PROTOCOLS
 
     assert {name: one.query for name, one in PROTOCOLS.items()} == QUERIES
     arrays = {

@@ -15,7 +15,7 @@ from factories import record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.errors import RecordDamaged
+from bench.base.errors import RecordDamaged
 from bench.runs import Cost, Provenance, RecipeValue, RunRecord, Score, Training
 from bench.runs import record as record_module
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from factories import record
 
-from bench.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.runs import RunsFolder, Score
 from bench.runs.files import write_whole
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.statistics.adjust import adjusted, critical
-from bench.statistics.cells import Predicted
-from bench.statistics.column import Column, Differences, column, detectable, ranks, verdicts
-from bench.statistics.equivalence import two_one_sided
-from bench.statistics.influence import influence
+from bench.compare.statistics.adjust import adjusted, critical, two_one_sided
+from bench.compare.statistics.column import Column, Differences, column, detectable, ranks, verdicts
+from bench.compare.statistics.influence import influence
+from bench.runs.predicted import Predicted
 
 
 def of_items(covariance: np.ndarray) -> np.ndarray:

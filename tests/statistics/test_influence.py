@@ -9,9 +9,8 @@ import pytest
 import scipy.stats
 from scipy.optimize import linear_sum_assignment
 
-from bench.statistics.cells import Predicted
-from bench.statistics.influence import influence
-from bench.statistics.items import Items
+from bench.compare.statistics.influence import Items, influence
+from bench.runs.predicted import Predicted
 
 
 def correlated(rng: np.random.Generator, n: int, ties: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.statistics.cells import Predicted
-from bench.statistics.intervals import interval, interval_average, interval_over_seeds
+from bench.compare.statistics.intervals import interval, interval_average, interval_over_seeds
+from bench.runs.predicted import Predicted
 
 
 def ranked(items: int = 120, seeds: int = 1, task: str = "STS-B", seed: int = 0, spread: float = 0.0, **more) -> Predicted:

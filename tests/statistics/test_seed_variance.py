@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from bench.statistics.equivalence import two_one_sided
-from bench.statistics.seed_variance import Lender, lenders, moderated_variances
+from bench.compare.statistics.adjust import two_one_sided
+from bench.compare.statistics.seed_variance import Lender, lenders, moderated_variances
 
 
 def by_moments(variances: np.ndarray, df: np.ndarray) -> tuple[float, float]:

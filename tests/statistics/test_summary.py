@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from factories import STS, family, record, sts_scores
 
-from bench.errors import UnknownName
+from bench.base.errors import UnknownName
+from bench.compare.statistics.summary import Table, summarise
 from bench.runs import Provenance, Score
-from bench.statistics.summary import Table, summarise
-from bench.tables import render
+from bench.show.tables import render
 
 
 def only(tables: tuple[Table, ...]) -> Table:

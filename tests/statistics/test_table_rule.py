@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.statistics.cells import Predicted
-from bench.statistics.column import Column, column, ranks, verdicts
-from bench.statistics.influence import influence
-from bench.statistics.intervals import interval
+from bench.compare.statistics.column import Column, column, ranks, verdicts
+from bench.compare.statistics.influence import influence
+from bench.compare.statistics.intervals import interval
+from bench.runs.predicted import Predicted
 
 pytestmark = pytest.mark.slow
 TABLES = 1000

@@ -15,12 +15,12 @@ import pytest
 from made_runs import HOSTILE, damaged_run, made_run
 from scored_run import finished_run, predictions
 
-from bench.errors import BenchError
-from bench.hashes import file_sha256, values_sha256
+from bench.base.errors import BenchError
+from bench.base.hashes import file_sha256, values_sha256
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
-from bench.submit import Submissions, collect, pack
-from bench.submit.layout import Header, header_bytes
+from bench.verify.submit import Submissions, collect, pack
+from bench.verify.submit.layout import Header, header_bytes
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def flipped(store: RunsFolder, run: RunRecord) -> None:
 
 def made_to_fit(store: RunsFolder, run: RunRecord) -> None:
     """Gold values that the predictions rank perfectly, with the score that follows from them."""
-    from bench.suites.rescore import rescore
+    from bench.score.suites.from_predictions import rescore
 
     arrays = read_arrays(predictions(store, run))
     arrays["gold"] = arrays["prediction"].copy()

@@ -14,11 +14,11 @@ from commands import tree
 from made_runs import made_run
 from scored_run import finished_run, predictions
 
-from bench.errors import BenchError, DataDamaged
-from bench.hashes import values_sha256
+from bench.base.errors import BenchError, DataDamaged
+from bench.base.hashes import values_sha256
 from bench.runs import RunsFolder, Score
 from bench.runs.arrays import read_arrays
-from bench.submit import pack, unpack
+from bench.verify.submit import pack, unpack
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_checkpoint_goes_along_where_it_is_small(
     assert ("without" in pack([store.folder(run.run_id)], tmp_path / "small.zip", checkpoints=how).runs[0].checkpoint) == (
         how == "no"
     )
-    monkeypatch.setattr("bench.submit.packing.CHECKPOINT_BYTES", 3)
+    monkeypatch.setattr("bench.verify.submit.packing.CHECKPOINT_BYTES", 3)
     if how == "yes":
         with pytest.raises(BenchError, match="the checkpoint of .* cannot be sent"):
             pack([store.folder(run.run_id)], tmp_path / "large.zip", checkpoints=how)
@@ -109,7 +109,7 @@ def test_scores_of_one_suite_and_scores_that_nobody_can_compute_again(store: Run
 
 def test_predictions_packed_for_a_page_are_packed_anew(tmp_path: Path) -> None:
     """LZMA, as published versions use it, is not taken from strangers: it may ask for gigabytes of memory."""
-    from bench.publish.packed import pack as packed
+    from bench.publish.stored import pack as packed
 
     store = RunsFolder(tmp_path / "runs")
     run = made_run(store.path, "simcse", 1, noise=0.5, suites=("check",))

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.errors import BenchError, DataDamaged
-from bench.submit import layout, unpack
+from bench.base.errors import BenchError, DataDamaged
+from bench.verify.submit import layout, unpack
 
 RUN = "simcse-builtin-s1-0123abcd"
 RECORD = f"runs/{RUN}/run.json"
@@ -124,10 +124,10 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
 
 def test_many_files_that_are_large_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(tmp_path / "a.zip", FILES)
-    monkeypatch.setattr("bench.submit.unpacking.MOST_BYTES", path.stat().st_size - 1)
+    monkeypatch.setattr("bench.verify.submit.unpacking.MOST_BYTES", path.stat().st_size - 1)
     assert "bytes; at most" in refused(path, tmp_path)
     large = made(tmp_path / "b.zip", FILES | {f"runs/{RUN}/curve.jsonl": b"\n" * 100_000})
-    monkeypatch.setattr("bench.submit.unpacking.MOST_BYTES", 50_000)
+    monkeypatch.setattr("bench.verify.submit.unpacking.MOST_BYTES", 50_000)
     assert "when unpacked" in refused(large, tmp_path)
 
 
@@ -224,7 +224,7 @@ def test_what_a_submission_must_have(tmp_path: Path) -> None:
 def test_too_many_runs_and_checkpoints_that_are_large_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = {f"runs/run-{i}/run.json": b"{}" for i in range(layout.MOST_RUNS + 1)}
     assert "201 runs" in refused(made(tmp_path / "a.zip", runs), tmp_path)
-    monkeypatch.setattr("bench.submit.unpacking.CHECKPOINT_BYTES", 150)
+    monkeypatch.setattr("bench.verify.submit.unpacking.CHECKPOINT_BYTES", 150)
     parts = {f"runs/{RUN}/checkpoint/part-{i}.json": b"x" * 100 for i in range(2)}
     assert "the checkpoint of" in refused(made(tmp_path / "b.zip", FILES | parts), tmp_path)
 

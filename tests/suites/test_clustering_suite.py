@@ -14,12 +14,12 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, normalized_mutual_info_score
 
+from bench.base.errors import RunFailed
 from bench.cli.suites import suites
-from bench.datasets import CLUSTERING_TASKS, ClassedTexts, DataFolder
-from bench.errors import RunFailed
-from bench.suites import TaskResult, average, suite
-from bench.suites import clustering as module
-from bench.suites.clustering import PROTOCOL, LoadedTexts, score_predictions
+from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder
+from bench.score.suites import TaskResult, average, suite
+from bench.score.suites import clustering as module
+from bench.score.suites.clustering import PROTOCOL, LoadedTexts, score_predictions
 
 
 def bag_of_words(sentences):
@@ -69,7 +69,7 @@ def test_the_protocol_is_ten_seeds_of_ten_starts(monkeypatch):
 
     def kmeans(x, clusters, seeds, **given):
         asked.update(given, clusters=clusters, seeds=tuple(seeds), x=x)
-        from bench.metrics.kmeans import kmeans
+        from bench.score.metrics.kmeans import kmeans
 
         return kmeans(x, clusters, seeds, **given)
 

@@ -11,12 +11,12 @@ import pytest
 import scipy.stats
 from click.testing import CliRunner
 
+from bench.base.errors import RunFailed
 from bench.cli.suites import suites
-from bench.datasets import DataFolder, RatedCaptions
-from bench.errors import RunFailed
-from bench.suites import TaskResult, average, suite
-from bench.suites import cxc as module
-from bench.suites.cxc import PROTOCOLS, LoadedCxc, drawn_scores, score_predictions
+from bench.data.sets import DataFolder, RatedCaptions
+from bench.score.suites import TaskResult, average, suite
+from bench.score.suites import cxc as module
+from bench.score.suites.cxc import PROTOCOLS, LoadedCxc, drawn_scores, score_predictions
 
 WORDS: dict[str, np.ndarray] = {}
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from bench.datasets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
-from bench.errors import RunFailed
-from bench.metrics.fewshot import draw
-from bench.suites import average, suite
-from bench.suites.fewshot import DRAWS, PROTOCOL, SHOTS, LoadedFewShot, score_predictions
+from bench.base.errors import RunFailed
+from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
+from bench.score.metrics.fewshot import draw
+from bench.score.suites import average, suite
+from bench.score.suites.fewshot import DRAWS, PROTOCOL, SHOTS, LoadedFewShot, score_predictions
 
 
 def made_up(splits: dict[str, int], *, name: str = "CR", classes: int = 2, sides: int = 1) -> LabelledTexts:

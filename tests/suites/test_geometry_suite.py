@@ -13,11 +13,20 @@ import pytest
 import scipy.stats
 from scipy.spatial.distance import pdist
 
-from bench.datasets import DataFolder, SentencePairs, read_sts
-from bench.errors import RunFailed
-from bench.statistics.summary import LOWER_IS_BETTER
-from bench.suites import suite, suite_names
-from bench.suites.geometry import BLANK, ITEMS, PROTOCOL, REMOVED, LoadedGeometry, most_frequent, score_predictions, without
+from bench.base.errors import RunFailed
+from bench.compare.statistics.summary import LOWER_IS_BETTER
+from bench.data.sets import DataFolder, SentencePairs, read_sts
+from bench.score.suites import suite, suite_names
+from bench.score.suites.geometry import (
+    BLANK,
+    ITEMS,
+    PROTOCOL,
+    REMOVED,
+    LoadedGeometry,
+    most_frequent,
+    score_predictions,
+    without,
+)
 
 
 def bag_of_hashes(sentences):

@@ -15,10 +15,10 @@ import pytest
 import scipy.stats
 from commands import bench, error_line, the_run
 
-from bench.datasets import DataFolder
-from bench.errors import BenchError, DataMissing, RunFailed, UnknownName
+from bench.base.errors import BenchError, DataMissing, RunFailed, UnknownName
+from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
-from bench.suites import RunPlace, split_names, suite
+from bench.score.suites import RunPlace, split_names, suite
 
 mteb = pytest.importorskip("mteb")
 import datasets  # noqa: E402
@@ -27,8 +27,8 @@ from mteb.abstasks import AbsTaskClassification  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from bench.suites.mteb import MtebTask, declared_items  # noqa: E402
-from bench.suites.mteb_data import FROM_FOLDER, source_of  # noqa: E402
+from bench.score.suites.mteb import MtebTask, declared_items  # noqa: E402
+from bench.score.suites.mteb_data import FROM_FOLDER, source_of  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on", "under", "the", "red", "old", "mat", "tree", "house"]
 
@@ -243,8 +243,8 @@ def test_another_revision_in_the_cache_is_not_taken_for_the_one_that_mteb_asks_f
     with pytest.raises(DataMissing, match="STS16"):
         suite("mteb").task("STS16").load(DataFolder(None, offline=True))
     right = task(mteb.get_task("STS16"))
-    from bench.suites.mteb import LoadedMteb
-    from bench.suites.mteb_data import Source
+    from bench.score.suites.mteb import LoadedMteb
+    from bench.score.suites.mteb_data import Source
 
     with pytest.raises(DataMissing, match="revision ffffffffffff is there"):
         LoadedMteb(right.pristine, Source("hub"), offline=True).score_in(RunPlace("run", "1", tmp_path), hashed)

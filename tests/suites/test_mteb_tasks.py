@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.datasets import DataFolder
-from bench.errors import BenchError, DataMissing
-from bench.suites import suite
+from bench.base.errors import BenchError, DataMissing
+from bench.data.sets import DataFolder
+from bench.score.suites import suite
 
 mteb = pytest.importorskip("mteb")
 from mteb.models.model_meta import ModelMeta, ScoringFunction  # noqa: E402
 
-from bench.suites.mteb_tasks import tasks  # noqa: E402
+from bench.score.suites.mteb_tasks import tasks  # noqa: E402
 
 
 class Words:
@@ -117,8 +117,8 @@ def test_any_suite_can_be_offered(shared: Path, tmp_path: Path) -> None:
 
 
 def test_scores_are_on_mtebs_scale_whatever_the_metric_is_called() -> None:
-    from bench.suites import TaskResult
-    from bench.suites.mteb_tasks import scores_of
+    from bench.score.suites import TaskResult
+    from bench.score.suites.mteb_tasks import scores_of
 
     def scores(metric: str, std: float | None = None) -> dict[str, Any]:
         return scores_of(TaskResult(suite="s", task="t", protocol="p/1", metric=metric, value=50.0, std=std, n=3))

@@ -11,9 +11,9 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import spearmanr
 
-from bench.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged
 from bench.runs.arrays import read_arrays
-from bench.suites.rescore import rescore
+from bench.score.suites.from_predictions import rescore
 
 N = 60
 DRAW = np.random.default_rng(3)
@@ -39,7 +39,7 @@ def test_pairs() -> None:
 
 
 def test_captions_under_the_protocol_of_the_score() -> None:
-    from bench.suites.cxc import drawn_scores
+    from bench.score.suites.cxc import drawn_scores
 
     protocol = "cxc-parekh/1"
     arrays = COSINES | {"image": np.arange(N) // 2, "caption1": np.arange(N) // 3, "caption2": np.arange(N)}

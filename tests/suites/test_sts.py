@@ -14,14 +14,23 @@ import pytest
 import scipy.stats
 from click.testing import CliRunner
 
+from bench.base.errors import DataMissing, RunFailed, UnknownName
 from bench.cli.suites import suites
-from bench.datasets import STS_TASKS, DataFolder, SentencePairs, read_sts
-from bench.dev_pairs import dev_words
-from bench.errors import DataMissing, RunFailed, UnknownName
-from bench.plan import dev_task as selection
-from bench.suites import TaskResult, average, suite, suite_names
-from bench.suites.sts import PROTOCOL, LoadedPairs, StsTask, clean_dev_task, cosines, dev_task, pair_key, score_predictions
-from bench.verify.known import known
+from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, read_sts
+from bench.run.plan import dev_task as selection
+from bench.runs.dev_pairs import dev_words
+from bench.score.suites import TaskResult, average, suite, suite_names
+from bench.score.suites.sts import (
+    PROTOCOL,
+    LoadedPairs,
+    StsTask,
+    clean_dev_task,
+    cosines,
+    dev_task,
+    pair_key,
+    score_predictions,
+)
+from bench.verify.data_hashes import known
 
 
 def bag_of_hashes(sentences):

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from probe_sequential import fit_sequential
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
-from bench.datasets import TRANSFER_TASKS, DataFolder, LabelledTexts
-from bench.errors import RunFailed
-from bench.metrics.probe import inner_kfold, kfold, split
-from bench.metrics.probe_sequential import fit_sequential
-from bench.suites import average, suite, transfer, transfer_quick
-from bench.suites.transfer import PROTOCOL, LoadedTransfer, features, score_predictions
+from bench.base.errors import RunFailed
+from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts
+from bench.score.metrics.probe import inner_kfold, kfold, split
+from bench.score.suites import average, suite, transfer, transfer_quick
+from bench.score.suites.transfer import PROTOCOL, LoadedTransfer, features, score_predictions
 
 SUITES = pytest.mark.parametrize("name", ["transfer", "transfer-quick"])
 
@@ -68,7 +68,7 @@ def test_nested_cross_validation_is_made_in_senteval_order_and_told_in_the_datas
 
 
 def transfer_fitter():
-    from bench.metrics.probe_batched import fit_batched
+    from bench.score.metrics.probe_batched import fit_batched
 
     return fit_batched
 
@@ -192,7 +192,7 @@ def test_the_registry_and_the_average(name):
 
 
 def loaded_result(name, task, value):
-    from bench.suites import TaskResult
+    from bench.score.suites import TaskResult
 
     return TaskResult(suite=name, task=task, protocol="p/1", metric="accuracy", value=value, n=10)
 

@@ -19,15 +19,15 @@ from factories import STS, record
 from predicted_runs import N, cosines, family, gold_of, sts_run
 from rich.console import Console
 
-from bench.compare import mixed
+from bench import show
+from bench.base.errors import BenchError
+from bench.compare import footnotes
+from bench.compare.statistics.table import Row, Table
 from bench.compare.tables import Wanted, compared
-from bench.errors import BenchError
-from bench.metrics.correlation import spearman
 from bench.runs import RecipeValue, RunRecord, RunsFolder
 from bench.runs.predictions import Run
-from bench.statistics import table as table_module
-from bench.statistics.table import Row, Table
-from bench.tables import lines, print_tables, render
+from bench.score.metrics.correlation import spearman
+from bench.show.tables import lines, print_tables, render
 
 NOISES = {"sure": 0.1, "good": 0.32, "alike": 0.33, "weak": 1.5}
 SEEDS = (1, 2, 3, 4, 5)
@@ -301,7 +301,7 @@ def test_an_ascii_terminal_gets_ascii(table: Table) -> None:
 
 
 def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
-    file = Path(table_module.__file__).parents[1] / "tables" / "schema" / "compare-2.schema.json"
+    file = Path(show.__file__).parent / "tables" / "schema" / "compare-2.schema.json"
     schema = json.loads(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
@@ -400,7 +400,7 @@ def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
     assert tables["raw"].footnotes == ()
     with pytest.raises(BenchError, match="--strict.*raw-only"):
         compared(nowhere, Wanted(strict=True))
-    assert all(table.footnotes == () for table in mixed.with_footnotes(compared(nowhere[1:], Wanted()), {both.run_id: both}))
+    assert all(table.footnotes == () for table in footnotes.with_footnotes(compared(nowhere[1:], Wanted()), {both.run_id: both}))
 
 
 def test_unequal_budgets_are_refused_and_named() -> None:

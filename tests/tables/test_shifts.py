@@ -8,12 +8,12 @@ from commands import bench
 from factories import STS, record, sts_scores
 
 from bench.runs import RunsFolder, Score
-from bench.tables import shifts
+from bench.show.tables import report
 
 
 def test_every_task_that_has_both_forms_stands_beside_itself() -> None:
     tokenised, raw = sts_scores(70), sts_scores(68.004, text="raw", tasks=("STS12", "STS-B"))
-    section = shifts.text_forms(record(scores=(*tokenised, *raw)))
+    section = report.text_forms(record(scores=(*tokenised, *raw)))
     assert section.heading == ("task", "papers' text", "raw text", "raw less papers'")
     values = {(one.task, one.text): one.value for one in (*tokenised, *raw)}
     assert [row[0] for row in section.rows] == ["sts: STS12", "sts: STS-B"]
@@ -26,7 +26,7 @@ def test_one_form_or_another_protocol_is_not_compared() -> None:
     one = sts_scores(70)
     other = [replace(score, text="raw", protocol="other/1") for score in one]
     for scores in (one, (*one, *other), tuple(replace(score, text=None) for score in one)):
-        assert shifts.sections(record(scores=tuple(scores))) == []
+        assert report.shift_sections(record(scores=tuple(scores))) == []
 
 
 def cxc(value: float, protocol: str, task: str = "CxC-STS") -> Score:
@@ -36,18 +36,18 @@ def cxc(value: float, protocol: str, task: str = "CxC-STS") -> Score:
 def test_the_gap_is_cxc_less_sts_b_for_each_protocol_and_form() -> None:
     near = [Score(suite="sts", task="STS-B", protocol="senteval-all/1", metric="spearman", value=value, n=1379, text=text)
             for value, text in ((80.004, "tokenised"), (82.5, "raw"))]  # fmt: skip
-    section = shifts.domain_shift(record(scores=(*near, cxc(70.5, "cxc-promcse/1"), cxc(72, "cxc-parekh/1", "CxC-STS-parekh"))))
+    section = report.domain_shift(record(scores=(*near, cxc(70.5, "cxc-promcse/1"), cxc(72, "cxc-parekh/1", "CxC-STS-parekh"))))
     assert section.rows == (
         ("cxc-promcse/1", "tokenised", "80.00", "70.50", "-9.50"), ("cxc-parekh/1", "tokenised", "80.00", "72.00", "-8.00"),
         ("cxc-promcse/1", "raw", "82.50", "70.50", "-12.00"), ("cxc-parekh/1", "raw", "82.50", "72.00", "-10.50"),
     )  # fmt: skip
-    assert shifts.domain_shift(record(scores=(cxc(70, "cxc-promcse/1"),))).rows == ()
+    assert report.domain_shift(record(scores=(cxc(70, "cxc-promcse/1"),))).rows == ()
 
 
 def test_alignment_has_three_decimals_and_no_minus_zero() -> None:
     pair = [Score(suite="geometry", task="alignment", protocol="geometry-stsb/1", metric="alignment", value=value, n=231, text=text)
             for value, text in ((0.2384, "tokenised"), (0.2381, "raw"))]  # fmt: skip
-    assert shifts.text_forms(record(scores=tuple(pair))).rows == (("geometry: alignment", "0.238", "0.238", "0.000"),)
+    assert report.text_forms(record(scores=tuple(pair))).rows == (("geometry: alignment", "0.238", "0.238", "0.000"),)
 
 
 def test_show_prints_both(tmp_path) -> None:
@@ -65,5 +65,5 @@ def test_the_two_forms_of_clustering_texts_stand_side_by_side() -> None:
     one_form = Score(
         suite="clustering", task="Tweet", protocol="sccl-kmeans/1", metric="clustering-accuracy", value=62.3, n=2472, text="sccl"
     )
-    rows = shifts.text_forms(record(scores=(*scores, one_form))).rows
+    rows = report.text_forms(record(scores=(*scores, one_form))).rows
     assert rows == (("clustering: StackOverflow", "71.71", "72.11", "+0.40"),)

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
+from bench.compare.statistics.summary import summarise
+from bench.compare.words import csv_text, latex, markdown, signed, visible
 from bench.runs import RunRecord, Score
-from bench.statistics.summary import summarise
-from bench.tables import render, render_terminal
-from bench.tables.report import duration, size, sparkline
-from bench.tables.words import csv_text, latex, markdown, signed, visible
+from bench.show.tables import render, render_terminal
+from bench.show.tables.report import duration, size, sparkline
 
 HOSTILE = [
     "\x1b[2J\x1b]0;title\x07", "[bold red]rich[/]", "\u202eevil", "=HYPERLINK(1)", "@SUM(A1)", "+1", "<script>alert(1)</script>",

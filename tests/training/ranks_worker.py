@@ -22,11 +22,11 @@ from models import built, sentences
 from torch import Tensor, nn
 
 from bench.method import Batch, BenchError, Context, Loss, TorchMethod, seed_for
-from bench.plan import NOT_TRAINED, learns
-from bench.plugins import discover
+from bench.method.ranks import Ranks
+from bench.run.plan import NOT_TRAINED, learns
+from bench.run.plugins import discover
 from bench.training.batches import part_of
 from bench.training.gradient import backward
-from bench.training.ranks import Ranks
 
 COLUMNS = {"sentences": ("sentence",), "triplets": ("sent0", "sent1", "hard_neg"), "labelled": ("sent0", "sent1", "label")}
 SHARES = {"uneven": 5, "one row": 1}
@@ -40,7 +40,7 @@ def cases(names: list[str]) -> Iterator[tuple[str, type[TorchMethod], str, str]]
         if names and name not in names:
             continue
         cls: Any = plugin.cls
-        if not (issubclass(cls, TorchMethod) and (cls.train is TorchMethod.train or cls.fitted == "steps")):
+        if not (issubclass(cls, TorchMethod) and (cls.fit is TorchMethod.fit or cls.fitted == "steps")):
             continue
         for setting in cls.settings:
             if learns(cls, setting) and (setting != NOT_TRAINED or cls.fitted == "steps"):

@@ -15,8 +15,8 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, built, sentences, toy
 
-from bench.features import pad
-from bench.torch_method import Batch
+from bench.method.features import pad
+from bench.method.torch_method import Batch
 from bench.training.batches import batch_of, batches, longest_input, padded, prefetched, row_order
 from methods.consert import ConSERT
 from methods.diffcse import DiffCSE

@@ -13,11 +13,11 @@ import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
 import bench.training.batches
-import bench.training.sitting
-from bench.budget import Budget, canonical, parse
-from bench.errors import BenchError, Interrupted
+import bench.training.trainer
+from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
-from bench.recipes import TRAINING, Entry, check_overrides, merge
+from bench.method.budget import Budget, canonical, parse
+from bench.run.recipes import TRAINING, Entry, check_overrides, merge
 from bench.runs.curve import read_curve
 from bench.training import fit, total_steps
 from bench.training.batches import row_order
@@ -122,7 +122,7 @@ def test_tokens_are_counted_without_padding_and_end_the_training(tmp_path: Path)
 
 def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Linear to 0 at the budget's end: before each step, 1 - tokens so far / budget."""
-    monkeypatch.setattr(bench.training.sitting, "LOG_EVERY", 1)
+    monkeypatch.setattr(bench.training.trainer, "LOG_EVERY", 1)
     report, _ = train(tmp_path, "400tokens", learning_rate=2.0)
     rates = [entry["learning_rate"] for entry in read_curve(tmp_path)]
     assert len(rates) == report.steps > 30
@@ -137,7 +137,7 @@ def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path: Path, monkeyp
 def test_a_warm_up_by_ratio_is_a_share_of_the_budget(spent_share: float) -> None:
     recipe = toy_recipe(budget="1h", epochs=None, warmup_ratio=0.2, learning_rate=1.0)
     p = Progress(step=round(1000 * spent_share), train_seconds=3600 * spent_share)
-    from bench.training.optimizer import scheduled_rate
+    from bench.method.optimizer import scheduled_rate
 
     rate = scheduled_rate(recipe, p.step, Horizon(recipe, 10**6).steps_at(p))
     expected = spent_share / 0.2 if spent_share < 0.2 else (1 - spent_share) / 0.8
@@ -160,7 +160,7 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: str, steps: int
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(bench.training.sitting, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
+    monkeypatch.setattr(bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
     method = toy(tmp_path, budget=budget, epochs=None, eval_steps=2, select_on="scripted")
 
     def dev_score(method: Any) -> float:
@@ -183,9 +183,9 @@ def test_gpu_seconds_are_seconds_times_gpus() -> None:
 
 def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(bench.training.sitting, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
+    monkeypatch.setattr(bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
     method = toy(tmp_path, budget="6gpu-s", epochs=None)
-    sitting = bench.training.sitting.Sitting(method, Columns(TOY_ROWS), method.context)
+    sitting = bench.training.trainer.Sitting(method, Columns(TOY_ROWS), method.context)
     sitting.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
     steps = bench.training.batches.batches(method, sitting.corpus, row_order(1, 8, 3), 4, device=sitting.device)
     for _ in range(4):

@@ -12,12 +12,13 @@ import torch
 from models import Columns, built, sentences
 from torch import nn
 
-from bench.devices import choose_precision
-from bench.errors import BenchError
-from bench.torch_method import Batch
+from bench.base.devices import choose_precision
+from bench.base.errors import BenchError
+from bench.method.torch_method import Batch
+from bench.training import train
 from bench.training.batches import batch_of
 from bench.training.compiled import AS_IT_IS, WORTH_A_TRY, Choice, choose, use
-from bench.training.sitting import Sitting
+from bench.training.trainer import Sitting
 from methods.promcse import PromCSE
 from methods.simcse import SimCSE
 
@@ -122,8 +123,8 @@ def test_graphs_end_where_chunks_begin(tiny: str, tmp_path: Path, monkeypatch: p
         chunks.append(chunk)
         return Choice(GRAPHS if chunk is None else COMPILED, "a note")
 
-    monkeypatch.setattr("bench.training.sitting.choose", measured)
-    monkeypatch.setattr("bench.training.sitting.use", lambda method, name: None)
+    monkeypatch.setattr("bench.training.trainer.choose", measured)
+    monkeypatch.setattr("bench.training.trainer.use", lambda method, name: None)
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=9)
     sitting = Sitting(method, Columns(method.token_ids(sentences(7))), method.context)
     sitting.settle_kernels(first_batch(method))
@@ -200,8 +201,8 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
         asked.append((steps, chunk))
         return Choice(COMPILED, "compiled (a note)")
 
-    monkeypatch.setattr("bench.training.sitting.choose", measured)
-    monkeypatch.setattr("bench.training.sitting.use", lambda method, name: used.append(name))
+    monkeypatch.setattr("bench.training.trainer.choose", measured)
+    monkeypatch.setattr("bench.training.trainer.use", lambda method, name: used.append(name))
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=9, epochs=100)
     corpus = Columns(method.token_ids(sentences(7)))
     first = Sitting(method, corpus, method.context)
@@ -218,7 +219,7 @@ def test_tf32_is_for_training_alone(tiny: str, tmp_path: Path) -> None:
     method.context.precision = "tf32"
     seen: list[str] = []
     method.head.register_forward_hook(lambda *_: seen.append(torch.get_float32_matmul_precision()))
-    method.train(Columns(method.token_ids(sentences(7))), method.context)
+    train(method, Columns(method.token_ids(sentences(7))), method.context)
     assert seen == ["high"] and torch.get_float32_matmul_precision() == "highest"
 
 

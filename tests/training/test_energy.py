@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import bench.energy
-from bench.energy import Meter
+import bench.base.devices
+from bench.base.devices import Meter
 
 
 class Driver:
@@ -34,8 +34,8 @@ class Driver:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Any:
     def install(driver: Driver | None) -> Driver | None:
-        monkeypatch.setattr(bench.energy, "_library", lambda: driver)
-        monkeypatch.setattr(bench.energy, "_uuid", lambda device: "GPU-1")
+        monkeypatch.setattr(bench.base.devices, "_library", lambda: driver)
+        monkeypatch.setattr(bench.base.devices, "_uuid", lambda device: "GPU-1")
         return driver
 
     return install
@@ -62,5 +62,5 @@ def test_no_driver_and_no_gpu_are_nothing_recorded(driver: Any) -> None:
 
 
 def test_a_library_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.energy, "LIBRARIES", ("libthere-is-none.so.1",))
-    assert bench.energy._library() is None
+    monkeypatch.setattr(bench.base.devices, "LIBRARIES", ("libthere-is-none.so.1",))
+    assert bench.base.devices._library() is None

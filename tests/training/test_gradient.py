@@ -14,14 +14,14 @@ from live_memory import LiveBytes
 from models import Toy, built, sentences, toy
 from torch import Tensor
 
-from bench.errors import BenchError
-from bench.method import Batch, Loss, TorchMethod
-from bench.plan import learns
-from bench.plugins import discover
-from bench.recipes import merge
-from bench.torch_method import Features
-from bench.training import gradient
-from bench.training.gradient import backward, by_rows
+from bench.base.errors import BenchError
+from bench.method import Batch, Loss, TorchMethod, features
+from bench.method.features import by_rows
+from bench.method.torch_method import Features
+from bench.run.plan import learns
+from bench.run.plugins import discover
+from bench.run.recipes import merge
+from bench.training.gradient import backward
 
 REGISTRY = discover()
 COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
@@ -100,7 +100,7 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
     found = [backward(one, batch, chunk=3)["loss"].item() for batch in batches]
     after = torch.rand(1)
 
-    monkeypatch.setattr(gradient, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
+    monkeypatch.setattr(features, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
     other.chunk = 3  # of a loss that itself works in slices
     torch.manual_seed(3)
     wanted = []
@@ -164,7 +164,7 @@ def test_mixed_precision_and_a_scaled_loss(
     scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
     torch.manual_seed(3)
     loss = backward(one, batch, chunk=3, autocast=autocast(), scaler=scaler)["loss"]
-    monkeypatch.setattr(gradient, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
+    monkeypatch.setattr(features, "checkpoint", lambda function, *inputs, use_reentrant: function(*inputs))
     torch.manual_seed(3)
     with autocast():
         wanted = in_slices(other, batch, 3).total

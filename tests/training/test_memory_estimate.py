@@ -13,11 +13,11 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from transformers import BertConfig, BertModel
 
 from bench.backbones import Reference
-from bench.cli.dry_run import ELSEWHERE, estimate
-from bench.corpora import open_corpus
-from bench.plan import PlannedRun
-from bench.plugins import discover
-from bench.recipes import merge
+from bench.cli.planning import ELSEWHERE, estimate
+from bench.data.corpora import open_corpus
+from bench.run.plan import PlannedRun
+from bench.run.plugins import discover
+from bench.run.recipes import merge
 from bench.runs import RunsFolder
 
 SHAPES = {

@@ -14,13 +14,13 @@ import pytest
 import torch
 from models import Columns, built, sentences
 
-from bench.errors import Interrupted
+from bench.base.errors import Interrupted
 from bench.method import Context, SilentReporter
 from bench.runs.curve import read_curve
 from bench.training import fit
-from bench.training.resume import save_is_due
-from bench.training.sitting import Sitting
+from bench.training.loop import save_is_due
 from bench.training.state import kept_states, save_state
+from bench.training.trainer import Sitting
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}

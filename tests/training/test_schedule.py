@@ -11,12 +11,12 @@ import pytest
 import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
-from bench.errors import BenchError
-from bench.features import pad
+from bench.base.errors import BenchError
 from bench.method import Batch, adamw
+from bench.method.features import pad
+from bench.method.optimizer import scheduled_rate
 from bench.training import fit, learning_rate_at, total_steps
 from bench.training.batches import row_order
-from bench.training.optimizer import scheduled_rate
 
 
 def test_the_rate_falls_as_in_the_authors_code(reference) -> None:

@@ -14,11 +14,11 @@ import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 from safetensors.torch import load_file
 
-from bench.errors import BenchError, OutOfMemory, RunFailed
-from bench.executors.scoring import dev_scorer
+from bench.base.errors import BenchError, OutOfMemory, RunFailed
 from bench.method import Batch, Context
+from bench.method.torch_method import Loss, TorchMethod
+from bench.run.executors.scoring import dev_scorer
 from bench.runs.curve import read_curve
-from bench.torch_method import Loss, TorchMethod
 from bench.training import fit
 from bench.training.state import kept_states
 

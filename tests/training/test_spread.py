@@ -14,12 +14,12 @@ import pytest
 import torch
 from models import Toy, toy_recipe
 
-from bench.errors import BenchError
-from bench.executors.torchrun import launched, ranks_asked
+from bench.base.errors import BenchError
 from bench.method import Context, Loss
-from bench.torch_method import Batch
-from bench.training.across import check_spread
-from bench.training.ranks import ALONE, Alone, rank_device
+from bench.method.ranks import ALONE, Alone, rank_device
+from bench.method.torch_method import Batch
+from bench.run.executors.torchrun import launched, ranks_asked
+from bench.training.gradient import check_spread
 
 SOME = "promcse simcse sbert ct"
 PURE = ("dcpcse", "focal-infonce", "promcse", "promptbert", "simcse")  # all of their loss is among what the authors gather

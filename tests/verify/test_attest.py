@@ -11,7 +11,7 @@ from scored_run import finished_run, predictions
 
 from bench.runs import RunRecord, RunsFolder
 from bench.verify import AGREES, UNCHECKED, Finding, verify_run
-from bench.verify.attest import attestation, entry, write
+from bench.verify.attestation import attestation, entry, write
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_another_record_has_lost_it(store: RunsFolder, what: str, monkeypatch: p
     elif what == "another run":
         (folder / "verified.json").write_text(json.dumps(content | {"runs": {"other": content["runs"][run.run_id]}}))
     else:
-        monkeypatch.setattr("bench.verify.attest.LARGEST", 10)
+        monkeypatch.setattr("bench.verify.attestation.LARGEST", 10)
     assert attestation(folder) is None
 
 

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from scored_run import finished_run, predictions
 
-from bench import fingerprint
-from bench.hashes import values_sha256
+from bench.base.hashes import values_sha256
+from bench.run import fingerprint
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
-from bench.verify.known import Known, known
+from bench.verify.data_hashes import Known, known
 from bench.verify.scores import close
 
 
@@ -96,7 +96,7 @@ def test_gold_values_made_to_fit_are_found_out_even_if_every_hash_was_made_anew(
         arrays = {**stored}
     arrays["gold"] = np.sort(arrays["gold"])[np.argsort(np.argsort(arrays["prediction"]))]
     np.savez_compressed(path, **arrays)
-    from bench.suites.rescore import rescore
+    from bench.score.suites.from_predictions import rescore
 
     again = rescore(run.scores[0].key, arrays)
     assert again is not None and again.value > 90
@@ -206,7 +206,7 @@ def test_a_run_that_another_process_works_on_is_left_alone(store: RunsFolder) ->
 
 def scores_with_average(store: RunsFolder, run: RunRecord) -> RunRecord:
     """Seven sets with the same random arrays, and their average."""
-    from bench.suites import average, suite
+    from bench.score.suites import average, suite
 
     with np.load(predictions(store, run)) as stored:
         arrays = {**stored}
@@ -243,8 +243,8 @@ def test_what_counts_as_one_number() -> None:
 
 def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     """For sets that are quick to read: what the package knows is what the data folder gives."""
-    from bench.datasets import DataFolder, read_sts, read_transfer
-    from bench.datasets.clustering import read_clustering
+    from bench.data.sets import DataFolder, read_sts, read_transfer
+    from bench.data.sets.clustering import read_clustering
 
     data = DataFolder(shared / "data", offline=True)
     for name in ("STS13", "STS-B"):
@@ -260,7 +260,7 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
 
 
 def test_every_task_of_every_suite_is_known() -> None:
-    from bench.suites import suite, suite_names
+    from bench.score.suites import suite, suite_names
 
     keys = {f"{task.suite}/{task.name}" for name in suite_names() if name != "mteb" for task in suite(name).tasks}
     assert keys == set(known().data) - {"check/CHECK"}  # of older records
@@ -306,7 +306,7 @@ def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
     store: RunsFolder, tmp_path: Path, shared: Path
 ) -> None:
     """STS13 of the shared folder; a folder without it; and a hash of another set."""
-    from bench.datasets import DataFolder
+    from bench.data.sets import DataFolder
 
     run = finished_run(store)
     score = replace(run.scores[0], suite="sts", task="STS13", protocol="senteval-all/1", text="tokenised")

@@ -1,0 +1,258 @@
+"""A name -> tokenizer + encoder + revision. A name is ``builtin``, a folder, or a model of the Hugging Face hub.
+
+:func:`resolve` says what a name means without importing torch (the plan and the fingerprint need no more);
+:func:`load` makes the encoder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.backbones import families
+from bench.backbones import hub as models_of_hub
+from bench.backbones.folder import PICKLES, VOCABULARIES, WEIGHTS, check_folder, has_pickle, transformer_folder, weights_hash
+from bench.backbones.weights import converted, take_trained, tensor_names
+from bench.base.errors import BenchError, NotAModel, UnknownName
+from bench.data.fetching.http import offline_now
+
+if TYPE_CHECKING:
+    from bench.backbones.model import Backbone
+
+KNOWN = {
+    "builtin": "a small BERT that this project pretrained itself; comes with the package",
+    "bert-base-uncased": "BERT base, 110 M parameters (Devlin et al. 2019)",
+    "bert-large-uncased": "BERT large, 335 M parameters (Devlin et al. 2019)",
+    "roberta-base": "RoBERTa base, 125 M parameters (Liu et al. 2019)",
+    "roberta-large": "RoBERTa large, 355 M parameters (Liu et al. 2019)",
+}
+SHAPES: Mapping[str, Mapping[str, int]] = {
+    name: dict(zip(("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size", "max_position_embeddings"), sizes, strict=True))
+    for name, sizes in {
+        "bert-base-uncased": (12, 768, 3072, 30522, 512), "bert-large-uncased": (24, 1024, 4096, 30522, 512),
+        "roberta-base": (12, 768, 3072, 50265, 514), "roberta-large": (24, 1024, 4096, 50265, 514),
+    }.items()
+}  # fmt: skip
+"""What the configs of these models say, for plans on a machine that does not have them."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a backbone name means. ``path`` is None where the files are not on this machine yet."""
+
+    name: str
+    revision: str  # a hub commit, or the sha256 of the weights of a folder; "unknown" where not on this machine
+    path: Path | None
+    hub: bool = False
+    trained: Path | None = None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
+    source: str | None = None  # what to ask the hub for, where it is not ``name``: the base of a run, the revision of a record
+
+    @property
+    def model(self) -> str:
+        """The name without a revision: what recipes are written for."""
+        return models_of_hub.split(self.name)[0] if self.hub else self.name
+
+    @property
+    def short(self) -> str:
+        """The part of the name that stands in a run's id."""
+        name = Path(self.name).name or "model"
+        return "".join(c if c.isalnum() or c in "._-" else "-" for c in name)[:60]
+
+    def config(self) -> dict[str, Any]:
+        """The model's config with BERT's names for its sizes; empty where the files are not here yet."""
+        return families.read_config(transformer_folder(self.path)) if self.path is not None else {}
+
+    def sizes(self) -> Mapping[str, Any]:
+        """As ``config``; of a well-known model that is not here yet its sizes alone."""
+        return self.config() or SHAPES.get(self.model.rpartition("/")[2], {})
+
+
+def builtin_folder() -> Path:
+    return Path(str(files("bench.builtin") / "backbone"))
+
+
+def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
+    """What ``name`` means on this machine; of a hub name, ``owner/name@revision`` names the commit.
+
+    ``allow_pickle``: a folder whose weights are a pickle is converted now; once it was, nobody need ask again.
+    Raises NotAModel for a folder without a model, UnknownName for no name at all.
+    """
+    if name == "builtin":
+        return Reference("builtin", weights_hash(builtin_folder()), builtin_folder())
+    path = Path(name).expanduser()
+    if name and (path / "run.json").is_file():
+        return run_folder(path)
+    if name and path.is_dir():
+        folder = _as_safetensors(path, allow_pickle)
+        check_folder(folder)
+        return Reference(name, weights_hash(folder), folder)
+    if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
+        raise NotAModel(
+            f"--backbone {name}: no such folder", "give a folder with config.json and model.safetensors, a hub name, or builtin"
+        )
+    if not name or not all(c.isalnum() or c in "._-/@" for c in name) or name.count("@") > 1 or name[0] == "@" or name[-1] == "@":
+        raise UnknownName("backbone", name, KNOWN)
+    cached = models_of_hub.in_cache(name)
+    if cached is not None:
+        return Reference(name, cached.name, cached, hub=True)
+    pickled = models_of_hub.in_cache(name, PICKLES)
+    twin = converted(transformer_folder(pickled), make=allow_pickle) if pickled else None
+    return Reference(name, pickled.name if pickled and twin else "unknown", twin, hub=True)
+
+
+def recorded(name: str, revision: str | None) -> Reference:
+    """The backbone that a record names: of a hub model the very revision, whichever is the newest by now."""
+    found = resolve(name)
+    if found.hub and revision not in (None, "unknown", found.revision):
+        source = f"{found.model}@{revision}"
+        return replace(resolve(source), name=name, source=source)
+    return found
+
+
+def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
+    """The folder, or its converted twin where its weights are a pickle and that is allowed or was done already."""
+    inner = transformer_folder(path)
+    if not (inner / "config.json").exists() or any((inner / name).exists() for name in WEIGHTS) or not has_pickle(inner):
+        return path
+    return converted(inner, make=allow_pickle) or path
+
+
+def check_mlm_head(path: Path | None) -> None:
+    """Raises NotAModel where the checkpoint in a folder carries no masked-language-modelling head. None: it is not here yet."""
+    families.check_mlm_head(transformer_folder(path) if path else None)
+
+
+def run_folder(path: Path) -> Reference:
+    """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        revision, status, training = (
+            record["provenance"]["backbone"]["revision"],
+            record["status"],
+            record.get("training", "not said"),
+        )
+        base = recorded(record["provenance"]["backbone"]["name"], revision)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
+    trained = path / "checkpoint" / "trained.safetensors"
+    if status == "finished" and not trained.is_file() and training is None:
+        raise NotAModel(f"{path} is a run that trained nothing: it has no encoder of its own", f"--backbone {base.name}")
+    if status != "finished" or not trained.is_file():
+        raise NotAModel(
+            f"{path} is a run without a finished checkpoint (status {status})",
+            "its command trains it again, with --fresh" if status == "finished" else "its command goes on where it stopped",
+        )
+    if not any(name.startswith("encoder.") for name in tensor_names(trained)):
+        raise NotAModel(
+            f"{path} trained no encoder, only what stands beside a frozen one",
+            "a prompt method's run is no backbone; take one that fine-tuned all of it",
+        )
+    if base.path is not None and base.revision != revision:
+        raise NotAModel(
+            f"{path} was trained on {base.name} revision {revision[:12]}; here it is {base.revision[:12]}",
+            "the run's own backbone is needed beside its checkpoint",
+        )
+    digest = hashlib.sha256(f"{revision}\0".encode() + trained.read_bytes()).hexdigest()
+    return Reference(str(path), digest, base.path, base.hub, trained, base.source or base.name)
+
+
+def fetch(
+    reference: Reference, *, offline: bool, allow_pickle: bool = False, say: Callable[[str], None] = lambda line: None
+) -> Reference:
+    """The reference with its files on this machine; ``say`` is told, in one line, what is fetched.
+
+    Raises NotAModel where they cannot be had.
+    """
+    if reference.path is not None:
+        return reference
+    name = reference.source or reference.name
+    near = _nearest(models_of_hub.split(name)[0])
+    if offline or offline_now():
+        what = "--offline" if offline else "HF_HUB_OFFLINE"
+        raise NotAModel(
+            f"backbone '{name}' is not on this machine and {what} forbids fetching it", near + models_of_hub.bring_over(name)
+        )
+    hint = near + "check the name and the network, or give a folder"
+    snapshot = models_of_hub.download(name, allow_pickle=allow_pickle, hint=hint, say=say)
+    path = _as_safetensors(snapshot, allow_pickle)
+    check_folder(path)
+    return replace(reference, revision=reference.revision if reference.trained else snapshot.name, path=path, hub=True)
+
+
+def _nearest(name: str) -> str:
+    near = [] if name in KNOWN else difflib.get_close_matches(name, KNOWN, n=1, cutoff=0.8)
+    return f"did you mean {near[0]}? else " if near else ""
+
+
+def load(reference: Reference, *, dropout: float | None = None, offline: bool = False) -> Backbone:
+    """Encoder and tokenizer, float32, on the CPU. ``dropout`` replaces the config's hidden and attention dropout.
+
+    Raises NotAModel where the folder cannot be read as a transformers encoder, or has weights missing.
+    """
+    import transformers
+
+    from bench.backbones.model import Backbone
+
+    reference = fetch(reference, offline=offline)
+    assert reference.path is not None
+    folder = transformer_folder(reference.path)
+    quiet()
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder)
+        if dropout is not None:
+            for key in families.DROPOUTS:
+                if hasattr(config, key):
+                    setattr(config, key, dropout)
+        if not any((folder / name).exists() for name in VOCABULARIES):  # transformers would make up an empty one
+            raise NotAModel(
+                f"{reference.name} has no tokenizer: none of {', '.join(VOCABULARIES)} is there",
+                "save the tokenizer into the folder",
+            )
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        encoder, missing, unused = _encoder(folder, config)
+    except BenchError:
+        raise
+    except Exception as error:  # transformers raises many kinds for a damaged folder
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise NotAModel(f"{reference.name} cannot be loaded as an encoder: {reason}") from None
+    if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
+        raise NotAModel(f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",
+                        "the tokenizer belongs to another model")  # fmt: skip
+    missing = [name for name in missing if "pooler" not in name and "position_ids" not in name]
+    if missing:
+        raise NotAModel(f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
+                        "the file is damaged, or its weights are for another architecture")  # fmt: skip
+    if reference.trained is not None:
+        take_trained(encoder, reference.trained)
+    return Backbone(reference.name, reference.revision, config.model_type, encoder, tokenizer, reference.path, folder, unused)
+
+
+def load_backbone(name: str, *, offline: bool = False) -> Backbone:
+    """Another pretrained encoder for a method that needs two: by hub name, folder or run folder. Raises as :func:`load`."""
+    return load(resolve(name), offline=offline)
+
+
+def quiet() -> None:
+    """No progress bars and no advice from transformers: the harness says itself what it does."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
+def _encoder(folder: Path, config: Any) -> tuple[Any, list[str], tuple[str, ...]]:
+    import torch
+    import transformers
+
+    options: dict[str, Any] = {"config": config, "dtype": torch.float32, "output_loading_info": True}
+    try:
+        encoder, info = transformers.AutoModel.from_pretrained(folder, add_pooling_layer=False, **options)
+    except TypeError:  # families without a pooling layer do not know the argument
+        encoder, info = transformers.AutoModel.from_pretrained(folder, **options)
+    return encoder.eval(), sorted(info["missing_keys"]), tuple(sorted(info["unexpected_keys"]))

@@ -1,0 +1,181 @@
+"""A backbone in memory: encoder, tokenizer, and its masked-language-modelling head where a method asks for it.
+
+Shapes: n rows, T tokens, H hidden size, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from bench.backbones.families import FAMILIES, check_mlm_head, head_name, is_head, title
+from bench.base.errors import BenchError, NotAModel
+
+
+@dataclass
+class Backbone:
+    """A pretrained encoder, ready to use, with what is needed to name it again."""
+
+    name: str
+    revision: str
+    family: str  # transformers' model_type: "bert", "roberta", ...
+    encoder: Any  # transformers.PreTrainedModel without a pooling layer, float32
+    tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
+    path: Path
+    weights: Path | None = None  # where transformers finds the checkpoint, if it is not ``path`` itself
+    unused: tuple[str, ...] = ()  # tensors of the checkpoint that the encoder has no place for: heads, or something wrong
+
+    @property
+    def hidden_size(self) -> int:
+        return int(self.encoder.config.hidden_size)
+
+    @property
+    def embedding_size(self) -> int:
+        """The width of word embeddings: the hidden size, but for small ELECTRA models."""
+        return int(self.encoder.get_input_embeddings().embedding_dim)
+
+    @property
+    def has_offset(self) -> bool:
+        return self.family in FAMILIES and FAMILIES[self.family].offset
+
+    @property
+    def first_position(self) -> int:
+        """The position id of a sentence's first token: 0 for BERT, padding_idx + 1 for RoBERTa."""
+        return int(self.encoder.config.pad_token_id) + 1 if self.has_offset else 0
+
+    @property
+    def max_tokens(self) -> int:
+        """How many positions a sentence may fill, special tokens included."""
+        positions = int(getattr(self.encoder.config, "max_position_embeddings", 512))
+        return positions - 2 if self.has_offset else positions
+
+    def report(self) -> str:
+        """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
+        parts = sorted({head_name(name) for name in self.unused})
+        count = sum(p.numel() for p in self.encoder.parameters())
+        line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
+        if not parts:
+            return line
+        strange = [name for name in self.unused if not is_head(name)]
+        if strange:
+            return f"{line}; WARNING: {len(strange)} tensors of the file are not used, the first is {strange[0]}: is its config.json of another model?"
+        return f"{line}; not used: {', '.join(parts)}"
+
+    @property
+    def mask_id(self) -> int:
+        """The id of the mask token. Raises BenchError where the tokenizer has none."""
+        if self.tokenizer.mask_token_id is None:
+            raise BenchError(f"the tokenizer of '{self.name}' has no mask token", "take a backbone that was trained with one")
+        return int(self.tokenizer.mask_token_id)
+
+    def special_tokens(self) -> tuple[list[int], list[int]]:
+        """The ids that stand before and after one sentence: ([CLS], [SEP]) for BERT."""
+        inner = self.tokenizer("a", add_special_tokens=False)["input_ids"]
+        whole = self.tokenizer("a", add_special_tokens=True)["input_ids"]
+        for start in range(len(whole) - len(inner) + 1):
+            if whole[start : start + len(inner)] == inner:
+                return whole[:start], whole[start + len(inner) :]
+        raise BenchError(f"the tokenizer of '{self.name}' does not wrap a sentence in special tokens")
+
+    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """Each sentence's ids, without special tokens and not cut."""
+        return self.tokenizer(list(sentences), add_special_tokens=False, verbose=False)["input_ids"] if sentences else []
+
+    def mlm_head(self) -> nn.Module:
+        """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.
+
+        Its decoder matrix is a parameter of its own, which starts as the word embeddings (as in SimCSE's code, where nothing
+        ties the two). Raises BenchError where the checkpoint carries no head, or for a family whose head is not known here.
+        """
+        head: Any = head_of(self._masked_lm(self), self.family)
+        if head is None:
+            raise BenchError(f"the MLM head of the family '{self.family}' is not known", "take a BERT or RoBERTa backbone")
+        head.decoder.weight = nn.Parameter(self.encoder.get_input_embeddings().weight.detach().clone().float())
+        return head.train()  # type: ignore[no-any-return]
+
+    def masked_lm(self, other: Backbone | None = None) -> MaskedLM:
+        """The whole pretrained masked language model, frozen: this one, or that of another backbone.
+
+        Raises BenchError where there is none, or where the other one has another vocabulary than this.
+        """
+        other = other or self
+        if len(other.tokenizer) != len(self.tokenizer) or other.ids(["A word, or two."]) != self.ids(["A word, or two."]):
+            raise BenchError(
+                f"{other.name} and {self.name} have different vocabularies",
+                "take one whose tokenizer is the same, or none: its own",
+            )
+        return MaskedLM(self._masked_lm(other))
+
+    def _masked_lm(self, backbone: Backbone) -> Any:
+        from transformers import AutoModelForMaskedLM
+
+        folder = backbone.weights or backbone.path
+        check_mlm_head(folder)
+        try:
+            model, info = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+        except Exception as error:  # transformers raises many kinds
+            raise NotAModel(f"{backbone.name} cannot be loaded as a masked language model: {error}") from None
+        missing = sorted(key for key in info["missing_keys"] if "decoder" not in key)
+        if missing:
+            raise NotAModel(
+                f"{backbone.name} carries no MLM head ({missing[0]} is missing)", "take a pretrained BERT or RoBERTa, or builtin"
+            )
+        return model
+
+
+class MaskedLM(nn.Module):
+    """A frozen masked language model: ids and mask (n, T) -> logits (n, T, V)."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model.requires_grad_(False)
+
+    def forward(self, ids_nT: Tensor, mask_nT: Tensor) -> Tensor:
+        logits: Tensor = self.model(input_ids=ids_nT, attention_mask=mask_nT).logits
+        return logits
+
+
+# --- the masked-language-modelling head of a pretrained model, cut out: one face for the heads of all families ---
+# Shapes: n rows, T tokens, H hidden size, E size of the word embeddings (H but for small ELECTRA models), V vocabulary.
+
+
+class MLMHead(nn.Module):
+    """States (..., H) -> logits (..., V): ``transform`` (dense, activation, layer norm) and ``decoder``."""
+
+    def __init__(self, transform: nn.Module, decoder: nn.Linear) -> None:
+        super().__init__()
+        self.transform, self.decoder = transform, decoder
+
+    def forward(self, states: Tensor) -> Tensor:
+        logits: Tensor = self.decoder(self.transform(states))
+        return logits
+
+
+class Activation(nn.Module):
+    """A library's activation as a module, whatever it is there."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        activated: Tensor = self.function(x)
+        return activated
+
+
+def head_of(model: Any, family: str) -> nn.Module | None:
+    """The head of transformers' masked language model of a family; None for one that is not known here."""
+    if family == "distilbert":
+        dense = nn.Sequential(model.vocab_transform, Activation(model.activation), model.vocab_layer_norm)
+        return MLMHead(dense, model.vocab_projector)
+    if family == "modernbert":
+        return MLMHead(model.head, model.decoder)
+    if family == "electra":
+        return MLMHead(model.generator_predictions, model.generator_lm_head)
+    head = model.cls.predictions if hasattr(model, "cls") else getattr(model, "lm_head", None)
+    return head if isinstance(getattr(head, "decoder", None), nn.Linear) else None

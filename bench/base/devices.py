@@ -1,0 +1,230 @@
+"""Which device and precision a run uses, and what this machine is (for the record and ``bench doctor``)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import platform
+import re
+import resource
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError
+
+if TYPE_CHECKING:
+    from bench.base.bf16 import Answer
+
+
+PACKAGES = (
+    "torch",
+    "transformers",
+    "sentence-transformers",
+    "mteb",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "safetensors",
+    "tokenizers",
+)
+
+
+def choose_device(asked: str) -> str:
+    """``auto`` is cuda, else mps, else cpu. Raises BenchError for a device that is not here."""
+    if not re.fullmatch(r"auto|cpu|(cuda|mps)(:[0-9]+)?", asked):  # before torch is loaded, which takes seconds
+        raise BenchError(f"--device {asked} is not available here", "--device auto, cpu, cuda, cuda:1 or mps")
+    import torch
+
+    here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if asked == "auto":
+        return "cuda" if here["cuda"] else "mps" if here["mps"] else "cpu"
+    if not here.get(asked.partition(":")[0], False):
+        raise BenchError(f"--device {asked} is not available here", f"--device {' or '.join(d for d, ok in here.items() if ok)}")
+    return asked
+
+
+def choose_precision(asked: str, device: str, say: Callable[[str], None] = lambda line: None) -> str:
+    """``auto`` is bf16 autocast where the device computes in it, fp32 elsewhere. ``say`` gets the line where a probe decided.
+
+    On a CPU bf16 is never taken on its word: see :mod:`bench.base.bf16`. Raises BenchError for a precision that the device has not.
+    """
+    cpu = device.partition(":")[0] == "cpu"
+    if asked == "fp16" and cpu:
+        raise BenchError("--precision fp16 needs a GPU", "--precision bf16 or fp32")
+    if asked == "tf32" and not device.startswith("cuda"):
+        raise BenchError("--precision tf32 needs an NVIDIA GPU", "--precision fp32, which is exact")
+    if asked == "bf16" and cpu:
+        import torch
+
+        from bench.base.bf16 import ask, what_helps
+
+        cpuinfo, threads = cpu_info(), torch.get_num_threads()
+        if not (answer := ask(cpuinfo, threads)).works:
+            raise BenchError(f"--precision bf16: {answer} ({answer.where})", what_helps(cpuinfo, threads))
+    if asked != "auto":
+        return asked
+    if cpu:
+        if (probed := probed_bf16()) is None:
+            return "fp32"
+        chosen = "bf16" if probed.faster else "fp32"
+        say(f"precision {chosen}: {probed}; {probed.where}")
+        return chosen
+    import torch
+
+    cuda = device.startswith("cuda")
+    return "bf16" if cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+
+
+def probed_bf16() -> Answer | None:
+    """What a child found of bf16 on this processor; None, at no cost, where the processor does not announce bfloat16 matrices."""
+    cpuinfo = cpu_info()
+    if "amx_bf16" not in cpuinfo:
+        return None
+    import torch
+
+    from bench.base.bf16 import ask
+
+    return ask(cpuinfo, torch.get_num_threads())
+
+
+def cpu_info() -> str:
+    try:
+        return Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return ""
+
+
+def keep_freed_memory() -> None:
+    """Ask glibc to keep freed blocks instead of giving each large tensor back to the system: 10 to 20 % of a CPU step."""
+    if sys.platform == "linux" and "MALLOC_MMAP_MAX_" not in os.environ:
+        try:
+            libc = ctypes.CDLL("libc.so.6")
+            libc.mallopt(-4, 0)  # M_MMAP_MAX
+            libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD, an int
+        except (OSError, AttributeError):
+            pass  # another C library: nothing to tune
+
+
+def device_name(device: str) -> str:
+    if device.startswith("cuda"):
+        import torch
+
+        return torch.cuda.get_device_name(device)
+    model = next((line.split(":", 1)[1].strip() for line in cpu_info().splitlines() if line.startswith("model name")), "")
+    return f"{device}: {model or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
+
+
+def reset_peak_memory(device: str) -> None:
+    """From here on :func:`peak_memory_bytes` counts anew, where the system can do that."""
+    if device.startswith("cuda"):
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory_bytes(device: str) -> int:
+    """The most memory that was in use: on the GPU where there is one, else :func:`host_memory_bytes`."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(device))
+    return host_memory_bytes()
+
+
+def host_memory_bytes() -> int:
+    """The most memory of the machine that was resident in this process."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * int(next(line.split()[1] for line in lines if line.startswith("VmHWM")))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak) * (1 if sys.platform == "darwin" else 1024)
+
+
+def packages() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def platform_facts(device: str) -> dict[str, Any]:
+    import torch
+
+    facts = {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "device": device_name(device),
+        "threads": torch.get_num_threads(),
+    }
+    if device.startswith("cuda"):
+        facts |= {"cuda": torch.version.cuda, "gpus": torch.cuda.device_count()}
+    return facts
+
+
+# --- what a GPU's board has used, as its driver counts it (NVML). The library comes with the driver: nothing is installed for it ---
+# ``nvmlDeviceGetTotalEnergyConsumption`` counts millijoules since the driver was loaded, on Volta and newer boards. The whole
+# board is counted, whoever works on it.
+
+LIBRARIES = ("libnvidia-ml.so.1", "nvml.dll")
+
+
+class Meter:
+    """Joules of one GPU between two looks. Everywhere else, and where the driver does not count, None."""
+
+    def __init__(self, device: str) -> None:
+        self._count = _counter(device)
+        self._last = self._count() if self._count is not None else None
+
+    def take(self) -> float | None:
+        """Joules since this was made, or since the last time that it was asked."""
+        now = self._count() if self._count is not None else None
+        if now is None or self._last is None:
+            return None
+        used, self._last = now - self._last, now
+        return used
+
+
+def _counter(device: str) -> Any:
+    """A function that reads joules since the driver was loaded, or None."""
+    if not device.startswith("cuda"):
+        return None
+    nvml = _library()
+    if nvml is None or nvml.nvmlInit_v2() != 0:
+        return None
+    board = ctypes.c_void_p()
+    if nvml.nvmlDeviceGetHandleByUUID(_uuid(device).encode(), ctypes.byref(board)) != 0:
+        return None
+
+    def joules() -> float | None:
+        millijoules = ctypes.c_ulonglong()
+        if nvml.nvmlDeviceGetTotalEnergyConsumption(board, ctypes.byref(millijoules)) != 0:
+            return None
+        return millijoules.value / 1000
+
+    return joules
+
+
+def _library() -> Any:
+    for name in LIBRARIES:
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return None
+
+
+def _uuid(device: str) -> str:
+    """As NVML spells it: which board "cuda:0" is depends on CUDA_VISIBLE_DEVICES."""
+    import torch
+
+    uuid = str(torch.cuda.get_device_properties(device).uuid)
+    return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"

@@ -1,0 +1,166 @@
+"""What a version of the leaderboards holds: pure data, made from runs and printed results, before any page is drawn.
+
+Every page, figure and data file of a version is a function of one ``Board``. Nothing here depends on the clock, on the network
+or on the order in which runs were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.board.costs import CostOf
+from bench.compare.statistics.table import Cell, Table
+from bench.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    from bench.board.changes import Changes
+
+PREVIEW = "preview"
+"""The name in the place of a version's, of what is not published."""
+GRADES = ("submitted", "checkpoint", "retrained")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRun:
+    """A finished run, and how far it was checked here."""
+
+    record: RunRecord
+    folder: Path  # where its curve and predictions lie
+    grade: str = "submitted"  # one of GRADES
+    submitted_by: str | None = None  # None: an own run
+    reason: str = ""  # why it has this grade, in words
+    held_by: str | None = None  # the older version in which its files lie; None: in this one
+
+
+def dating(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
+    """Those whose days date a version: the own ones, where there are any. A sender may write any day into a record."""
+    return [one for one in runs if one.submitted_by is None] or runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """A column of another suite, shown beside a table's own: CxC-STS beside the seven STS tasks. It is never part of an average."""
+
+    name: str  # of the task: "CxC-STS"
+    suite: str
+    protocol: str
+    metric: str
+    anchor: str  # of the table that it is a column of
+    cells: tuple[Cell | None, ...]  # one per row
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardTable:
+    """One comparable set of numbers: rows are methods, columns tasks.
+
+    ``table`` is judged against the board's baseline, ``baselines`` holds the same rows judged against each other one that may be
+    chosen: same rows in the same order, with the same cells but for ``against`` and ``difference``.
+    """
+
+    anchor: str  # "unsupervised-builtin-sts-senteval-all-1-tokenised"; stays from version to version
+    table: Table
+    baselines: Mapping[str, Table]  # at most MOST_BASELINES, in the table's order; the table's own is not among them
+    selection: str  # how checkpoints were chosen: "best on STS-B dev, scored every 125 steps"
+    costs_comparable: bool  # every time and memory of ``table`` that was recorded is shown; False: those of ``cost_of`` alone
+    cost_note: str  # what times and memory are of, one sentence; "" where there are none
+    cost_of: CostOf | None = None  # None: nothing recorded
+    beside: tuple[Beside, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRemark:
+    """What the audit says of a printed cell or row."""
+
+    kind: str  # a key of ``bench.references.audit.KINDS``
+    title: str  # what that kind is, in words
+    text: str  # the reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceCell:
+    """One printed number."""
+
+    task: str
+    metric: str
+    value: float
+    std: float | None
+    text: str  # as printed, with its zeros: "76.10"
+    remarks: tuple[ReferenceRemark, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRow:
+    """One printed row. ``cells`` belong to the table's tasks, None where the row has none."""
+
+    label: str  # the row's own words
+    method: str
+    variant: str
+    setting: str
+    backbone: str
+    metric: str
+    protocol: str
+    own: bool  # the paper ran it itself
+    source: str  # the paper that it was copied from; "" for an own result
+    runs: str  # "mean of 10 runs"; "" where nothing says so
+    corpus: str
+    note: str
+    ours: str  # what a run of the harness that it means is called, method or method+variant; "" where there is none
+    cells: tuple[ReferenceCell | None, ...]
+    remarks: tuple[ReferenceRemark, ...] = ()  # those of the whole row
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceTable:
+    """One table of a paper, as printed. Never ranked among runs."""
+
+    anchor: str  # "printed-promcse-1"
+    paper: str  # "promcse"
+    title: str  # authors, title, venue
+    table: str  # "1"
+    suite: str  # of its metric: "sts"; several are joined by ", "
+    tasks: tuple[str, ...]
+    rows: tuple[ReferenceRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """Something about how a version was made, or how to go on from it: PAGES, main page, 6."""
+
+    topic: str  # "Protocols"
+    text: str  # one or two sentences
+    command: str | None = None  # what to type for it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """All of one version."""
+
+    version: str  # "v1"
+    date: str  # of the newest own run: "2026-11-21"
+    title: str
+    note: str | None  # what the publisher has to say, such as that it is not the papers' setting
+    answer: str  # one computed sentence
+    runs: tuple[PublishedRun, ...]  # by run id
+    left_out: tuple[str, ...]  # failed, interrupted, damaged: one line each
+    tables: tuple[BoardTable, ...]
+    references: tuple[ReferenceTable, ...]
+    changes: Changes | None = None
+    made: tuple[Fact, ...] = ()
+    methods: tuple[str, ...] = ()  # of the runs, by name
+    older: Mapping[str, str] = field(default_factory=dict)
+    """Path below the version, of a file that is none of a run -> the older version in which it lies."""
+
+    @property
+    def alone(self) -> bool:
+        """A preview where nothing is published yet, so that there is no page of all versions to go to."""
+        return self.version == PREVIEW and self.changes is None
+
+    def run(self, run_id: str) -> PublishedRun:
+        """The run of that id. Raises KeyError."""
+        found = next((run for run in self.runs if run.record.run_id == run_id), None)
+        if found is None:
+            raise KeyError(run_id)
+        return found

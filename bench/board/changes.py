@@ -1,0 +1,331 @@
+"""What is new in a version: runs, methods and scores since the version before, and why a score is another one now."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bench.compare.footnotes import LIBRARIES
+from bench.compare.statistics.grouping import AVERAGE, configuration, rows_of
+from bench.runs.record import RunRecord, Score
+from bench.runs.store import FOREIGN, data_key
+
+MOST = 3  # recipe values that are named
+MOST_LINES = 20  # rows, names or other changes that are named in words; ``Changes`` itself has them all
+Key = tuple[tuple[str, str, str, str], str]
+"""Of a row: (method, variant, setting, backbone), and everything else but the seed that decides the result."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedScore:
+    """One task of one row (a method as the table shows it, over its seeds) whose mean is another one now."""
+
+    method: str  # "promcse+eh"
+    setting: str
+    backbone: str
+    suite: str
+    task: str
+    protocol: str
+    text: str | None
+    before: float
+    after: float
+    why: tuple[str, ...]  # "3 seeds, 5 now", "code", "data", ...: whatever the records differ in; never empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """From one version to the next. Run ids and methods in alphabetical order."""
+
+    before: str  # "v1"
+    new_runs: tuple[str, ...] = ()
+    removed_runs: tuple[str, ...] = ()
+    new_methods: tuple[str, ...] = ()  # "promcse+eh"
+    removed_methods: tuple[str, ...] = ()
+    scores: tuple[ChangedScore, ...] = ()
+    verdicts: tuple[ChangedVerdict, ...] = ()
+    same_verdicts: int = 0  # cells of both versions whose verdict is the same
+    errata: tuple[str, ...] = ()  # what was found out about the version before, with the day
+    others: tuple[str, ...] = ()  # whatever else is new, a sentence each: grades, the title, the note, printed numbers
+    lines: tuple[str, ...] = ()  # all of it in a few short sentences, for a page: plain text, to be escaped
+
+
+def changes_since(
+    before: str, old: Sequence[RunRecord], new: Sequence[RunRecord], others: Sequence[str] = (), *,
+    judged: tuple[Judgements, Judgements] | None = None, statistics: tuple[int, int] = (1, 1), errata: Sequence[str] = (),
+) -> Changes:  # fmt: skip
+    """What ``new``, the runs of a version, have that ``old``, those of version ``before``, had not, and the other way round.
+
+    ``judged``: what the tables of both say; ``statistics``: the version of the statistics behind each.
+    """
+    rows_before, rows_now = _rows(old), _rows(new)
+    replaced = _replaced(rows_before, rows_now)
+    scores: list[ChangedScore] = []
+    found = list(others)
+    for key, runs in rows_now.items():
+        earlier = rows_before.get(replaced.get(key, key))
+        if earlier is not None:
+            scores += _changed(earlier, runs)
+            found += _other_tasks(earlier, runs)
+    ids_before, ids_now = ({record.run_id for record in records} for records in (old, new))
+    names_before, names_now = ({name_of(record) for record in records} for records in (old, new))
+    made = Changes(
+        before=before, new_runs=tuple(sorted(ids_now - ids_before)), removed_runs=tuple(sorted(ids_before - ids_now)),
+        new_methods=tuple(sorted(names_now - names_before)), removed_methods=tuple(sorted(names_before - names_now)),
+        scores=tuple(scores), others=tuple(found), errata=tuple(errata),
+    )  # fmt: skip
+    if judged is not None:
+        verdicts, same = changed_verdicts(*judged, statistics)
+        made = replace(made, verdicts=tuple(verdicts), same_verdicts=same)
+    return replace(made, lines=tuple(_lines(made, {record.run_id: record for record in (*old, *new)})))
+
+
+def name_of(record: RunRecord) -> str:
+    """ "promcse+eh" """
+    return f"{record.method}+{record.variant}" if record.variant else record.method
+
+
+# --- rows of two versions, side by side ---
+
+
+def _rows(records: Iterable[RunRecord]) -> dict[Key, list[RunRecord]]:
+    """Runs that differ in nothing but the seed, the newest of each seed, as the tables show them; in alphabetical order."""
+    rows: dict[Key, list[RunRecord]] = {}
+    for runs, _ in rows_of(sorted(records, key=lambda one: one.run_id), []):
+        first = runs[0]
+        name = (first.method, first.variant, first.setting, first.backbone)
+        rows[name, json.dumps(configuration(first), sort_keys=True)] = runs
+    return dict(sorted(rows.items()))
+
+
+def _replaced(before: Mapping[Key, object], now: Mapping[Key, object]) -> dict[Key, Key]:
+    """A new row -> the one whose place it takes: of the same name, with another recipe, where there is just one of each."""
+    gone, come = [[key for key in one if key not in other] for one, other in ((before, now), (now, before))]
+    pairs = {}
+    for key in come:
+        same_gone, same_come = [one for one in gone if one[0] == key[0]], [one for one in come if one[0] == key[0]]
+        if len(same_gone) == len(same_come) == 1:
+            pairs[key] = same_gone[0]
+    return pairs
+
+
+Cells = dict[tuple[str, str, str, str | None], dict[int | None, Score]]
+
+
+def _cells(runs: Iterable[RunRecord]) -> Cells:
+    """Score key -> seed -> score."""
+    cells: Cells = {}
+    for record in runs:
+        for score in record.scores:
+            cells.setdefault(score.key, {})[record.seed] = score
+    return cells
+
+
+def _changed(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[ChangedScore]:
+    cells_before, cells_now, first = _cells(before), _cells(now), now[0]
+    for key, scores in cells_now.items():
+        if key not in cells_before:
+            continue
+        old, new = cells_before[key], scores
+        means = [sum(one.value for one in side.values()) / len(side) for side in (old, new)]
+        if abs(means[0] - means[1]) > NOISE:
+            why = (*_seeds(old, new), *_reasons(_moved(before, old, new), _moved(now, old, new), key))
+            yield ChangedScore(
+                method=name_of(first), setting=first.setting, backbone=first.backbone, suite=key[0], task=key[1], protocol=key[2],
+                text=key[3], before=means[0], after=means[1], why=why or ("nothing that the records keep",),
+            )  # fmt: skip
+
+
+def _moved(runs: Iterable[RunRecord], old: Mapping[int | None, Score], new: Mapping[int | None, Score]) -> list[RunRecord]:
+    """The runs whose seeds both have, with other values; all, where the two have no seed in common."""
+    both = old.keys() & new.keys()
+    return [run for run in runs if not both or (run.seed in both and abs(old[run.seed].value - new[run.seed].value) > NOISE)]
+
+
+def _seeds(old: Mapping[int | None, Score], new: Mapping[int | None, Score]) -> Iterable[str]:
+    if old.keys() != new.keys():
+        yield f"seeds: {len(old)} before, {len(new)} now" if len(old) != len(new) else f"seeds: {len(new)} others"
+
+
+def _reasons(before: Sequence[RunRecord], now: Sequence[RunRecord], key: tuple[str, str, str, str | None]) -> Iterable[str]:
+    """Whatever these runs' records differ in that a score may depend on."""
+    if not before or not now:
+        return
+    yield from _recipe(configuration(before[0]), configuration(now[0]))
+    if _set(before, lambda run: (run.provenance.plugin or {}).get("sha256")) != _set(
+        now, lambda run: (run.provenance.plugin or {}).get("sha256")
+    ):
+        yield "code: the method's"
+    if _set(before, lambda run: _data(run, key)) != _set(now, lambda run: _data(run, key)):
+        yield "data: another text form or version of the set"
+    yield from _versions("bench", before, now, lambda run: run.provenance.bench_version)
+    for package in (*LIBRARIES, *((key[0],) if key[0] in FOREIGN else ())):
+        yield from _versions(f"library: {package}", before, now, lambda run, name=package: run.provenance.packages.get(name))
+    yield from _versions("hardware:", before, now, lambda run: run.cost.device)
+
+
+def _set(runs: Iterable[RunRecord], of: Callable[[RunRecord], object]) -> set[str]:
+    return {str(of(run)) for run in runs}
+
+
+def _versions(what: str, before: Sequence[RunRecord], now: Sequence[RunRecord], of: Callable[..., object]) -> Iterable[str]:
+    old, new = _set(before, of) - {"None"}, _set(now, of) - {"None"}
+    if old and new and old != new:
+        yield f"{what} {' and '.join(sorted(old))} before, {' and '.join(sorted(new))} now"
+
+
+def _recipe(before: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
+    changed = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+    for key in changed[:MOST]:
+        yield f"recipe: {key} {before.get(key, 'not set')} before, {now.get(key, 'not set')} now"
+    if len(changed) > MOST:
+        yield f"recipe: {len(changed) - MOST} more values"
+
+
+def _data(run: RunRecord, key: tuple[str, str, str, str | None]) -> str:
+    """Hash of the set; of an average, of all its sets."""
+    suite, task, protocol, text = key
+    keys = [one.key for one in run.scores if (one.suite, one.protocol, one.text) == (suite, protocol, text)]
+    tasks = [one[1] for one in keys if one[1] != AVERAGE] if task == AVERAGE else [task]
+    return json.dumps([str(run.provenance.data.get(data_key(one, text, suite))) for one in tasks])
+
+
+def _other_tasks(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[str]:
+    """Suites that the row has now and had not, or the other way round."""
+    old, new = ({key[0] for key in _cells(runs)} for runs in (before, now))
+    name = f"{name_of(now[0])} ({now[0].setting}, {now[0].backbone})"
+    if new - old:
+        yield f"{name} is scored on {', '.join(sorted(new - old))} as well."
+    if old - new:
+        yield f"{name} has no scores on {', '.join(sorted(old - new))} any more."
+
+
+# --- in words ---
+
+
+def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
+    yield from changes.errata
+    if changes.verdicts:
+        n, of = len(changes.verdicts), len(changes.verdicts) + changes.same_verdicts
+        by = Counter(one.why for one in changes.verdicts)
+        reasons = "; ".join(
+            f"{count} for {' and '.join(why)}" for why, count in sorted(by.items(), key=lambda one: (-one[1], one[0]))
+        )
+        yield f"{n:,} of {of:,} verdicts {'is' if n == 1 else 'are'} another one now ({reasons}): tables/changes.csv has each."
+    if changes.new_runs:
+        yield f"{_count(len(changes.new_runs), 'new run')}: {_by_name(changes.new_runs, records)}."
+    if changes.new_methods:
+        yield f"New methods: {_list(changes.new_methods)}."
+    if changes.removed_runs:
+        yield f"{_count(len(changes.removed_runs), 'run')} no longer shown: {_by_name(changes.removed_runs, records)}."
+    if changes.removed_methods:
+        yield f"Methods no longer shown: {_list(changes.removed_methods)}."
+    rows: dict[tuple[str, ...], list[ChangedScore]] = {}
+    for one in changes.scores:
+        rows.setdefault((one.method, one.setting, one.backbone, one.suite, "; ".join(one.why)), []).append(one)
+    for i, ((method, setting, backbone, suite, why), scores) in enumerate(rows.items()):
+        if i == MOST_LINES:
+            yield f"Scores of {_count(len(rows) - i, 'more row')} changed."
+            break
+        head = next((one for one in scores if one.task == AVERAGE), scores[0])
+        more = f" (and {len(scores) - 1} more)" if len(scores) > 1 else ""
+        setting = "nothing trained" if setting == "none" else setting
+        yield f"{method} ({setting}, {backbone}): {suite} {head.task}{more} {head.before:.2f} before, {head.after:.2f} now; {why}."
+    yield from changes.others[:MOST_LINES]
+    if len(changes.others) > MOST_LINES:
+        yield f"And {len(changes.others) - MOST_LINES} changes more."
+
+
+def _by_name(run_ids: Iterable[str], records: Mapping[str, RunRecord]) -> str:
+    """ "simcse (3), promcse+eh (1)" """
+    counts = Counter(name_of(records[run_id]) for run_id in run_ids)
+    return _list([f"{name} ({counts[name]})" for name in sorted(counts)])
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:MOST_LINES]) + (f" and {len(names) - MOST_LINES} more" if len(names) > MOST_LINES else "")
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+# --- which cells of two versions have another verdict, and whether the scores, the table or the statistics did it ---
+
+NOISE = 1e-6  # points: other libraries of linear algebra add in another order, which is no change
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedVerdict:
+    """One cell of two versions whose verdict against the same baseline is another one now."""
+
+    method: str  # "promcse+eh", and what sets its row apart
+    setting: str
+    backbone: str
+    suite: str
+    task: str
+    protocol: str
+    text: str | None
+    baseline: str
+    before: str  # "better", "worse", "equivalent", "unknown", "not tested"
+    after: str
+    why: tuple[str, ...]  # never empty
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a table says of one cell. ``verdict``: None where it was not tested; ``runs``: of its row and of the baseline's."""
+
+    mean: float
+    verdict: str | None
+    runs: tuple[str, ...]
+
+
+Judgements = Mapping[tuple[str | None, ...], Judgement]
+"""By (setting, backbone, suite, protocol, text, baseline, method as its row is called, task)."""
+
+
+def judgements(tables: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, ...], Judgement]:
+    """Of tables as ``tables.json`` has them, of any version of bench. Raises KeyError, TypeError, AttributeError for anything else."""
+    found: dict[tuple[str | None, ...], Judgement] = {}
+    for one in tables:
+        table = one["table"]
+        where = tuple(table[key] for key in ("setting", "backbone", "suite", "protocol", "text", "baseline"))
+        base = next((tuple(row["runs"]) for row in table["rows"] if _row_name(row) == table["baseline"]), ())
+        for row in table["rows"]:
+            for task, cell in row["cells"].items():
+                against = (cell or {}).get("against")
+                if cell is not None and against is not None:
+                    judged = Judgement(cell["mean"], against.get("verdict"), (*sorted(row["runs"]), *sorted(base)))
+                    found[
+                        (*where, " ".join([_row_name(row), *(f"{key}={value}" for key, value in row["differs"].items())]), task)
+                    ] = judged
+    return found
+
+
+def _row_name(row: Mapping[str, Any]) -> str:
+    return f"{row['method']}+{row['variant']}" if row["variant"] else str(row["method"])
+
+
+def changed_verdicts(before: Judgements, now: Judgements, statistics: tuple[int, int]) -> tuple[list[ChangedVerdict], int]:
+    """The cells whose verdict is another one, and how many have the same."""
+    changed, same = [], 0
+    for key, new in now.items():
+        old = before.get(key)
+        if old is None:
+            continue
+        if old.verdict == new.verdict:
+            same += 1
+            continue
+        why = [f"statistics: version {statistics[0]} before, {statistics[1]} now"] if statistics[0] != statistics[1] else []
+        if abs(old.mean - new.mean) > NOISE or old.runs != new.runs:
+            why.append("scores: of other runs" if old.runs != new.runs else "scores")
+        setting, backbone, suite, protocol, text, baseline, method, task = key
+        changed.append(ChangedVerdict(
+            method=str(method), setting=setting or "several", backbone=backbone or "several", suite=str(suite), task=str(task),
+            protocol=str(protocol), text=text, baseline=str(baseline), before=old.verdict or "not tested", after=new.verdict or "not tested",
+            why=tuple(why) or ("other rows of the table, with which it was adjusted",),
+        ))  # fmt: skip
+    return changed, same

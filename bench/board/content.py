@@ -1,0 +1,259 @@
+"""One version's board, made from runs and printed results: who is kept, how the tables are judged, what is said of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bench.base.errors import BenchError
+from bench.board import costs, selection
+from bench.board.board import GRADES, Beside, Board, BoardTable, Fact, PublishedRun, dating
+from bench.board.costs import made_in
+from bench.board.grades import WORDS, apart
+from bench.board.headline import answer
+from bench.board.judging import Judged, judged_tables
+from bench.board.names import public_name, slug, unused
+from bench.board.reference_tables import reference_tables
+from bench.board.selection import rule
+from bench.compare.budget import budget
+from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.words import metric_words
+from bench.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    from bench.board.changes import Changes
+    from bench.compare.judge import Report
+
+
+def board(
+    runs: Sequence[PublishedRun], *, version: str, title: str, note: str | None = None, left_out: Sequence[str] = (),
+    baseline: str | None = None, changes: Changes | None = None, statistics: str = "auto", report: Report | None = None,
+) -> Board:  # fmt: skip
+    """The board of these runs, whatever their order. ``statistics`` and ``report`` are those of ``judging.judged_tables``.
+
+    Raises BenchError where none of them is finished and has a score, UnknownName for a baseline that no table has.
+    """
+    kept = tuple(sorted((one for one in runs if one.record.status == "finished"), key=lambda one: one.record.run_id))
+    if not any(one.record.scores for one in kept):
+        raise BenchError("none of these runs is finished and has a score", "bench run ... --suite sts, then bench publish")
+    records = {one.record.run_id: one.record for one in kept}
+    judged = judged_tables([(apart(one), one.folder) for one in kept], baseline=baseline, statistics=statistics, report=report)
+    tables = board_tables(judged, records)
+    return Board(
+        version=version, date=max(one.record.provenance.created for one in dating(kept))[:10], title=title, note=note or None,
+        answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(), changes=changes,
+        made=made(kept, tables, left_out, version), methods=tuple(sorted({record.method for record in records.values()})),
+    )  # fmt: skip
+
+
+# --- how a version was made, in sentences: what its numbers are of, what was done about failures, how to repeat and to check them ---
+
+MANY = 3  # different values up to which a sentence lists them
+
+
+def made(runs: Sequence[PublishedRun], tables: Sequence[BoardTable], left_out: Sequence[str], version: str) -> tuple[Fact, ...]:
+    """Every fact that there is something to say of; computed from the records, nothing is assumed."""
+    records = [one.record for one in runs]
+    facts = [
+        Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
+        Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(tables, records)),
+        Fact(topic="Intervals and tests", text=_statistics(tables)), Fact(topic="Missing and failed", text=_missing(left_out)),
+        Fact(topic="Hardware", text=_hardware(records)), Fact(topic="Not comparable", text=_not_comparable(tables)),
+        Fact(topic="What papers printed", text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
+             "run stands only a number of the same method, backbone, setting and protocol."),
+        Fact(topic="Trust", text=_grades(runs)),
+        Fact(topic="Repeat", text="The page of every run has the command that made it."),
+        Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{version}"),
+        Fact(topic="Add a row", text="Packs a run into one file, which is verified before it is taken.", command="bench submit RUN"),
+    ]  # fmt: skip
+    return tuple(fact for fact in facts if fact.text)
+
+
+def _protocols(tables: Sequence[BoardTable]) -> str:
+    forms: dict[tuple[str, str, str], dict[str, None]] = {}
+    for one in tables:
+        forms.setdefault((one.table.suite, one.table.protocol, one.table.metric), {})[one.table.text or ""] = None
+    told = [f"{suite}: {protocol}, {metric_words(metric)}" + (f", {' and '.join(sorted(form for form in found if form))} text" if any(found) else "")
+            for (suite, protocol, metric), found in forms.items()]  # fmt: skip
+    return "; ".join(told) + ". Numbers of different protocols or text forms never share a column." if told else ""
+
+
+def _selection(records: Sequence[RunRecord]) -> str:
+    rules = Counter(found for record in records if (found := rule(record)) is not None)
+    if not rules:
+        return "Nothing was trained, so no checkpoint was chosen."
+    if len(rules) == 1:
+        return f"Checkpoint of every trained run: {next(iter(rules))}."
+    told = [
+        f"{found} ({count} run{'s' * (count != 1)})" for found, count in sorted(rules.items(), key=lambda one: (-one[1], one[0]))
+    ]
+    return f"Checkpoints of trained runs: {'; '.join(told)}."
+
+
+def _seeds(records: Sequence[RunRecord]) -> str:
+    trained = [record for record in records if record.seed is not None]
+    seeds = sorted({record.seed for record in trained if record.seed is not None})
+    if not seeds:
+        return "No run depends on a seed."
+    listed = ", ".join(map(str, seeds)) if len(seeds) <= 10 else f"{len(seeds)} different ones"
+    return f"Seeds: {listed}. A cell is the mean over the seeds of its row; a row without randomness has one run."
+
+
+def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str:
+    by_id = {record.run_id: record for record in records}
+    rows = {row.runs: row for one in tables for row in one.table.rows}
+    found = [
+        one
+        for row in rows.values()
+        if (one := budget([by_id[run] for run in row.runs])) is not None and one.sentences is not None
+    ]
+    if not found:
+        return ""
+    seen = sorted({one.sentences for one in found if one.sentences is not None})
+    corpora = sorted({one.corpus for one in found if one.corpus})
+    rows_seen = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
+    usual = found[0]
+    equal = all(one.sentences is not None and usual.sentences is not None and abs(one.sentences - usual.sentences) <= 0.01 * usual.sentences
+                for one in found)  # fmt: skip
+    same = ", the same for every trained row" if equal and len(corpora) == 1 else ""
+    return f"Each trained run saw {rows_seen} rows of {_few(corpora, 'training texts')}{same}."
+
+
+def _statistics(tables: Sequence[BoardTable]) -> str:
+    tested = next((one.table.tested for one in tables if one.table.tested), None)
+    covers = {
+        cell.spread.covers for one in tables for row in one.table.rows for cell in row.cells if cell is not None and cell.spread
+    }
+    if tested is None or not tested.families:
+        return (
+            "± is half of a 95 % interval over seeds; differences were not tested." if covers else "Differences were not tested."
+        )
+    return (
+        "± is half of a 95 % interval over items (and seeds, where a row has several); pairs that share a sentence count together, and the "
+        f"spread over seeds is borrowed across rows. p-values are adjusted (Holm, alpha {tested.alpha:g}) within each table in three families: "
+        "the average less the baseline's, single tasks less the baseline's, all pairs of rows. Every baseline that may be chosen has its own."
+    )
+
+
+def _missing(left_out: Sequence[str]) -> str:
+    said = "A cell that was not scored stays empty, and so does the average of its row. A failed, interrupted or damaged run has no row"
+    count = (
+        f"{len(left_out)} run{' was' if len(left_out) == 1 else 's were'} left out for that, listed below"
+        if left_out
+        else "here there was none"
+    )
+    return f"{said}; {count}."
+
+
+def _hardware(records: Sequence[RunRecord]) -> str:
+    devices = sorted({made_in(record).device for record in records})
+    versions = sorted({made_in(record).bench_version for record in records})
+    torch = sorted({str(record.provenance.packages["torch"]) for record in records if record.provenance.packages.get("torch")})
+    libraries = f", torch {_few(torch, 'versions')}" if torch else ""
+    return (f"{_few(devices, 'kinds of hardware')}; bench {_few(versions, 'versions')}{libraries}. Times and memory of different "
+            "hardware or versions never share a column.")  # fmt: skip
+
+
+def _not_comparable(tables: Sequence[BoardTable]) -> str:
+    places = {(one.table.setting, one.table.backbone) for one in tables}
+    noted = sum(bool(one.table.footnotes) for one in tables)
+    said = (
+        ["Rows of different tables: another setting, backbone, protocol or text form."]
+        if len(places) > 1 or len(tables) > 1
+        else []
+    )
+    if noted:
+        said.append(
+            f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data or libraries: see the footnotes."
+        )
+    return " ".join(said)
+
+
+def _grades(runs: Sequence[PublishedRun]) -> str:
+    counts = Counter(one.grade for one in runs)
+    told = [f"{counts[grade]:,} {grade}: {WORDS[grade]}" for grade in GRADES if counts[grade]]
+    return f"Runs by grade. {' '.join(told)}"
+
+
+def _few(values: Iterable[str], what: str) -> str:
+    found = list(values)
+    return ", ".join(found) if len(found) <= MANY else f"{len(found)} {what}"
+
+
+# --- the tables of a board, in the order in which a reader wants them, each with its address and what its columns are of ---
+
+SUITES = ("sts", "cxc", "transfer", "fewshot", "clustering", "geometry", "mteb")
+SETTINGS = ("unsupervised", "supervised", "none", None)
+BESIDE = {"sts": (("cxc", "cxc-promcse/1"),)}
+"""Suites of one column that are shown beside another's average, as the papers set domain shift beside STS."""
+
+
+def board_tables(judged: Sequence[Judged], records: Mapping[str, RunRecord]) -> tuple[BoardTable, ...]:
+    """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order."""
+    rows: dict[tuple[str | None, str | None], int] = {}
+    for one in judged:
+        place = (one.table.setting, one.table.backbone)
+        rows[place] = max(rows.get(place, 0), len(one.table.rows))
+    ordered = sorted(judged, key=lambda one: _place(one, rows))
+    taken: set[str] = set()
+    made = []
+    for one in ordered:
+        made.append(_board_table(one, records, taken))
+        taken.add(made[-1].anchor)
+    return tuple(replace(one, beside=_beside(one, made)) for one in made)
+
+
+def _place(one: Judged, rows: Mapping[tuple[str | None, str | None], int]) -> tuple[object, ...]:
+    table = one.table
+    suite = SUITES.index(table.suite) if table.suite in SUITES else len(SUITES)
+    return (bool(one.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
+            table.suite, table.protocol, table.text != "tokenised", table.text or "", one.chosen_on)  # fmt: skip
+
+
+def _board_table(one: Judged, records: Mapping[str, RunRecord], taken: set[str]) -> BoardTable:
+    costed = costs.comparable(one.table, records)
+    table = _public(costed.table)
+    untrained = "untrained" if table.setting == "none" else table.setting
+    address = slug(
+        untrained, table.backbone, table.suite, table.protocol, table.text, f"on {one.chosen_on}" if one.chosen_on else None
+    )
+    said = selection.words(table, records)
+    if one.chosen_on:
+        said += " This is no development set: these scores stand in a table of their own."
+    return BoardTable(
+        anchor=unused(address, taken), table=table, selection=said, costs_comparable=costed.comparable, cost_note=costed.note,
+        baselines={name: _public(_costs_of(costed.table, other)) for name, other in one.baselines.items()}, cost_of=costed.of,
+    )  # fmt: skip
+
+
+def _costs_of(table: Table, other: Table) -> Table:
+    """``other`` with the costs of the same rows of ``table``."""
+    return replace(other, rows=tuple(replace(b, cost=a.cost) for a, b in zip(table.rows, other.rows, strict=True)))
+
+
+def _public(table: Table) -> Table:
+    """With backbones by their public names."""
+    rows = tuple(replace(row, backbone=public_name(row.backbone)) for row in table.rows)
+    return replace(table, rows=rows, backbone=None if table.backbone is None else public_name(table.backbone))
+
+
+def _beside(one: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
+    found = []
+    for suite, protocol in BESIDE.get(one.table.suite, ()):
+        for other in every:
+            table = other.table
+            same = (table.setting, table.backbone, table.text) == (one.table.setting, one.table.backbone, one.table.text)
+            if not same or (table.suite, table.protocol) != (suite, protocol) or table.columns != table.columns[:1]:
+                continue
+            cells = tuple(_cell_of(row, table) for row in one.table.rows)
+            if any(cells):
+                found.append(Beside(name=table.columns[0], suite=suite, protocol=protocol, metric=table.metric, anchor=other.anchor,
+                                    cells=cells))  # fmt: skip
+    return tuple(found)
+
+
+def _cell_of(row: Row, table: Table) -> Cell | None:
+    """The cell of the same runs in a table of one column; None where it has other runs, even other seeds."""
+    return next((other.cells[0] for other in table.rows if set(other.runs) == set(row.runs)), None)

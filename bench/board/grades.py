@@ -1,0 +1,273 @@
+"""How far a run was checked here, and why it has that grade."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import variance
+from typing import TYPE_CHECKING
+
+from bench.board.board import GRADES, PublishedRun
+from bench.compare.statistics.grouping import AVERAGE, SENDER
+from bench.compare.statistics.seed_variance import Lender, lenders
+from bench.compare.statistics.table import DECIMALS
+from bench.runs.predictions import Run
+from bench.runs.record import RecipeValue, RunRecord, Score
+from bench.verify.attestation import Attestation, attestation
+
+if TYPE_CHECKING:
+    from bench.verify.submit import Submissions, SubmittedRun
+
+
+WORDS: Mapping[str, str] = {
+    "printed": "A number that a paper printed. Nobody computed it here; it is never ranked among runs.",
+    "submitted": "Record and predictions are published, and every score follows from the predictions (bench verify). That these "
+    "predictions are the model's is its sender's word.",
+    "checkpoint": "The predictions were made again here, from the checkpoint: the same came out.",
+    "retrained": "The run was trained again here from its recipe, with the same seed or another, and every score of it lies within "
+    "what one more training gives, by the variance over seeds: an honest repetition does so 95 times in 100.",
+}
+"""Every grade from the weakest to the strongest, as pages explain it. Runs have those of ``GRADES``."""
+
+
+def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[PublishedRun, ...]:
+    """The runs of a board with their grades: first the own ones in their order, then those that were submitted.
+
+    Nothing is encoded or trained here: a checkpoint counts where ``bench verify --retrain-free`` left its word beside the run, and
+    a retraining where it is among the own runs. Own runs are held to the same rules: their grade says what was done, not who did it.
+    """
+    trained: dict[str, dict[str, Training]] = {}  # recipe -> run id -> scores
+    for record, _ in own:
+        if record.training is not None:
+            trained.setdefault(same_recipe(record), {})[record.run_id] = training(record)
+    again = {one.record.run_id: one for one in submissions.again} if submissions is not None else {}
+    lent = seed_variances(list(group.values()) for group in trained.values())
+    mine = [_own(run, trained.get(same_recipe(run[0]), {}), again.get(run[0].run_id), lent) for run in own]
+    theirs = [
+        _submitted(one, trained.get(same_recipe(one.record), {}), lent)
+        for one in (submissions.runs if submissions is not None else ())
+    ]
+    return (*mine, *theirs)
+
+
+def apart(run: PublishedRun) -> RunRecord:
+    """The record as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's.
+
+    Otherwise a newer run of the same seed would stand for an own one, and a forged one would move its mean.
+    """
+    if run.submitted_by is None:
+        return run.record
+    sender = RecipeValue(value=run.submitted_by, source="the submission's file")
+    return replace(run.record, recipe={**run.record.recipe, SENDER: sender})
+
+
+def weakest(grades: Iterable[str]) -> str:
+    """The grade of a row that several runs stand for. Raises ValueError where there is none."""
+    return min(grades, key=GRADES.index)
+
+
+def _own(run: Run, alike: Mapping[str, Training], again: SubmittedRun | None, lent: Lent) -> PublishedRun:
+    record, folder = run
+    this = training(record)
+    if (
+        again is not None
+        and (theirs := trained_again(training(again.record), list(alike.values()) or [this], lent)) is not None
+        and theirs.within
+    ):
+        why = f"trained here and by {again.sender} from the same recipe: {again.sender}'s {theirs.words()}"
+        return PublishedRun(record=record, folder=folder, grade="retrained", reason=why)
+    found = trained_again(this, [one for run_id, one in alike.items() if run_id != record.run_id], lent)
+    grade, why = _grade(attestation(folder), found, "it was run by whoever publishes this board")
+    return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
+
+
+def _submitted(one: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
+    grade, why = _grade(one.attested, trained_again(training(one.record), list(alike.values()), lent), one.words())
+    return PublishedRun(record=one.record, folder=one.folder, grade=grade, submitted_by=one.sender, reason=why)
+
+
+def _grade(attested: Attestation | None, again: Repeated | None, otherwise: str) -> tuple[str, str]:
+    """The strongest grade that holds, and why; a retraining that did not agree is told, too."""
+    if again is not None and again.within:
+        return "retrained", f"trained again here with {again.seeds}: this run's {again.words()}"
+    outside = f"; trained again here with {again.seeds}, but this run's {again.words()}" if again is not None else ""
+    if attested is not None:
+        return "checkpoint", attested.words() + outside
+    return "submitted", otherwise + outside
+
+
+# --- was a run trained again, and did the same come out? Told from the records alone ---
+# Every task that was scored is compared, suite by suite, with other trainings of the same recipe: the interval is that of one more
+# training, from the variance over seeds that all recipes of the board lend each other (``bench.compare.statistics.seed_variance``). Items are
+# fixed: each training was asked the same. Of 100 honest repetitions 95 at least hold: the averages of the suites share an error of 4 in
+# 100, the single tasks 1 in 100, by Bonferroni.
+
+MANY = 6  # seeds that are named one by one
+HEADS, SINGLE = 0.04, 0.01  # how often an honest repetition may fail by an average; by a single task
+MOST = 3.0  # points: where half of every average's interval is wider, nothing is said of a repetition
+LEAST = 5  # units of the last printed place by which a value may always differ: other hardware rounds otherwise
+CONTINUOUS = ("spearman", "spearman-bootstrap")  # of cosines, which two trainings never have in common to the last digit
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Within:
+    """One score of a run, and the interval of one more training of the same recipe; None where nobody else has that score."""
+
+    suite: str
+    task: str  # "Avg.", or a task
+    value: float
+    low: float | None
+    high: float | None
+    decimals: int = 2
+
+    @property
+    def holds(self) -> bool:
+        return self.low is not None and self.high is not None and self.low <= self.value <= self.high
+
+    def words(self) -> str:
+        d = self.decimals
+        what = f"{self.suite} {self.task} {self.value:.{d}f}"
+        if self.low is None or self.high is None:
+            return f"{what} was not scored again"
+        return f"{what} lies {'within' if self.holds else 'outside'} {self.low:.{d}f} to {self.high:.{d}f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeated:
+    """A run beside other trainings from its recipe. ``seeds`` of those, in words; ``found`` is never empty: averages first."""
+
+    seeds: str
+    found: tuple[Within, ...]
+    unknown: str = ""  # why these trainings cannot tell
+
+    @property
+    def within(self) -> bool:
+        return not self.unknown and all(one.holds for one in self.found)
+
+    def words(self) -> str:
+        """What lies outside; or else the averages, which lie within."""
+        if self.unknown:
+            return self.unknown
+        outside = [one for one in self.found if not one.holds]
+        shown = outside[:MANY] or [one for one in self.found if one.task == AVERAGE] or self.found[:1]
+        more = f" and {len(outside) - MANY} more" if len(outside) > MANY else ""
+        rest = "" if outside else f"; all {len(self.found)} scores do" if len(self.found) > len(shown) else ""
+        return ", ".join(one.words() for one in shown) + more + rest
+
+
+def same_recipe(record: RunRecord) -> str:
+    """A text that two runs share where they are two trainings of one thing: the same but for the seed and the machine.
+
+    The code of the method may have changed between them: a recipe that only one version of the code can follow was not repeated.
+    """
+    corpus, backbone = record.provenance.corpus or {}, record.provenance.backbone or {}
+    determines = record.provenance.determines or {}
+    places = determines.get("places")
+    contents = places if isinstance(places, dict) else {}
+    recipe = {key: one.value for key, one in record.recipe.items() if key not in contents}
+    parts = (record.method, record.variant, record.setting, record.backbone, backbone.get("revision"), corpus.get("sha256"), recipe,
+             contents, determines.get("precision"), determines.get("ranks"))  # fmt: skip
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one training scored, and what names its predictions."""
+
+    seed: int | None
+    scores: Mapping[Key, Score]
+    fingerprints: Mapping[Key, str] = field(default_factory=dict)
+    """Hashes of the predictions, as far as the record has them."""
+
+    def is_copy_of(self, other: Training) -> bool:
+        """Whether it is no training of its own: two trainings never give the same cosines to the last digit."""
+        both = [key for key in self.fingerprints if key in other.fingerprints]
+        same = [key for key in both if self.fingerprints[key] == other.fingerprints[key]]
+        return any(self.scores[key].metric in CONTINUOUS for key in same) or (bool(both) and len(same) == len(both))
+
+
+def training(record: RunRecord) -> Training:
+    scores: dict[Key, Score] = {(*score.key, score.metric): score for score in record.scores}
+    hashes = {key: score.predictions_sha256 for key, score in scores.items() if score.predictions_sha256 is not None}
+    return Training(record.seed, scores, hashes)
+
+
+Lent = Mapping[Key, Lender]
+
+
+def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
+    """What the recipes of a board say together of the variance over seeds. ``groups``: the trainings of each recipe."""
+    values: dict[Key, list[list[float]]] = {}
+    for group in groups:
+        of: dict[Key, list[float]] = {}
+        for one in group:
+            for key, score in one.scores.items():
+                of.setdefault(key, []).append(score.value)
+        for key, found in of.items():
+            if len(found) > 1:
+                values.setdefault(key, []).append(found)
+    lent: dict[Key, Lender] = {}
+    for suite in dict.fromkeys(
+        key[0] for key in values
+    ):  # how alike recipes are is another thing for correlations than for clusters
+        lent |= lenders(
+            {key: [(variance(one), len(one) - 1) for one in found] for key, found in values.items() if key[0] == suite}
+        )
+    return lent
+
+
+def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repeated | None:
+    """A run beside ``others``, trainings from its recipe; None where there are none, or none but copies of it, or nothing is scored.
+
+    ``others`` do not hold the run itself. A score that no other has speaks against a repetition: nobody made it again.
+    """
+    others = [one for one in others if not run.is_copy_of(one)]
+    if not others or not run.scores or not any(key in one.scores for one in others for key in run.scores):
+        return None
+    averaged = {score.suite for score in run.scores.values() if score.task == AVERAGE}
+    heads = {key for key, score in run.scores.items() if score.task == AVERAGE or score.suite not in averaged}
+    found, narrowest = [], math.inf
+    for key, score in sorted(run.scores.items(), key=lambda item: item[0] not in heads):
+        alpha = HEADS / len(heads) if key in heads else SINGLE / (len(run.scores) - len(heads))
+        values = [one.scores[key].value for one in others if key in one.scores]
+        half = _half(values, lent.get(key), alpha) if values else None
+        decimals = DECIMALS.get(score.metric, 2)
+        if key in heads and half is not None:
+            narrowest = min(half * 10.0 ** (decimals - 2), narrowest)
+        ends: tuple[float | None, float | None] = (None, None)
+        if values:
+            room = (half or 0.0) + LEAST * 10.0**-decimals
+            ends = math.fsum(values) / len(values) - room, math.fsum(values) / len(values) + room
+        found.append(Within(suite=score.suite, task=score.task, value=score.value, low=ends[0], high=ends[1], decimals=decimals))
+    return Repeated(seeds=_seeds([one.seed for one in others]), found=tuple(found), unknown=_unknown(narrowest))
+
+
+def _unknown(narrowest: float) -> str:
+    if math.isinf(narrowest):
+        return "scores cannot be judged: no recipe here was trained with two seeds, so nothing says how far seeds vary"
+    if narrowest > MOST:
+        return f"scores cannot be judged: what is known of seeds leaves ±{narrowest:.1f} points; more seeds tell"
+    return ""
+
+
+def _half(values: Sequence[float], lender: Lender | None, alpha: float) -> float | None:
+    """Half of the interval of one more training beside these; None where nothing is known of seeds."""
+    from scipy.special import stdtrit
+
+    own = len(values) - 1
+    spread = variance(values) if own else 0.0
+    found, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
+    if not freedom:
+        return None
+    return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(found * (1 + 1 / len(values)))
+
+
+def _seeds(seeds: Sequence[int | None]) -> str:
+    """ "seed 1", "seeds 1, 2" or, of many, "12 seeds"."""
+    known = sorted({seed for seed in seeds if seed is not None})
+    if not known:
+        return "no seed"
+    return f"seed{'s' * (len(known) > 1)} {', '.join(map(str, known))}" if len(known) <= MANY else f"{len(known)} seeds"

@@ -1,0 +1,115 @@
+"""What the runs of one table do not share although they stand in one column: a footnote for each difference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from bench.base.errors import BenchError
+from bench.compare.budget import terms
+from bench.compare.statistics.grouping import AVERAGE
+from bench.compare.statistics.table import Row, Table
+from bench.runs import FOREIGN
+from bench.runs.dev_pairs import dev_words
+from bench.runs.record import RunRecord
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
+"""Packages that a score may depend on; ``mteb`` too, of its own suite."""
+UNKNOWN = "not recorded"
+Facts = dict[str, str]  # what is compared -> the value of one run
+
+
+def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
+    """The tables with a footnote for each difference between the runs of a table, and marks at the rows that differ.
+
+    Of each thing that is compared, the value that most runs have is the rule; one footnote names all who differ. Rows that a
+    suite has only under another protocol or text form, in another table, are named too.
+    """
+    return tuple(_elsewhere(_footnoted(table, records), tables) for table in tables)
+
+
+def refuse(tables: Sequence[Table]) -> None:
+    """Raises BenchError where a table has a footnote (``--strict``)."""
+    for table in tables:
+        if table.footnotes:
+            more = sum(len(one.footnotes) for one in tables) - 1
+            rest = f" (and {more} more difference{'s' * (more > 1)})" if more else ""
+            raise BenchError(
+                f"--strict: the runs of {table.suite} are not of one kind: {table.footnotes[0]}{rest}",
+                "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+            )
+
+
+def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
+    footnotes: list[str] = []
+    marks: dict[int, dict[int, None]] = {}
+    for what in dict.fromkeys(key for one in facts.values() for key in one):
+        having = {run: one[what] for run, one in facts.items() if what in one}
+        counts = Counter(having.values())
+        if len(counts) < 2:
+            continue
+        rule = max(counts, key=lambda value: (counts[value], value))
+        told = []
+        for value in sorted(set(counts) - {rule}):
+            places = [i for i, row in enumerate(table.rows) if any(having.get(run) == value for run in row.runs)]
+            told.append(f"{value} in {_named([table.rows[i] for i in places], having, value)}")
+            for i in places:
+                marks.setdefault(i, {})[len(footnotes)] = None
+        footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others")
+    marked = tuple(replace(row, footnotes=tuple(marks.get(i, ()))) for i, row in enumerate(table.rows))
+    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=(*table.notes, *_chosen_on(table, records)))
+
+
+def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:
+    """Where checkpoints were chosen on pairs that this table scores."""
+    if table.suite != "sts":
+        return ()
+    found = [words for row in table.rows for run in row.runs if (words := dev_words(records[run]))]
+    return tuple(f"checkpoints: {words}" for words in dict.fromkeys(found))
+
+
+def _facts(record: RunRecord, table: Table) -> Facts:
+    """What should be the same in all runs of the table."""
+    packages, data = record.provenance.packages, record.provenance.data
+    found = {"bench": record.provenance.bench_version or UNKNOWN}
+    found |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
+    for score in record.scores:
+        if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:
+            continue
+        if table.text is not None and score.text is not None and (score.text == table.text or score.text.startswith("other-")):
+            found[f"text of {score.task}"] = score.text
+        own = f"{table.suite}/" if table.suite in FOREIGN else ""
+        form = "" if score.text in (None, "tokenised") else f"@{score.text}"
+        if score.text == table.text and (sha := data.get(f"{own}{score.task}{form}")) is not None:
+            found[f"data of {score.task}"] = str(sha)[:8]
+    return found | terms(record)
+
+
+def _named(rows: Iterable[Row], having: Mapping[str, str], value: str) -> str:
+    names = []
+    for row in rows:
+        seeds = [seed for run, seed in zip(row.runs, row.seeds, strict=True) if having.get(run) == value]
+        part = len(seeds) < len(row.runs)
+        names.append(row.name + (f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if part else ""))
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _elsewhere(table: Table, tables: Sequence[Table]) -> Table:
+    """With a footnote for rows of the same suite that only other tables have, under another protocol or text form."""
+    same = [
+        t for t in tables if (t.suite, t.setting, t.backbone) == (table.suite, table.setting, table.backbone) and t is not table
+    ]
+    here = {run for row in table.rows for run in row.runs}
+    footnotes = list(table.footnotes)
+    for other in same:
+        if (other.protocol, other.text) == (table.protocol, table.text):
+            continue
+        missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
+        if missing:
+            names = list(missing)
+            shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+            form = f" ({other.text})" if other.text else ""
+            footnotes.append(f"scored as {other.protocol}{form} only, in a table of its own: {shown}")
+    return replace(table, footnotes=tuple(footnotes))

@@ -1,0 +1,309 @@
+"""What the methods of one column say together: intervals, differences, ranks, from other items and other seeds.
+
+A method's value is a mean over its seeds. Two things move it: other items, whose covariance over all runs is given, and other
+seeds. Every seed answers the same items, so both are crossed, not nested: what the items do to all seeds of a method alike does
+not shrink with their number. The spread over seeds is moderated: borrowed across the methods of the column. What items do to each
+seed for itself is in that spread too, and is counted there. Methods are compared unpaired over seeds: a seed's number is
+all that two methods share, their weights and batches differ. A difference over its standard error is taken to follow Student's t,
+with Satterthwaite's degrees of freedom (1946) of the parts.
+
+Legend: M methods, R runs of all methods, P pairs of methods.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.compare.statistics.adjust import adjusted, critical
+from bench.compare.statistics.influence import Influence, Items
+from bench.compare.statistics.seed_variance import moderated_variances
+from bench.runs.predicted import Floats, Predicted, same_items
+
+LEVEL = 0.95
+MARGIN = 0.5
+"""Points: differences that are smaller make two methods as good as equal."""
+POWER = 0.8
+MOST_SEEDS = 100
+BETTER, WORSE, EQUIVALENT, UNKNOWN = "better", "worse", "equivalent", "unknown"
+
+
+@dataclass(frozen=True)
+class Differences:
+    """One method less another, for P pairs at once; NaN where there is nothing to go by."""
+
+    value_P: Floats
+    error_P: Floats
+    """Standard errors."""
+    freedom_P: Floats
+    seeds_P: Floats
+    """What a new seed of both would move the difference by: variance of one run of each less the two means."""
+    seeds_freedom_P: Floats
+
+    @property
+    def p_P(self) -> Floats:
+        """Two-sided; 1 where two methods differ in nothing."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t_P = np.where(self.value_P == 0, 0.0, np.abs(self.value_P) / self.error_P)
+        found_P: Floats = np.where(np.isnan(self.error_P), np.nan, 2 * _student(-t_P, self.freedom_P))
+        return found_P
+
+    def equivalent_p_P(self, margin: float) -> Floats:
+        """Of two one-sided tests: ``equivalence.two_one_sided``."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found_P = _student((np.abs(self.value_P) - margin) / self.error_P, self.freedom_P)
+        return np.where(np.isnan(self.error_P), np.nan, found_P)
+
+    def half_P(self, alpha: float) -> Floats:
+        """Half of the 1 - alpha interval."""
+        found_P: Floats = _quantile(1 - alpha / 2, self.freedom_P) * self.error_P
+        return found_P
+
+    @property
+    def chance_P(self) -> Floats:
+        """That one new run of the first is above one new run of the second on these items; NaN where neither has seeds."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t_P = np.where(self.seeds_P > 0, self.value_P / np.sqrt(self.seeds_P), np.nan)
+        return _student(t_P, self.seeds_freedom_P)
+
+
+class Column:
+    """The values of M methods on one task, or on an average of tasks."""
+
+    def __init__(
+        self,
+        values: Sequence[Sequence[float]],
+        random: Sequence[bool],
+        covariance: Floats | None = None,
+        *,
+        freedom: float = math.inf,
+        repeated: Sequence[Floats] = (),
+    ) -> None:
+        """``values``: of every method's runs, in points. ``random``: whether another run of it may give another value.
+
+        ``covariance``: (2, R, R) of all runs in that order over items, with ``freedom`` degrees of freedom (``items.Items``); NaN for
+        runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
+        draw of few examples is one draw), over the number of tasks.
+        """
+        self.runs_M = np.array([len(one) for one in values])
+        self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
+        value_R = np.array([value for one in values for value in one])
+        self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
+        freedom_M = np.where(random, self.runs_M - 1, 0)
+        squares_M = np.add.reduceat((value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts)
+        spread_M: Floats = squares_M / np.maximum(self.runs_M - 1, 1)
+        self._moderate(spread_M, np.asarray(random, dtype=bool), freedom_M)
+        self.items, self.freedom = np.full((2, len(values), len(values)), np.nan), freedom
+        if covariance is not None:
+            self._items(covariance)
+        self.repeated_MM, self.repeated_freedom = np.zeros_like(self.items[0]), math.inf
+        if repeated:
+            for values_RQ in repeated:
+                by_method = np.add.reduceat(values_RQ, self._starts, axis=0) / self.runs_M[:, None]
+                self.repeated_MM += np.atleast_2d(np.cov(by_method)) / values_RQ.shape[1]
+            self.repeated_freedom = sum(values_RQ.shape[1] - 1 for values_RQ in repeated)
+
+    def _moderate(self, spread_M: Floats, random_M: NDArray[np.bool_], freedom_M: NDArray[np.int64]) -> None:
+        self.prior: tuple[float, float] | None = None
+        """The variance that is borrowed, and its degrees of freedom; None where no method has two seeds."""
+        self.seed_M = np.where(random_M, np.nan, 0.0)
+        """Variance over seeds; NaN: not known."""
+        self.seed_freedom_M = np.where(random_M, 0.0, math.inf)
+        self.lent_M = random_M & (freedom_M == 0)
+        """A single seed, whose variance is borrowed as a whole where others lend it."""
+        self.total_freedom = float(freedom_M.sum())
+        if self.total_freedom > 0:
+            prior, prior_freedom, seed_M, seed_freedom_M = moderated_variances(spread_M, freedom_M)
+            known_M = random_M & (seed_freedom_M > 0)
+            if (
+                prior_freedom > 0
+            ):  # from few methods the prior is not well known: nobody is taken to vary less than all do on average
+                seed_M = np.maximum(seed_M, np.average(spread_M, weights=freedom_M))
+            self.seed_M[known_M], self.seed_freedom_M[known_M] = seed_M[known_M], seed_freedom_M[known_M]
+            self.prior = prior, prior_freedom
+        self.lent_M &= ~np.isnan(self.seed_M)
+
+    def _items(self, covariance: Floats) -> None:
+        """Means over the runs of each method, less what each run has for itself, which is in the spread over seeds."""
+        starts = self._starts
+        sums = np.add.reduceat(np.add.reduceat(covariance, starts, axis=1), starts, axis=2)
+        mean = sums / np.multiply.outer(self.runs_M, self.runs_M)
+        own_M = np.zeros(len(self.runs_M))
+        for i, (start, count) in enumerate(zip(starts, self.runs_M, strict=True)):
+            if count > 1:
+                block = covariance[0, start : start + count, start : start + count]
+                own_M[i] = (np.trace(block) - block.sum() / count) / (count - 1)
+        self.items = mean - np.diag(np.maximum(own_M, 0) / self.runs_M)
+
+    def _differences(self, first_P: NDArray[np.int64], second_P: NDArray[np.int64]) -> Differences:
+        def variance(matrix: Floats) -> Floats:
+            both = matrix[..., first_P, first_P] + matrix[..., second_P, second_P] - 2 * matrix[..., first_P, second_P]
+            return np.maximum(both, 0)
+
+        items_P, repeated_P = variance(self.items).max(axis=0), variance(self.repeated_MM)
+        one_P, other_P = (self.seed_M[side_P] / self.runs_M[side_P] for side_P in (first_P, second_P))
+        seeds_freedom_P = self._seeds_freedom(one_P, other_P, first_P, second_P)
+        error2_P = items_P + repeated_P + one_P + other_P
+        return Differences(
+            self.mean_M[first_P] - self.mean_M[second_P], np.sqrt(error2_P),
+            _satterthwaite([(items_P, self.freedom), (repeated_P, self.repeated_freedom), (one_P + other_P, seeds_freedom_P)]),
+            one_P + other_P + self.seed_M[first_P] + self.seed_M[second_P], seeds_freedom_P,
+        )  # fmt: skip
+
+    def _seeds_freedom(self, one_P: Floats, other_P: Floats, first_P: NDArray[np.int64], second_P: NDArray[np.int64]) -> Floats:
+        """Of a sum of two moderated variances: no more than all seeds of the column together."""
+        of_two_P = _satterthwaite([(one_P, self.seed_freedom_M[first_P]), (other_P, self.seed_freedom_M[second_P])])
+        return np.where(np.isinf(of_two_P), of_two_P, np.minimum(of_two_P, self.total_freedom))
+
+    def less(self, other: int) -> Differences:
+        """(M,) every method less the one at ``other``; NaN at itself."""
+        every_M = np.arange(len(self.mean_M))
+        found = self._differences(every_M, np.full(len(every_M), other))
+        found.error_P[other] = found.seeds_P[other] = np.nan
+        return found
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Differences]:
+        """The first and the second method of every pair, and their difference."""
+        first_P, second_P = np.triu_indices(len(self.mean_M), 1)
+        return first_P, second_P, self._differences(first_P, second_P)
+
+    def half_widths(self, level: float = LEVEL) -> tuple[Floats, list[str]]:
+        """(M,) half of each method's interval, NaN where nothing is known; and what it covers: "items and seeds", "items", "seeds"."""
+        items_M: Floats = np.diagonal(self.items, axis1=1, axis2=2).max(axis=0)
+        repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
+        seeds_M: Floats = self.seed_M / self.runs_M
+        here_M, there_M = np.maximum(np.nan_to_num(items_M), 0), np.nan_to_num(seeds_M)
+        freedom_M = _satterthwaite([(here_M, self.freedom), (repeated_M, self.repeated_freedom), (there_M, self.seed_freedom_M)])
+        half_M = _quantile((1 + level) / 2, freedom_M) * np.sqrt(here_M + repeated_M + there_M)
+        covers = []
+        for items, seeds in zip(np.isfinite(items_M), np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M), strict=True):
+            covers.append("items and seeds" if items and seeds else "items" if items else "seeds" if seeds else "")
+        return np.where([bool(one) for one in covers], half_M, np.nan), covers
+
+    def seeds_to_settle(self, first: int, second: int, alpha: float, margin: float = MARGIN) -> int | None:
+        """Seeds of each of two methods with which a difference as it is now would in 4 of 5 cases be found, or be found to be
+        within the margin; None where more than ``MOST_SEEDS`` or no number of them would do."""
+        pair = np.array([first]), np.array([second])
+        now = self._differences(*pair)
+        one, other = self.seed_M[first], self.seed_M[second]
+        rest = float(now.error_P[0]) ** 2 - one / self.runs_M[first] - other / self.runs_M[second]
+        n_N = np.arange(2, MOST_SEEDS + 1)
+        more_N = np.array([(n_N - self.runs_M[i]) * (self.seed_M[i] > 0) for i in (first, second)]).sum(axis=0)
+        error_N = np.sqrt(np.maximum(rest, 0) + (one + other) / n_N)
+        freedom_N = np.maximum(now.freedom_P[0], now.freedom_P[0] + more_N)
+        needed_N = (_quantile(1 - alpha / 2, freedom_N) + _quantile(POWER, freedom_N)) * error_N
+        distance = abs(float(now.value_P[0]))
+        enough = np.flatnonzero(needed_N <= max(distance, margin - distance))
+        return int(n_N[enough[0]]) if len(enough) and one + other > 0 else None
+
+
+Answers = Sequence[tuple[Predicted, Influence]]
+"""Of one method: each task of a column, with the same seeds."""
+
+
+def column(answers: Sequence[Answers | None], values: Sequence[Sequence[float]], random: Sequence[bool]) -> Column:
+    """A column of methods that were asked the same items; None: what this method said is not known. ``values`` are the recorded ones.
+
+    Raises ValueError where items differ, and where nothing can be said of other items.
+    """
+    known = [(i, one) for i, one in enumerate(answers) if one is not None]
+    if not known:
+        return Column(values, random)
+    first = known[0][1]
+    for _, one in known[1:]:
+        for (a, _), (b, _) in zip(first, one, strict=True):
+            same_items(a, b)
+    items = Items([p for p, _ in first], [found for _, found in first])
+    moved = {i: np.concatenate([found.moved_SN for _, found in one], axis=1) / len(one) for i, one in known}
+    here_R = np.concatenate([np.full(len(one), i in moved) for i, one in enumerate(values)])
+    covariance = np.full((2, len(here_R), len(here_R)), np.nan)
+    covariance[:, np.outer(here_R, here_R)] = items.covariance(np.concatenate(list(moved.values()))).reshape(2, -1)
+    repeated = []
+    for j in range(len(first)):
+        by_method = [one[j][1].value_SR for one in answers if one is not None]
+        if len(by_method) == len(answers) and by_method[0].shape[1] > 1:
+            repeated.append(np.concatenate(by_method) / len(first))
+    return Column(values, random, covariance, freedom=items.freedom, repeated=repeated)
+
+
+def detectable(found: Differences, alpha: float) -> Floats:
+    """(P,) true differences that would be found in 4 of 5 cases at this alpha; NaN where nothing moves."""
+    needed_P = (_quantile(1 - alpha / 2, found.freedom_P) + _quantile(POWER, found.freedom_P)) * found.error_P
+    return np.where(found.error_P > 0, needed_P, np.nan)
+
+
+def verdicts(
+    found: Differences, *, how: str = "holm", alpha: float = 0.05, margin: float = MARGIN
+) -> tuple[list[str | None], Floats, float]:
+    """Of every difference that can be judged, all in one family: its verdict, its adjusted p-value, and the alpha of its interval.
+
+    All intervals of a family have one level, at which those that leave zero out are those whose adjusted p-value is below alpha:
+    a verdict never says another thing than its interval. "equivalent" where that lies within the margin, whether or not it leaves zero
+    out, and two one-sided tests agree, which are adjusted over the family by themselves. None where there is nothing to go by.
+    """
+    p_P = found.p_P
+    known_P = ~np.isnan(p_P)
+    adjusted_P = np.full(len(p_P), np.nan)
+    adjusted_P[known_P] = adjusted(p_P[known_P], how)
+    own_alpha = critical(p_P[known_P], how, alpha)
+    half_P = found.half_P(own_alpha)
+    apart_P = np.abs(found.value_P) > half_P
+    equal_P = np.abs(found.value_P) + half_P < margin
+    one_sided_P = found.equivalent_p_P(margin)
+    agreed_P = np.zeros(len(p_P), dtype=bool)
+    agreed_P[known_P] = adjusted(one_sided_P[known_P], how) < alpha
+    said = np.select(
+        [~known_P, equal_P & agreed_P, apart_P & (found.value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN
+    )
+    return [str(one) or None for one in said], adjusted_P, own_alpha
+
+
+def ranks(column: Column, *, how: str = "holm", alpha: float = 0.05) -> tuple[list[tuple[int, int]], int]:
+    """Of every method, the ranks that it may have: after all that are better than it, before all that are worse; and how many pairs
+    were tested. More is better.
+
+    All pairs are one family, so that with "holm" all true ranks lie in their intervals at once in 95 of 100 cases (Mogstad, Romano,
+    Shaikh and Wilhelm 2024, Review of Economic Studies 91). Whoever is chosen as the best is chosen by the same data; that is
+    allowed for.
+    """
+    first_P, second_P, found = column.pairs()
+    count = len(column.mean_M)
+    below_M, above_M = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    p_P = found.p_P
+    known_P = ~np.isnan(p_P)
+    if known_P.any():
+        told_P = np.zeros(len(p_P), dtype=bool)
+        told_P[known_P] = adjusted(p_P[known_P], how) < alpha
+        better_P, worse_P = (np.where(found.value_P > 0, *sides) for sides in ((first_P, second_P), (second_P, first_P)))
+        np.add.at(below_M, better_P[told_P], 1)
+        np.add.at(above_M, worse_P[told_P], 1)
+    return [(int(above) + 1, count - int(below)) for above, below in zip(above_M, below_M, strict=True)], int(known_P.sum())
+
+
+def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
+    total_P = sum((part for part, _ in parts), np.zeros(1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        uncertain_P = sum((np.where(part > 0, part**2 / freedom, 0.0) for part, freedom in parts), np.zeros(1))
+        found_P: Floats = np.where(uncertain_P > 0, total_P**2 / uncertain_P, math.inf)
+    return found_P
+
+
+def _student(t: Floats, freedom: Floats) -> Floats:
+    from scipy.special import ndtr, stdtr
+
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.where(np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t))
+    return found
+
+
+def _quantile(probability: float, freedom: Floats) -> Floats:
+    from scipy.special import ndtri, stdtrit
+
+    found: Floats = np.where(
+        np.isinf(freedom), ndtri(probability), stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability)
+    )
+    return found

@@ -1,0 +1,186 @@
+"""Groups records into the tables that papers print: rows are methods, columns tasks, cells means over seeds.
+
+Two numbers meet in one column only under one suite, protocol and text form. Runs share a row only when nothing but the seed
+differs: another recipe value, corpus or backbone revision makes another row, which names what differs. Pure Python, so that
+``bench compare`` does not wait for numpy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bench.base.errors import UnknownName
+from bench.compare.statistics.grouping import AVERAGE, SENDER, by_protocol, rows_of, title
+from bench.compare.statistics.table import COLUMNS, DECIMALS, LOWER_IS_BETTER, Against, Cell, Row, Table
+
+if TYPE_CHECKING:
+    from bench.runs.record import RunRecord, Score
+
+__all__ = ["AVERAGE", "COLUMNS", "DECIMALS", "LOWER_IS_BETTER", "Cell", "Row", "Table", "summarise"]
+
+
+def summarise(records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False) -> tuple[Table, ...]:
+    """The tables that the finished ones among ``records`` make.
+
+    Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers.
+    ``together``: all settings and backbones in one table. ``baseline``: a method or ``method+variant``; each table that has it
+    gets differences of the averages (of the only task, where there is one). Raises UnknownName where no table has it.
+    """
+    finished = [record for record in records if record.status == "finished"]
+    scored = [(key, record, scores) for record in finished for key, scores in by_protocol(record).items()]
+    trained = {(key, record.backbone) for key, record, _ in scored if record.setting == "unsupervised"}
+    groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
+    for key, record, scores in scored:
+        joins = record.setting == "none" and (key, record.backbone) in trained
+        place = ("", "") if together else ("unsupervised" if joins else record.setting, record.backbone)
+        groups.setdefault((*key, *place), []).append((record, scores))
+    tables = [_table(key, groups[key], baseline) for key in sorted(groups, key=_table_order)]
+    if baseline is not None and not any(table.baseline for table in tables):
+        raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
+    return tuple(tables)
+
+
+def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
+    suite, protocol, text, setting, backbone = key
+    order = ("unsupervised", "supervised", "none", "")
+    return (suite not in COLUMNS, suite, order.index(setting), backbone, protocol, text != "tokenised", text)
+
+
+def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Score]]], baseline: str | None) -> Table:
+    suite, protocol, text, setting, backbone = key
+    if not backbone:  # all together: what they share is still said once
+        setting = _only({record.setting for record, _ in scored if record.setting != "none"} or {"none"})
+        backbone = _only({record.backbone for record, _ in scored})
+    tasks = _columns(suite, [scores for _, scores in scored])
+    by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
+    has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
+    columns = tasks + ((AVERAGE,) if has_average else ())
+    metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
+    ranks = has_average or (len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER)
+    notes: list[str] = []
+    rows = []
+    for runs, differs in rows_of([record for record, _ in scored], notes):
+        cells = tuple(_cell([by_run[run.run_id].get(column) for run in runs]) for column in columns)
+        for column, cell in zip(columns, cells, strict=True):
+            if cell is not None and len(cell.values) < len(runs):
+                notes.append(f"{title(runs[0], differs)}: {column} from {len(cell.values)} of {len(runs)} seeds")
+        first = runs[0]
+        rows.append(Row(method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone,
+                        differs=differs, runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs),
+                        cells=cells))  # fmt: skip
+    rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
+    untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
+    if untrained and setting == "unsupervised":
+        notes.insert(0, f"nothing trained: {', '.join(untrained)}")
+    if falling := [column for column in columns if metrics.get(column) in LOWER_IS_BETTER]:
+        notes.insert(0, f"lower is better: {', '.join(falling)}")
+    table = Table(
+        setting=setting or None,
+        backbone=backbone or None,
+        suite=suite,
+        protocol=protocol,
+        text=text or None,
+        metric=", ".join(dict.fromkeys(metrics.values())),
+        columns=columns,
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+    return against(table, baseline)  # fmt: skip
+
+
+def _only(names: set[str]) -> str:
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+def _by_name(row: Row) -> tuple[object, ...]:
+    return row.name, row.backbone, row.setting, row.differs
+
+
+def _best_first(row: Row) -> tuple[object, ...]:
+    average = row.cells[-1]
+    return average is None, -average.mean if average else 0.0, *_by_name(row)
+
+
+def _columns(suite: str, found: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
+    seen = dict.fromkeys(task for scores in found for task in scores if task != AVERAGE)
+    known = COLUMNS.get(suite, ())
+    if not known:
+        return tuple(seen)
+    return known + tuple(task for task in seen if task not in known)
+
+
+def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
+    """With the suite's average as recorded, else as the papers take it: of the printed values, rounded again.
+
+    Where a task is missing there is none, whatever the record says.
+    """
+    found = dict(scores)
+    known = COLUMNS.get(suite)
+    if known is None:
+        return found
+    stored = found.pop(AVERAGE, None)
+    if all(task in found for task in known):
+        mean = round(math.fsum(round(found[task].value, 2) for task in known) / len(known), 2)
+        found[AVERAGE] = stored or replace(found[known[0]], task=AVERAGE, value=mean, n=sum(found[t].n for t in known), std=None)
+    return found
+
+
+def _cell(scores: Sequence[Score | None]) -> Cell | None:
+    found = [score for score in scores if score is not None]
+    if not found:
+        return None
+    values = tuple(score.value for score in found)
+    mean = math.fsum(values) / len(values)
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)) if len(values) > 1 else None
+    return Cell(mean=mean, sd=sd, values=values, n=found[0].n, decimals=DECIMALS.get(found[0].metric, 2))
+
+
+def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
+    """Best and second of each column, by the printed value; equal ones share the mark. With one row there is nothing to mark."""
+    marks: list[dict[float, str]] = []
+    for i, column in enumerate(columns):
+        printed = {round(cell.mean, cell.decimals) for row in rows if (cell := row.cells[i]) is not None}
+        ordered = sorted(printed, reverse=metrics.get(column) not in LOWER_IS_BETTER)
+        enough = sum(row.cells[i] is not None for row in rows)
+        marks.append(dict(zip(ordered, ("best", "second")[: 0 if enough < 2 else 1 if enough < 3 else 2], strict=False)))
+    return [
+        replace(row, cells=tuple(
+            cell and replace(cell, mark=marks[i].get(round(cell.mean, cell.decimals), "")) for i, cell in enumerate(row.cells)
+        ))
+        for row in rows
+    ]  # fmt: skip
+
+
+def against(table: Table, baseline: str | None) -> Table:
+    """With differences from the baseline's cells, as printed; of several such rows the one with the best average counts.
+
+    Without a column that ranks, the first of them counts. The table itself where it has no such row.
+    """
+    if baseline is None:
+        return table
+    named = [row for row in table.rows if baseline in (row.name, row.method) and any(row.cells)]
+    exact = [row for row in named if row.name == baseline] or named
+    exact = [row for row in exact if SENDER not in dict(row.differs)] or exact
+    if not exact:
+        return table
+    base = exact[0]
+    rows = []
+    for row in table.rows:
+        cells = (
+            tuple(_less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True)) if row is not base else row.cells
+        )
+        head = cells[-1] if table.head else None
+        difference = (
+            0.0 if row is base and table.head and row.cells[-1] else head.against.difference if head and head.against else None
+        )
+        rows.append(replace(row, cells=cells, difference=difference, is_baseline=row is base))
+    return replace(table, rows=tuple(rows), baseline=base.name)
+
+
+def _less(cell: Cell | None, base: Cell | None) -> Cell | None:
+    if cell is None or base is None:
+        return cell
+    return replace(cell, against=Against(difference=round(cell.mean, cell.decimals) - round(base.mean, cell.decimals)))

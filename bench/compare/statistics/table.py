@@ -1,0 +1,157 @@
+"""What a table of scores holds: numbers, and what is known of how sure they are. Every form of output draws these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bench.compare.statistics.grouping import AVERAGE, Differs
+
+# as the papers print them; tasks of other suites keep the order of their record
+COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")}
+# of metrics, which every record names: a Score has no field for its direction
+LOWER_IS_BETTER = ("alignment", "uniformity")
+DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """The 95 % interval of a cell's mean."""
+
+    low: float
+    high: float
+    covers: str  # "items and seeds", "items" or "seeds": what else might have been there
+    level: float = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Against:
+    """A cell less the baseline's cell. Without predictions of both there is the difference alone."""
+
+    difference: float
+    low: float | None = None  # the interval that the verdict goes by, of the level of its family
+    high: float | None = None
+    level: float | None = None
+    p: float | None = None  # of this comparison alone
+    p_adjusted: float | None = None  # among all comparisons of the family
+    verdict: str | None = None  # "better", "worse", "equivalent", "unknown"; None: not tested
+    chance: float | None = None  # that one new run is above one new run of the baseline; None: neither has seeds
+    detectable: float | None = None  # the difference that would have been found in 4 of 5 cases, in this family
+    seeds_needed: int | None = None  # of both, to settle an "unknown"; None: more than a hundred, or no number of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """What a paper printed for a cell."""
+
+    value: float
+    std: float | None
+    source: str  # "promcse:1": paper and table
+    own: bool  # False: the paper quotes somebody else
+    difference: float  # ours less the paper's
+    inside: bool | None  # the printed value lies in our interval; None: there is no interval
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a row took, each a mean over its runs; None where not all of them recorded it."""
+
+    trainable_parameters: float | None = None
+    train_seconds: float | None = None
+    peak_memory_bytes: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One method on one task."""
+
+    mean: float  # over seeds
+    sd: float | None  # over seeds, divided by n - 1; None with one seed
+    values: tuple[float, ...]  # one per run, in the order of the row's runs
+    n: int  # items scored
+    mark: str = ""  # "best", "second" or ""
+    decimals: int = 2  # that are printed, and that a mark goes by
+    spread: Spread | None = None
+    against: Against | None = None
+    printed: Printed | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One method as configured. ``cells`` belong to the table's columns, None where nothing was scored."""
+
+    method: str
+    variant: str
+    setting: str
+    backbone: str
+    differs: Differs  # what sets it apart from rows of the same name: (recipe key, value)
+    runs: tuple[str, ...]  # run ids, by seed
+    seeds: tuple[int | None, ...]
+    cells: tuple[Cell | None, ...]
+    difference: float | None = None  # of the table's head column, from the baseline's
+    is_baseline: bool = False
+    rank: tuple[int, int] | None = None  # lowest and highest that it may have on the head column; None: not tested
+    cost: Cost | None = None  # None: not asked for
+    footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
+
+    @property
+    def name(self) -> str:
+        return f"{self.method}+{self.variant}" if self.variant else self.method
+
+
+PRIMARY, SINGLE, PAIRS = "primary", "single tasks", "all pairs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """Comparisons of one table whose p-values were adjusted together."""
+
+    what: str  # PRIMARY: the head column less the baseline's; SINGLE: every other column; PAIRS: the head column of all rows
+    how: str  # "holm", "bh" or "none"
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """How the statistics of a table were made."""
+
+    alpha: float = 0.05
+    margin: float = 0.5  # points within which two values are as good as equal
+    families: tuple[Family, ...] = ()
+    seed_sd: float | None = None  # over seeds, that rows of the head column borrow; None: no row has two seeds
+    seed_freedom: float | None = None  # degrees of freedom of the most that a row has of it
+    lent: tuple[str, ...] = ()  # rows of one seed whose whole spread over seeds is borrowed
+
+    def family(self, what: str) -> Family | None:
+        return next((one for one in self.families if one.what == what), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """One comparable set of numbers. ``columns`` end with the average where the suite has one."""
+
+    setting: str | None  # None: several, each row names its own
+    backbone: str | None
+    suite: str
+    protocol: str
+    text: str | None
+    metric: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    baseline: str | None = None
+    footnotes: tuple[str, ...] = ()  # one per difference between the runs of a column; rows point to them
+    tested: Tested | None = field(default=None)  # None: without statistics
+
+    @property
+    def head(self) -> str | None:
+        """The column that ranks: the average, or the only task (where more is better)."""
+        single = len(self.columns) == 1 and self.metric not in LOWER_IS_BETTER
+        return self.columns[-1] if self.columns[-1:] == (AVERAGE,) or single else None
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """Fewest and most seeds of a row."""
+        counts = [len(row.runs) for row in self.rows]
+        return min(counts), max(counts)

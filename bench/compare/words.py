@@ -1,0 +1,194 @@
+"""What every form of a table says alike, and how foreign text is made harmless in each.
+
+Names come from plugins, folders and other people's records: nothing in them may move a cursor, open a tag, run a formula or a
+LaTeX command.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from bench.compare.statistics.table import Cell, Row, Table
+
+LONGEST = 300  # characters of a name that are shown
+
+
+def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> str:
+    """``text`` on one line, with control, format and unencodable characters as visible escapes."""
+    if limit is not None and len(text) > limit:
+        text = text[: limit - 1] + "…"
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def variant_words(row: Row, table: Table) -> str:
+    """What stands beside the method: its variant, what sets the row apart, and what the table does not say for all."""
+    parts = [row.variant] if row.variant else []
+    parts += [f"{key}={value}" for key, value in row.differs]
+    if table.backbone is None:
+        parts.append(row.backbone)
+    if table.setting is None:
+        parts.append("untrained" if row.setting == "none" else row.setting)
+    return " ".join(parts)
+
+
+def seeds_words(table: Table) -> str:
+    fewest, most = table.seeds
+    return f"{most} seed{'s' * (most != 1)}" if fewest == most else f"{fewest} to {most} seeds"
+
+
+def headline(table: Table) -> str:
+    """ "unsupervised, builtin, 3 seeds, senteval-all/1 (tokenised)" """
+    where = [part for part in (table.setting, table.backbone) if part]
+    if table.setting == "none":
+        where[0] = "nothing trained"
+    protocol = table.protocol + (f" ({table.text})" if table.text else "")
+    return ", ".join([*where, seeds_words(table), protocol])
+
+
+def seeds_differ(table: Table) -> bool:
+    return table.seeds[0] != table.seeds[1]
+
+
+def cells_of(table: Table) -> list[Cell]:
+    return [cell for row in table.rows for cell in row.cells if cell is not None]
+
+
+def has_spread(table: Table) -> bool:
+    return any(cell.spread for cell in cells_of(table))
+
+
+def spread(cell: Cell) -> float | None:
+    """What stands after ±: half of the 95 % interval."""
+    return None if cell.spread is None else (cell.spread.high - cell.spread.low) / 2
+
+
+def spread_words(table: Table) -> str:
+    """What intervals are for, half of which stands after ±; "" where there is none."""
+    covers = {cell.spread.covers for cell in cells_of(table) if cell.spread}
+    if not covers:
+        return ""
+    said = ["other items and other seeds"] if "items and seeds" in covers else []
+    if "items" in covers:
+        alone = any(
+            cell.spread and cell.spread.covers == "items" and row.seeds != (None,)
+            for row in table.rows
+            for cell in row.cells
+            if cell
+        )
+        said.append(
+            "other items alone"
+            + (" where a row has one seed: another seed may lie outside" if alone else " where nothing is random")
+        )
+    if "seeds" in covers:
+        said.append("other seeds alone where there are no predictions")
+    return f"95 % interval of the mean, for {'; '.join(said)}"
+
+
+def seeds_borrowed(table: Table) -> str:
+    """What is borrowed of the spread over seeds, "" where nothing is."""
+    tested = table.tested
+    if (
+        tested is None
+        or tested.seed_sd is None
+        or tested.seed_freedom is None
+        or sum(len(row.runs) > 1 for row in table.rows) < 2
+    ):
+        return ""
+    words = f"spread over seeds: borrowed across rows, on {table.head} {tested.seed_sd:.2f} with {tested.seed_freedom:.0f} degrees of freedom"
+    if tested.lent:
+        words += f"; wholly borrowed for one seed of {', '.join(tested.lent)}"
+    return words
+
+
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
+
+
+def family_words(table: Table, what: str) -> str:
+    """ "Holm over 14": how the comparisons of a family were adjusted; "" where there is none."""
+    family = table.tested.family(what) if table.tested else None
+    return "" if family is None else f"{CORRECTIONS[family.how]} over {family.size}"
+
+
+def rank_words(row: Row) -> str:
+    """ "1-3", "2"; "" where it was not tested."""
+    if row.rank is None:
+        return ""
+    low, high = row.rank
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def is_top(row: Row) -> bool:
+    """Whether it may be the best."""
+    return row.rank is not None and row.rank[0] == 1
+
+
+def has_ranks(table: Table) -> bool:
+    return any(row.rank is not None for row in table.rows)
+
+
+_METRICS = {
+    "spearman": "Spearman's rank correlation × 100",
+    "pearson": "Pearson's correlation × 100",
+    "accuracy": "accuracy in %",
+    "clustering-accuracy": "accuracy in % under the best matching of clusters and classes",
+    "spearman-bootstrap": "Spearman's rank correlation × 100, mean over 1,000 draws of the protocol",
+}
+
+
+def metric_words(metric: str) -> str:
+    """What the numbers of a table are; an unknown metric is named as it is."""
+    return ", ".join(_METRICS.get(part, part) for part in metric.split(", "))
+
+
+def score(value: float, decimals: int = 2) -> str:
+    return f"{value:.{decimals}f}"
+
+
+def signed(value: float, decimals: int = 2) -> str:
+    """+1.40, -0.31, 0.00: never -0.00."""
+    text = f"{value:+.{decimals}f}"
+    return text[1:] if float(text) == 0 else text
+
+
+# --- Markdown ---
+
+_MARKDOWN = {c: "\\" + c for c in "\\`*_{}[]#+|~$"} | {
+    "<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;",
+}  # fmt: skip
+
+
+def markdown(text: str, limit: int | None = LONGEST) -> str:
+    """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
+    escaped = "".join(_MARKDOWN.get(c, c) for c in visible(text, limit=limit))
+    return escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
+
+
+# --- LaTeX ---
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "±": r"$\pm$", "×": r"$\times$", "…": r"\dots{}",
+    "▲": r"$\blacktriangle$", "▼": r"$\blacktriangledown$", "△": r"$\vartriangle$", "▽": r"$\triangledown$", "≈": r"$\approx$",
+}  # fmt: skip
+_ACCENTS = {"\u0300", "\u0301", "\u0302", "\u0303", "\u0308", "\u030a", "\u030c", "\u0327"}  # those that every TeX font can set
+
+
+def latex(text: str) -> str:
+    """``text`` as words in LaTeX; a character that a plain pdflatex cannot set becomes its code."""
+    return "".join(_LATEX.get(c) or (c if c.isascii() or _accented(c) else f"U+{ord(c):04X}") for c in visible(text))
+
+
+def _accented(c: str) -> bool:
+    parts = unicodedata.normalize("NFD", c)
+    return len(parts) == 2 and parts[0].isascii() and parts[0].isalpha() and parts[1] in _ACCENTS
+
+
+# --- CSV ---
+
+
+def csv_text(text: str, limit: int | None = LONGEST) -> str:
+    """A text cell that no spreadsheet takes for a formula."""
+    shown = visible(text, limit=limit)
+    return "'" + shown if shown[:1] in ("=", "+", "-", "@", "\t", "\r", "|", "%") else shown

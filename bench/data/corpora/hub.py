@@ -1,0 +1,283 @@
+"""Training text out of a data set of the Hugging Face hub: ``hub:owner/name:column``. See docs/corpora.md.
+
+One file of the data set after the other is fetched (resumed after a cut, checked against the hub's checksum), the columns that
+are asked for are written as JSON lines, and the file goes again: neither memory nor disk ever holds more than one of them.
+What was made is kept under the name that was asked for; the revision of the data set is the one of that first time.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import itertools
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from bench.base.cache import default_cache, locked
+from bench.base.errors import CorpusError, DataMissing
+from bench.base.files import write_whole
+from bench.data.corpora.hub_name import PREFIX, HubName
+from bench.data.corpora.lines import read_lines
+from bench.data.corpora.rows import ALSO, COLUMNS
+from bench.data.fetching import Quiet, Report, Site, download, persistently, site
+from bench.data.fetching.http import Passing, get
+
+if TYPE_CHECKING:
+    from bench.data.corpora.hub_name import HubName
+
+
+TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
+OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")
+
+
+def hub_corpus(
+    text: str, *, offline: bool = False, report: Report | None = None, cache: Path | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Path, str]:  # fmt: skip
+    """The file with the rows of ``text``, made now where it is not here yet, and its name with the revision.
+
+    Raises CorpusError (no such column, several tables, not text), DataMissing (``offline``, and not here), FetchFailed or
+    DataDamaged (it could not be downloaded).
+    """
+    name = HubName.of(text)
+    folder = _folder_of(name, cache)
+    if (folder / "about.json").is_file():
+        return _known(folder)
+    if offline:
+        raise DataMissing(f"{text} is not on this machine, and nothing is fetched (--offline)",
+                          f"run the same command where there is a network, then bring {folder} over, to the same place or below BENCH_CACHE")  # fmt: skip
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_name(folder.name + ".lock")):
+        if not (folder / "about.json").is_file():
+            _make(name, folder, report or Quiet(), sleep)
+    return _known(folder)
+
+
+def is_here(text: str, cache: Path | None = None) -> bool:
+    """Whether the rows were fetched earlier. Raises CorpusError for what is no such name."""
+    return (_folder_of(HubName.of(text), cache) / "about.json").is_file()
+
+
+def _folder_of(name: HubName, cache: Path | None) -> Path:
+    root = cache if cache is not None else default_cache()
+    return root / "hub-corpora" / f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
+
+
+def _known(folder: Path) -> tuple[Path, str]:
+    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    return folder / "rows.jsonl", str(about["name"])
+
+
+def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], None]) -> None:
+    """Fill ``folder``. Each file of the data set becomes a part; what an earlier, interrupted try made is taken as it is."""
+    listing = persistently(lambda: _listing(name, _revision_of(folder, name)), name.repo, report, sleep)
+    revision = str(listing["sha"])
+    sizes = {one["rfilename"]: one.get("size") or 0 for one in listing["siblings"]}
+    chosen = data_files(name, list(sizes))
+    licence = (listing.get("cardData") or {}).get("license") or "not stated"
+    size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {len(chosen)} file{'s' if len(chosen) > 1 else ''}"
+    at_most = f"at most {name.limit:,} rows, " if name.limit else ""
+    report.say(f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}")
+    work = folder / "parts"
+    work.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "revision.txt", revision.encode())
+    parts: list[Path] = []
+    rows = 0
+    for i, file in enumerate(chosen):
+        left = None if name.limit is None else name.limit - rows
+        if left is not None and left <= 0:
+            break
+        part = work / f"{i:05d}.jsonl"
+        if not part.is_file():
+            raw = work / f"{i:05d}.raw{suffix_of(file)}"
+            download(site("hub", name.repo, revision, file), raw, report=report, name=Path(file).name, sleep=sleep)
+            _write_rows(read_rows(raw, file, name), part, left)
+            raw.unlink()
+        with part.open("rb") as stream:
+            rows += sum(1 for _ in stream)
+        parts.append(part)
+    if not rows:
+        raise CorpusError(f"{name.text} has no rows", "expected one sentence in each")
+    _join(parts, folder / "rows.jsonl")
+    columns = ",".join(name.columns) + (f"#{name.limit}" if name.limit else "")
+    full = f"{PREFIX}{name.repo}@{revision[:12]}{'/' + name.path if name.path else ''}:{columns}"
+    about = {"name": full, "revision": revision, "files": chosen[: len(parts)], "rows": rows, "licence": licence}
+    write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _revision_of(folder: Path, name: HubName) -> str:
+    """The revision to ask for: that of an earlier try where its parts are here, else the one that was named."""
+    earlier = folder / "revision.txt"
+    return earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
+
+
+def _listing(name: HubName, revision: str) -> dict[str, Any]:
+    """What the hub says of a data set at a revision: its commit, files with sizes, card. Raises FetchFailed or Passing."""
+    page = site("hub", name.repo, revision, "")
+    endpoint = page.url.split(f"/datasets/{name.repo}/")[0]
+    address = Site(f"{endpoint}/api/datasets/{name.repo}/revision/{quote(revision, safe='')}?blobs=true", page.token, page.login)
+    with get(address) as answer:
+        try:
+            found = json.loads(b"".join(iter(lambda: answer.read(1 << 20), b"")))
+            return dict(found) | {"sha": found["sha"], "siblings": found["siblings"]}
+        except (ValueError, KeyError, TypeError) as error:
+            raise Passing(f"{address.url} gave no list of files ({type(error).__name__})") from None
+
+
+def data_files(name: HubName, files: list[str]) -> list[str]:
+    """The files to read, in their order: those of the training split of one table. Raises CorpusError where that is not clear."""
+    readable = [file for file in files if suffix_of(file) in SUFFIXES and not Path(file).name.startswith((".", "_"))]
+    if name.path:
+        below = [file for file in readable if file == name.path or file.startswith(name.path + "/")]
+        if not below:
+            raise CorpusError(f"{name.text}: {name.repo} has no data in '{name.path}'", _choices(readable, name))
+        readable = below
+    if name.path not in readable:
+        train = [file for file in readable if TRAIN.search(Path(file).as_posix())]
+        readable = train or [file for file in readable if not OTHER_SPLIT.search(file)]
+    tables = {(Path(file).parent.as_posix(), suffix_of(file)) for file in readable}
+    if not readable:
+        raise CorpusError(f"{name.text}: {name.repo} has no training data in a format that is read here",
+                          f"formats: {', '.join(sorted(SUFFIXES))}")  # fmt: skip
+    if len(tables) > 1 or (suffix_of(readable[0]) == ".txt" and len(readable) > 1 and not name.path):
+        raise CorpusError(f"{name.text}: {name.repo} has several tables", _choices(readable, name))
+    return sorted(readable)
+
+
+def _choices(files: list[str], name: HubName) -> str:
+    """The folders of the data set that hold data, and files that lie in none, as what can be written."""
+    places = sorted({str(Path(file).parent) if "/" in file else file for file in files})
+    some = ", ".join(places[:8]) + (", ..." if len(places) > 8 else "")
+    return f"name one: {PREFIX}{name.repo}/{places[0] if places else 'FOLDER'}:...; there is {some or 'none'}"
+
+
+def _write_rows(rows: Iterator[HubRow], part: Path, limit: int | None) -> None:
+    aside = part.with_suffix(".new")
+    with aside.open("w", encoding="utf-8") as file:
+        for row in itertools.islice(rows, limit):
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    aside.replace(part)
+
+
+def _join(parts: list[Path], whole: Path) -> None:
+    aside = whole.with_suffix(".new")
+    with aside.open("wb") as out:
+        for part in parts:
+            with part.open("rb") as stream:
+                shutil.copyfileobj(stream, out, 1 << 20)
+    aside.replace(whole)
+
+
+# --- the rows of one file of a hub data set: the columns that were asked for, under the names that corpora have here ---
+
+TEXT = (".jsonl", ".json", ".csv", ".tsv", ".txt")
+SUFFIXES = {".parquet", *TEXT, *(f"{one}{packed}" for one in TEXT for packed in (".gz", ".xz"))}
+BATCH = 10_000  # rows of a parquet file that are in memory at once
+
+HubRow = dict[str, str | int | None]
+
+
+def suffix_of(file: str) -> str:
+    """ ".parquet", ".jsonl", ".csv.gz", ... in lower case; of a packed file both."""
+    path = Path(file.lower())
+    return "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".xz") else path.suffix
+
+
+def named(columns: Sequence[str]) -> tuple[str, ...]:
+    """What the columns of a data set are called here: by their names where all are known, else by their order."""
+    known = tuple(ALSO.get(column, column) for column in columns)
+    if any(sorted(known) == sorted(one) for one in COLUMNS):
+        return known
+    if len(columns) == 3 and ALSO.get(columns[2], columns[2]) == "label":
+        return COLUMNS[3]
+    return COLUMNS[len(columns) - 1]
+
+
+def read_rows(path: Path, file: str, name: HubName) -> Iterator[HubRow]:
+    """The rows of a file that lies at ``path`` and is called ``file`` in its data set; rows without a gold label (-1) are left
+    out. Raises CorpusError where it has no such columns, or they hold no text."""
+    ours = named(name.columns)
+    for number, record in enumerate(_records(path, file, name), start=1):
+        row = {our: record.get(column) for our, column in zip(ours, name.columns, strict=True)}
+        if row.get("label") in (-1, "-1", "-"):
+            continue
+        for our, column in zip(ours, name.columns, strict=True):
+            value = row[our]
+            if not (value is None or isinstance(value, str) or (our == "label" and type(value) is int)):
+                raise CorpusError(
+                    f"{name.text}: row {number} of {file} has a {type(value).__name__} in '{column}', expected text"
+                )
+        yield row
+
+
+def _records(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]]:
+    suffix = suffix_of(file)
+    if suffix == ".parquet":
+        yield from _parquet(path, file, name)
+        return
+    lines = read_lines(path)
+    kind = "." + suffix.split(".")[1]
+    if kind == ".txt":
+        (column,) = check_columns(name, file, ("text", "sentence"), most=1)
+        yield from ({column: line.removesuffix("\r")} for line in lines)
+    elif kind in (".jsonl", ".json"):
+        yield from _json_lines(lines, file, name)
+    elif kind == ".tsv":
+        header = next(lines, "").removesuffix("\r").split("\t")
+        check_columns(name, file, header)
+        yield from (dict(zip(header, line.removesuffix("\r").split("\t"), strict=False)) for line in lines)
+    else:
+        table = csv.reader(line + "\n" for line in lines)
+        header = next(table, [])
+        check_columns(name, file, header)
+        yield from (dict(zip(header, cells, strict=False)) for cells in table if cells)
+
+
+def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3) -> tuple[str, ...]:
+    """The columns that were asked for. Raises CorpusError where one is not ``there``, or none was named."""
+    missing = [column for column in name.columns if column not in there]
+    if missing or not name.columns or len(name.columns) > most:
+        what = f"no column '{missing[0]}'" if missing else "its columns were not named" if not name.columns else "one column"
+        raise CorpusError(
+            f"{name.text}: {what} in {file}; it has {', '.join(map(str, there))}",
+            f"for example hub:{name.repo}:{there[0] if there else 'text'}",
+        )
+    return name.columns
+
+
+def _json_lines(lines: Iterator[str], file: str, name: HubName) -> Iterator[Mapping[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            raise CorpusError(f"{name.text}: line {number} of {file} is no JSON object", "expected one object a line")
+        if number == 1:
+            check_columns(name, file, list(record))
+        yield record
+
+
+def _parquet(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as table:
+            check_columns(name, file, table.schema_arrow.names)
+            for batch in table.iter_batches(batch_size=BATCH, columns=list(name.columns)):
+                columns = [batch.column(column).to_pylist() for column in name.columns]
+                yield from (dict(zip(name.columns, cells, strict=True)) for cells in zip(*columns, strict=True))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise CorpusError(
+            f"{name.text}: {file} is no parquet file that can be read: {' '.join(str(error).split())[:120]}"
+        ) from None

@@ -1,0 +1,190 @@
+"""Lines to rows: a row is a tuple of one, two or three sentences. The rules and their reasons: docs/corpora.md."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.base.errors import CorpusError
+
+COLUMNS = (("sentence",), ("sent0", "sent1"), ("sent0", "sent1", "hard_neg"), ("sent0", "sent1", "label"))
+KINDS = dict(zip(COLUMNS, ("sentences", "pairs", "triplets", "labelled"), strict=True))  # what a method says that it needs
+LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # and their ids in the hub's SNLI and MNLI
+# other people's names: sentence-transformers', and those of SNLI and MNLI on the hub
+ALSO = {"text": "sentence", "anchor": "sent0", "positive": "sent1", "negative": "hard_neg",
+        "premise": "sent0", "hypothesis": "sent1", "gold_label": "label"}  # fmt: skip
+EXPECTED = "expected sentence, or sent0,sent1, or sent0,sent1,hard_neg, or sent0,sent1,label"
+
+Row = tuple[str, ...]
+Table = tuple[tuple[str, ...], Iterator[Row]]
+
+
+def cell(text: str | None) -> str:
+    """A missing cell, or one of white space only, is one space, as in the training scripts of SimCSE and PromCSE."""
+    return " " if text is None or not text or text.isspace() else text
+
+
+def label_cell(path: Path, number: int, text: str | None) -> str:
+    """A label as its word. Raises CorpusError, naming the line, for anything that is none."""
+    label = (text or "").strip().lower()
+    if label.isdigit():
+        label = next((word for word, i in LABELS.items() if i == int(label)), label)
+    if label not in LABELS:
+        words = ", ".join(f"{word} ({i})" for word, i in LABELS.items())
+        raise CorpusError(f"{path}: line {number} has the label {text!r}; expected {words}", "drop rows without a gold label")
+    return label
+
+
+def read_text(path: Path, lines: Iterator[str]) -> Table:
+    return COLUMNS[0], ((cell(line.removesuffix("\r")),) for line in lines)
+
+
+def read_csv(path: Path, lines: Iterator[str]) -> Table:
+    """RFC 4180: a header, commas, double quotes; a line break inside quotes belongs to the cell."""
+    reader = csv.reader((line + "\n" for line in lines), strict=True)
+
+    def records() -> Iterator[tuple[int, list[str]]]:
+        while True:
+            first = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                where = f"line {first}" if reader.line_num <= first else f"the record of lines {first}-{reader.line_num}"
+                raise CorpusError(
+                    f"{path}: {where} is no CSV: {error}",
+                    'a cell with a comma, a quote or a line break stands in double quotes, and a quote inside it is written ""',
+                ) from None
+            yield first, cells
+
+    return _with_header(path, records(), "commas")
+
+
+def read_tsv(path: Path, lines: Iterator[str]) -> Table:
+    """A header and tabs; nothing is quoted, a double quote is a character like any other."""
+    records = ((number, line.removesuffix("\r").split("\t")) for number, line in enumerate(lines, start=1))
+    return _with_header(path, records, "tabs")
+
+
+def _with_header(path: Path, records: Iterator[tuple[int, list[str]]], separator: str) -> Table:
+    _, header = next(records, (1, []))
+    names = [name.strip().lower() for name in header]
+    columns, order = _columns(names)
+    if not header:
+        raise CorpusError(f"{path}: line 1 is missing or empty; {EXPECTED} as a header, separated by {separator}")
+    if columns is None:
+        found = ", ".join(repr(name.strip()[:30]) for name in header[:8]) + (", ..." if len(header) > 8 else "")
+        raise CorpusError(f"{path}: line 1 is the header {found}; {EXPECTED}, separated by {separator}", "rename or drop columns")
+
+    def rows() -> Iterator[Row]:
+        for number, cells in records:
+            if len(cells) != len(header):
+                if not cells and len(header) == 1:
+                    cells = [""]
+                else:
+                    raise CorpusError(
+                        f"{path}: line {number} has {len(cells)} cells, the header has {len(header)}",
+                        f"cells are separated by {separator}; an empty cell needs its separator too",
+                    )
+            row = tuple(cell(cells[i]) for i in order)
+            yield (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
+
+    labelled = columns[-1] == "label"
+    return columns, rows()
+
+
+def _columns(names: Iterable[str]) -> tuple[tuple[str, ...] | None, list[int]]:
+    """Which of COLUMNS the names are, in any order, and where each stands; None when they are none of them."""
+    known = [ALSO.get(name, name) for name in names]
+    columns = next((c for c in COLUMNS if sorted(c) == sorted(known)), None)
+    return columns, [known.index(name) for name in columns or ()]
+
+
+def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
+    """One object a line; keys other than the columns' are ignored; null is a missing cell."""
+    numbered = enumerate(lines, start=1)
+    number, line = next(numbered, (1, ""))
+    if not line:
+        raise CorpusError(f"{path}: line 1 is empty; expected a JSON object on every line")
+    first = _object(path, number, line)
+    names = _keys(first)
+    columns, order = _columns(names)
+    if columns is None:
+        raise CorpusError(
+            f"{path}: line 1 has the keys {', '.join(map(repr, list(first)[:8])) or 'none'}; {EXPECTED}", "rename the keys"
+        )
+    keys = [names[i] for i in order]
+
+    def rows() -> Iterator[Row]:
+        yield finished(number, _row(path, number, first, line, keys))
+        for later, text in numbered:
+            record = _object(path, later, text)
+            if len(record) != len(first) or record.keys() != first.keys():
+                found = _keys(record)
+                if sorted(found) != sorted(keys):
+                    raise CorpusError(
+                        f"{path}: line {later} has {', '.join(found) or 'no column'}; line 1 has {', '.join(keys)}",
+                        "every line needs the same keys; write null for a missing sentence",
+                    )
+            yield finished(later, _row(path, later, record, text, keys))
+
+    labelled = columns[-1] == "label"
+
+    def finished(number: int, row: Row) -> Row:
+        return (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
+
+    return columns, rows()
+
+
+def _keys(record: dict[str, Any]) -> list[str]:
+    return [key for key in record if ALSO.get(key, key) in {name for columns in COLUMNS for name in columns}]
+
+
+def _object(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        if number == 1 and line.strip() in {"[", "{"}:
+            hint = "a JSON document over several lines: write one object a line, for example: jq -c '.[]'"
+        else:
+            hint = "one JSON object a line, no blank lines"
+        raise CorpusError(f"{path}: line {number} is no JSON: {error}", hint) from None
+    if not isinstance(record, dict):
+        raise CorpusError(
+            f"{path}: line {number} is a JSON {type(record).__name__}, expected an object with sentence, or sent0 and sent1",
+            "one JSON object a line; an array is split by: jq -c '.[]'",
+        )
+    return record
+
+
+def _row(path: Path, number: int, record: dict[str, Any], line: str, keys: list[str]) -> Row:
+    texts = [record[key] for key in keys]
+    for key, text in zip(keys, texts, strict=True):
+        if key_is_label(key) and isinstance(text, int) and not isinstance(text, bool):
+            continue
+        if text is not None and not isinstance(text, str):
+            raise CorpusError(f"{path}: line {number}: '{key}' is {json.dumps(text)[:40]}, expected a string or null")
+    if "\\u" in line:  # only an escape can make half of a surrogate pair or a NUL, which no tokenizer takes
+        for key, text in zip(keys, texts, strict=True):
+            if isinstance(text, str) and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
+                raise CorpusError(
+                    f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)"
+                )
+    return tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
+
+
+def key_is_label(key: str) -> bool:
+    return ALSO.get(key, key) == "label"
+
+
+READERS: dict[str, Callable[[Path, Iterator[str]], Table]] = {
+    ".txt": read_text,
+    ".csv": read_csv,
+    ".tsv": read_tsv,
+    ".jsonl": read_json_lines,
+    ".json": read_json_lines,
+}

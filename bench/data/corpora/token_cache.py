@@ -1,0 +1,248 @@
+"""A corpus as memory-mapped token ids: built once per content and tokenizer, opened at once ever after.
+
+One folder a corpus and tokenizer, ``CACHE/tokenised/<corpus hash>-<key>/``:
+
+    meta.json          what it was made from; size and crc32 of each file
+    <column>.ids       all ids behind one another, little-endian uint8, uint16 (vocabulary up to 65,536) or uint32
+    <column>.offsets   (rows + 1,) little-endian int64: row i is ids[offsets[i]:offsets[i + 1]]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from bench.base.cache import default_cache, locked
+from bench.base.errors import BenchError
+from bench.base.files import write_whole
+from bench.data.corpora.corpus import Corpus
+from bench.data.corpora.rows import LABELS
+
+LAYOUT = 2
+MAX_TOKENS = 512  # ids kept of one sentence, without special tokens: no backbone here reads more
+MAX_BYTES = 4096  # of one sentence that is kept as text
+AS_TEXT = "utf-8"  # the "tokenizer" of a corpus whose sentences are kept as they are
+CHUNK = 10_000  # rows tokenised at once
+
+Encode = Callable[[list[str]], Sequence[Sequence[int]]]
+
+
+class TokenisedColumn:
+    """One column: ids behind one another and where each row starts. The ids are a tokenizer's, or the bytes of the text."""
+
+    def __init__(self, ids: np.ndarray, offsets: np.ndarray, *, text: bool = False) -> None:
+        self._ids, self._offsets, self._text = ids, offsets, text
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def ids(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray]:
+        """The ids of these rows, read-only (k,) views of uint16 or uint32, without special tokens."""
+        index = np.asarray(rows, dtype=np.int64)
+        if index.size and not (index.min() >= 0 and index.max() < len(self)):
+            raise IndexError(f"rows {index.min()} to {index.max()} asked of {len(self)}")
+        starts, ends = self._offsets[index].tolist(), self._offsets[index + 1].tolist()
+        return [self._ids[a:b] for a, b in zip(starts, ends, strict=True)]
+
+    def rows(self, rows: np.ndarray | Sequence[int]) -> list[np.ndarray] | list[str]:
+        """These rows as ids, or as strings where the corpus was kept as text."""
+        ids = self.ids(rows)
+        return [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids] if self._text else ids
+
+    def lengths(self) -> np.ndarray:
+        """(rows,) int64: how many ids each row has."""
+        return np.diff(self._offsets)
+
+
+class TokenisedCorpus:
+    """What :func:`tokenised` returns. ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows."""
+
+    def __init__(self, path: Path, meta: dict[str, Any], columns: list[TokenisedColumn]) -> None:
+        self.path = path
+        self.name: str = meta["name"]
+        self.sha256: str = meta["sha256"]
+        self.columns: tuple[str, ...] = tuple(meta["columns"])
+        self._columns, self._rows = columns, int(meta["rows"])
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def column(self, i: int) -> TokenisedColumn:
+        return self._columns[i]
+
+
+def tokenised(
+    corpus: Corpus,
+    encode: Encode,
+    tokenizer_key: str,
+    vocab_size: int,
+    cache: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> TokenisedCorpus:
+    """The corpus as ids, from the cache or built now.
+
+    ``encode`` turns a list of sentences into their ids without special tokens; ``tokenizer_key`` names everything that
+    decides these (two tokenizers that differ need different keys); ids beyond MAX_TOKENS a sentence are dropped.
+    ``progress(done, total)`` counts rows. A damaged cache is built again; of two processes that build, the second waits
+    and takes what the first made; one that is killed leaves nothing that could be taken for whole.
+    Raises BenchError when the cache cannot be written, CorpusError when the text cannot be read.
+    """
+    root = (cache if cache is not None else default_cache()) / "tokenised"
+    about = {
+        "layout": LAYOUT, "sha256": corpus.sha256, "format": corpus.format, "columns": list(corpus.columns),
+        "tokenizer": tokenizer_key, "vocab_size": vocab_size, "column": corpus.column,
+        "max_tokens": MAX_BYTES if tokenizer_key == AS_TEXT else MAX_TOKENS,
+    }  # fmt: skip
+    key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
+    folder = root / f"{corpus.sha256[:16]}-{key[:16]}"
+    found = _open(folder, about)
+    if found is not None:
+        found.name = corpus.name  # the same text may lie under two names
+        return found
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with locked(root / f"{folder.name}.lock") as alone:
+            found = _open(folder, about)
+            if found is not None:
+                return found
+            if alone:  # nobody else builds this one: what lies here is left from a process that was killed
+                for left in root.glob(f"{folder.name}.*.part"):
+                    shutil.rmtree(left, ignore_errors=True)
+            aside = root / f"{folder.name}.{os.getpid()}.part"
+            try:
+                _build(aside, corpus, encode, about, progress)
+                shutil.rmtree(folder, ignore_errors=True)
+                os.rename(aside, folder)
+            except BaseException:
+                shutil.rmtree(aside, ignore_errors=True)
+                raise
+    except OSError as error:
+        raise BenchError(
+            f"the tokenised corpus cannot be written to {root}: {error.strerror or error}",
+            "set BENCH_CACHE to a folder with space",
+        ) from None
+    found = _open(folder, about)
+    if found is None:
+        raise BenchError(
+            f"{folder}: written, and not readable as it was written", "check the disk, or set BENCH_CACHE to another"
+        )
+    return found
+
+
+def as_text(corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None) -> TokenisedCorpus:
+    """The corpus with its sentences as they are: ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes."""
+    return tokenised(corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress)
+
+
+class _Writer:
+    """A file that knows how many bytes it got and their crc32."""
+
+    def __init__(self, path: Path) -> None:
+        self.file: IO[bytes] = path.open("wb")
+        self.bytes = self.crc32 = 0
+
+    def write(self, values: np.ndarray) -> None:
+        data = np.ascontiguousarray(values).data.cast("B") if values.size else b""
+        self.file.write(data)
+        self.bytes += len(data)
+        self.crc32 = zlib.crc32(data, self.crc32)
+
+    def close(self) -> dict[str, int]:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        return {"bytes": self.bytes, "crc32": self.crc32}
+
+
+def _dtype(vocab_size: int) -> np.dtype:
+    return np.dtype("<u1" if vocab_size <= 1 << 8 else "<u2" if vocab_size <= 1 << 16 else "<u4")
+
+
+def _build(
+    folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], progress: Callable[[int, int], None] | None
+) -> None:
+    folder.mkdir()
+    dtype, total = _dtype(about["vocab_size"]), len(corpus)
+    writers = {f"{name}.{part}": _Writer(folder / f"{name}.{part}") for name in corpus.columns for part in ("ids", "offsets")}
+    files: dict[str, dict[str, int]] = {}
+    try:
+        ends = dict.fromkeys(corpus.columns, 0)
+        for name in corpus.columns:
+            writers[f"{name}.offsets"].write(np.zeros(1, dtype="<i8"))
+        rows, done = corpus.unchanged_rows(), 0
+        while chunk := list(itertools.islice(rows, CHUNK)):
+            for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
+                ids, lengths = _encoded(list(texts), _label_ids if name == "label" else encode, about)
+                offsets = ends[name] + np.cumsum(lengths)
+                ends[name] = int(offsets[-1])
+                writers[f"{name}.ids"].write(ids.astype(dtype))
+                writers[f"{name}.offsets"].write(offsets.astype("<i8"))
+            done += len(chunk)
+            if progress is not None:
+                progress(done, total)
+    finally:
+        for name, writer in writers.items():
+            files[name] = writer.close()
+    meta = {**about, "name": corpus.name, "rows": done, "dtype": dtype.str, "files": files}
+    write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
+
+
+def _label_ids(labels: list[str]) -> list[list[int]]:
+    return [[LABELS[label]] for label in labels]
+
+
+def _encoded(texts: list[str], encode: Encode, about: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """All ids of the texts behind one another, and how many each has."""
+    longest, vocab_size = about["max_tokens"], about["vocab_size"]
+    encoded = encode(texts)
+    if len(encoded) != len(texts):
+        raise ValueError(f"encode returned {len(encoded)} rows for {len(texts)} sentences")
+    cut: Iterable[Sequence[int]] = (row[:longest] for row in encoded)
+    lengths = np.fromiter((min(len(row), longest) for row in encoded), dtype=np.int64, count=len(texts))
+    ids = np.fromiter(itertools.chain.from_iterable(cut), dtype=np.int64, count=int(lengths.sum()))
+    if ids.size and not (ids.min() >= 0 and ids.max() < vocab_size):
+        raise ValueError(f"encode returned ids {ids.min()} to {ids.max()}; the vocabulary has {vocab_size}")
+    return ids, lengths
+
+
+def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
+    """What lies in the folder, or None where it is not there, not whole, or made from something else."""
+    try:
+        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
+        if any(meta[key] != value for key, value in about.items()):
+            return None
+        parts = {}
+        for name in meta["columns"]:
+            for part, dtype in (("ids", _dtype(about["vocab_size"])), ("offsets", np.dtype("<i8"))):
+                parts[name, part] = _mapped(folder / f"{name}.{part}", dtype, meta["files"][f"{name}.{part}"])
+        columns = [
+            TokenisedColumn(parts[name, "ids"], parts[name, "offsets"], text=meta["tokenizer"] == AS_TEXT and name != "label")
+            for name in meta["columns"]
+        ]
+        if any(len(column) != meta["rows"] for column in columns):
+            return None
+        return TokenisedCorpus(folder, meta, columns)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _mapped(path: Path, dtype: np.dtype, expected: dict[str, int]) -> np.ndarray:
+    """The file as a read-only array. Raises ValueError when size or crc32 is not the expected one."""
+    if path.stat().st_size != expected["bytes"]:
+        raise ValueError(f"{path}: wrong size")
+    if not expected["bytes"]:
+        return np.zeros(0, dtype=dtype)
+    # a plain ndarray over the map: slicing a memmap costs microseconds, and a batch slices hundreds of rows
+    values = np.asarray(np.memmap(path, dtype=dtype, mode="r"))
+    if zlib.crc32(values.data.cast("B")) != expected["crc32"]:
+        raise ValueError(f"{path}: wrong content")
+    return values

@@ -1,0 +1,198 @@
+"""One file from the network: resumed, checked, locked between processes, put in place whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.base.errors import DataDamaged, FetchFailed
+from bench.base.files import write_whole
+from bench.data.fetching.http import TRIES, Answer, Passing, Quiet, Report, Site, get, host, pause
+
+BLOCK = 1 << 18
+SPARE = 50_000_000
+"""Bytes that a download leaves free on the disk."""
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that is here. ``fetched`` is False where it was here before and nothing was asked of the network."""
+
+    path: Path
+    sha256: str
+    bytes: int
+    fetched: bool
+
+
+def download(
+    where: Site, to: Path, *, sha256: str | None = None, most_bytes: int | None = None, report: Report | None = None, name: str | None = None,
+    sleep: Callable[[float], None] = time.sleep, free: Callable[[Path], int] | None = None,
+) -> Download:  # fmt: skip
+    """Fetch ``where`` into the file ``to``. A file of that name and checksum that is there already is taken as it is.
+
+    A cut download goes on where it stopped, in this call and in later ones (``to`` + ".part"); two processes take turns. Passing
+    failures are tried again, after what Retry-After asks for. ``sha256`` (else the one that the server itself names, if it
+    does) is checked; ``name`` is what messages call the file. Raises FetchFailed (refused, unreachable, disk full, larger than ``most_bytes``) or DataDamaged (another
+    checksum); then ``to`` is as it was.
+    """
+    from bench.base.cache import locked
+
+    report = report or Quiet()
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with locked(to.with_name(to.name + ".lock")):
+            if sha256 is not None and to.is_file() and file_hash(to) == sha256:
+                return Download(to, sha256, to.stat().st_size, False)
+            part = _Part(
+                where, to, name or to.name, sha256, most_bytes, report, free or (lambda path: shutil.disk_usage(path).free)
+            )
+            found = part.fetch(sleep)
+            os.replace(part.path, to)
+            part.forget()
+            return Download(to, found, to.stat().st_size, True)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise FetchFailed(f"no space left for {to.name} in {to.parent}", "free some space and run the command again: it goes on where it stopped") from None  # fmt: skip
+        raise FetchFailed(f"{to} cannot be written ({error.strerror or error})", "check the folder and its permissions") from None
+
+
+def file_hash(path: Path) -> str:
+    """sha256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+class _Part:
+    """A file that is arriving: what is here of it, and of which version at the server (its ETag)."""
+
+    def __init__(
+        self, where: Site, to: Path, name: str, sha256: str | None, most_bytes: int | None, report: Report, free: Callable[[Path], int]
+    ) -> None:  # fmt: skip
+        self.where, self.name, self.expected, self.most_bytes = where, name, sha256, most_bytes
+        self.report, self.free = report, free
+        self.path, self.about = to.with_name(to.name + ".part"), to.with_name(to.name + ".part.json")
+        self.named: str | None = None  # the checksum that the server names
+        self.resumed = False
+
+    def fetch(self, sleep: Callable[[float], None]) -> str:
+        """All of the file in ``path``; gives its sha256."""
+        failures = 0
+        while True:
+            before = self._here()
+            try:
+                self._once()
+                found = file_hash(self.path)
+                wanted = self.expected or self.named
+                if wanted is None or found == wanted:
+                    return found
+                size, again = self._here(), self.resumed
+                self.forget()
+                if again:  # two halves of different files: once more, from the start
+                    self.resumed = False
+                    continue
+                raise DataDamaged(
+                    f"{self.where.url} is not what it should be: sha256 {found[:12]} ({size:,} bytes) found, {wanted[:12]} expected",
+                    "nothing was kept; the file has changed at its source, or something on the way altered it",
+                )
+            except Passing as failure:
+                failures = 1 if self._here() > before else failures + 1
+                if failures >= TRIES:
+                    kept = f"; {self._here():,} bytes are kept" if self._here() else ""
+                    raise FetchFailed(f"{self.name}: {failure}, {TRIES} times{kept}", "run the command again: it goes on where it stopped") from None  # fmt: skip
+                pause(failure, failures, self.name, self.report, sleep)
+
+    def _here(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def _version(self) -> str | None:
+        """The ETag of what is here, if it comes from the same address."""
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            about = json.loads(self.about.read_text(encoding="utf-8"))
+            if about["url"] == self.where.url:
+                return str(about["etag"])
+        return None
+
+    def forget(self) -> None:
+        for path in (self.path, self.about):
+            with contextlib.suppress(FileNotFoundError):
+                path.unlink()
+
+    def _once(self) -> None:
+        """One request. Returns when the file is complete; Passing where it broke off."""
+        start, version = self._here(), self._version()
+        if start and version is None:
+            self.forget()
+            start = 0
+        asked = {"Range": f"bytes={start}-", "If-Range": version or ""} if start else {}
+        with get(self.where, asked) as answer:
+            if answer.status == 416:
+                if answer.headers.get("content-range", "") != f"bytes */{start}":
+                    self.forget()
+                    raise Passing("the part that was here does not fit the file any more", 0.0)
+                return
+            if answer.status != 206:
+                start = 0
+            elif not answer.headers.get("content-range", "").startswith(f"bytes {start}-"):
+                self.forget()
+                raise Passing("the server sent another range than was asked for", 0.0)
+            self.resumed = self.resumed or start > 0
+            self._take(answer, start)
+
+    def _take(self, answer: Answer, start: int) -> None:
+        etag = answer.headers.get("x-linked-etag") or answer.headers.get("etag", "")
+        named = etag.removeprefix("W/").strip('"')
+        if len(named) == 64 and "x-linked-etag" in answer.headers:
+            self.named = named
+        length = answer.headers.get("content-length", "")
+        total = start + int(length) if length.isdigit() else None
+        self._check_room(total, start)
+        version = answer.headers.get("etag", "")
+        if version and not version.startswith("W/"):
+            write_whole(self.about, json.dumps({"url": self.where.url, "etag": version}).encode())
+        here = start
+        self.report.start(self.name, total, start)
+        try:
+            with self.path.open("r+b" if start else "wb") as file:
+                file.seek(start)
+                while block := answer.read(BLOCK):
+                    here += len(block)
+                    if self.most_bytes is not None and here > self.most_bytes:
+                        raise FetchFailed(*self._too_large(here))
+                    file.write(block)
+                    self.report.advance(len(block))
+                file.flush()
+                os.fsync(file.fileno())
+        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+            raise Passing(f"{host(self.where.url)} broke off after {here:,} bytes ({type(error).__name__})") from None
+        finally:
+            self.report.finish()
+        if total is not None and here < total:
+            raise Passing(f"{host(self.where.url)} broke off after {here:,} of {total:,} bytes")
+
+    def _too_large(self, size: int) -> tuple[str, str]:
+        self.forget()
+        return (
+            f"{self.where.url} is larger ({size:,} bytes) than it may be ({self.most_bytes:,})",
+            "nothing was kept; this is not the file that was meant",
+        )
+
+    def _check_room(self, total: int | None, start: int) -> None:
+        if total is None:
+            return
+        if self.most_bytes is not None and total > self.most_bytes:
+            raise FetchFailed(*self._too_large(total))
+        free = self.free(self.path.parent)
+        if free < total - start + SPARE:
+            raise FetchFailed(
+                f"{self.name} needs {(total - start) / 1e6:,.0f} MB more, and {self.path.parent} has {free / 1e6:,.0f} MB free",
+                "free some space, or fetch into another disk with --data DIR",
+            )

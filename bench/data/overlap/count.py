@@ -1,0 +1,250 @@
+"""Counts per task: how many of its sentences stand in a corpus, and in how many rows of the corpus they stand."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.base.files import write_whole
+from bench.data.corpora import Corpus, default_cache
+
+RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
+AT_ONCE = 10_000  # rows of the corpus that are looked up together
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The sentences of one task in one text form, as they are scored; repetitions allowed."""
+
+    suite: str
+    task: str
+    text: str | None
+    sentences: Sequence[str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Of the ``sentences`` distinct ones of a task, ``exact`` stand in the corpus and ``near`` others nearly; ``rows`` of the
+    corpus have at least one of either."""
+
+    suite: str
+    task: str
+    text: str | None
+    sentences: int
+    exact: int
+    near: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Match:
+    """A sentence of the corpus beside one of a task. ``similarity``: shared words over all words of the two."""
+
+    suite: str
+    task: str
+    text: str | None
+    kind: str  # "exact" or "near"
+    similarity: float
+    row: int  # of the corpus, from 1
+    corpus: str
+    sentence: str
+
+
+def scored_sentences(task: Any) -> Sequence[str]:
+    """The data's own sentences of a loaded task: of pairs the scored split, without sentences that a task makes of them."""
+    pairs = getattr(task, "data", None)
+    if pairs is not None and hasattr(pairs, "sentences1"):
+        return [*pairs.sentences1, *pairs.sentences2]
+    return list(getattr(task, "original", task.sentences))
+
+
+def overlaps(
+    corpus: Corpus,
+    wanted: Sequence[Wanted],
+    *,
+    cache: Path | None = None,
+    progress: Callable[[int], None] = lambda rows: None,
+    found: Callable[[Match], None] | None = None,
+) -> list[Overlap]:
+    """The overlap of every task with a corpus, in the order of ``wanted``; each cell of the corpus counts as a sentence.
+
+    Counts are remembered in the cache by the corpus's content and the task's sentences; with ``found`` the corpus is always
+    read, and every match is handed over. ``progress(rows)`` counts rows of the corpus. Raises CorpusError.
+    """
+    cache = (cache if cache is not None else default_cache()) / "overlap"
+    sets = [_distinct(one.sentences) for one in wanted]
+    files = [cache / f"{_name(corpus, keys)}.json" for keys in sets]
+    known = [None if found else _remembered(file) for file in files]
+    todo = [i for i, one in enumerate(known) if one is None]
+    if todo:
+        for i, counts in zip(
+            todo, _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found), strict=True
+        ):
+            known[i] = counts
+            with contextlib.suppress(OSError):  # only a memory
+                write_whole(files[i], json.dumps(counts).encode())
+    return [Overlap(one.suite, one.task, one.text, len(keys), **(counts or {}))
+            for one, keys, counts in zip(wanted, sets, known, strict=True)]  # fmt: skip
+
+
+def recorded(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
+    """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
+    cells = {(one.suite, one.task, one.text): asdict(one) for one in found}
+    if isinstance(before, dict) and before.get("rule") == RULE:
+        old = {(one["suite"], one["task"], one["text"]): one for one in before["tasks"]}
+        cells = {**old, **cells}
+    return {"rule": RULE, "tasks": list(cells.values())}
+
+
+def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
+    """Key -> (words, the sentence as it first stood); a sentence without a letter or digit is left out."""
+    distinct: dict[str, tuple[list[str], str]] = {}
+    for sentence in dict.fromkeys(sentences):
+        words = words_of(sentence)
+        if words:
+            distinct.setdefault("".join(words), (words, sentence))
+    return distinct
+
+
+def _counted(
+    corpus: Corpus, wanted: Sequence[Wanted], sets: Sequence[dict[str, tuple[list[str], str]]], progress: Callable[[int], None],
+    found: Callable[[Match], None] | None,
+) -> list[dict[str, int]]:  # fmt: skip
+    """``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
+    keys = list(dict.fromkeys(key for one in sets for key in one))
+    number_of = {key: i for i, key in enumerate(keys)}
+    tasks_of: list[list[int]] = [[] for _ in keys]
+    for t, one in enumerate(sets):
+        for key in one:
+            tasks_of[number_of[key]].append(t)
+    index = NearIndex([next(one[key][0] for one in sets if key in one) for key in keys])
+    exact, near = bytearray(len(keys)), bytearray(len(keys))
+    rows = [0] * len(wanted)
+    columns = [i for i, name in enumerate(corpus.columns) if name != "label"]
+    numbered = enumerate(corpus.rows(), start=1)
+    while batch := list(itertools.islice(numbered, AT_ONCE)):
+        cells = [(number, row[i], words_of(row[i])) for number, row in batch for i in columns]
+        hits: set[tuple[int, int]] = set()  # (row, task)
+        own = [number_of.get("".join(words), -1) for _, _, words in cells]
+        same = [(place, i, 1.0) for place, i in enumerate(own) if i >= 0]
+        alike = [one for one in index.near([words for _, _, words in cells]) if own[one[0]] != one[1]]
+        for kind, flags, pairs in (("exact", exact, same), ("near", near, alike)):
+            for place, i, similarity in pairs:
+                flags[i] = 1
+                number, text, _ = cells[place]
+                for t in tasks_of[i]:
+                    hits.add((number, t))
+                    if found is not None:
+                        task = wanted[t]
+                        found(Match(task.suite, task.task, task.text, kind, similarity, number, text, sets[t][keys[i]][1]))
+        for _, t in hits:
+            rows[t] += 1
+        progress(batch[-1][0])
+    counts = []
+    for t, one in enumerate(sets):
+        own_numbers = [number_of[key] for key in one]
+        nearly = sum(near[i] and not exact[i] for i in own_numbers)
+        counts.append({"exact": sum(exact[i] for i in own_numbers), "near": nearly, "rows": rows[t]})
+    return counts
+
+
+def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
+    """Of the file that remembers the counts: all that decides them."""
+    digest = hashlib.sha256(json.dumps([RULE, corpus.sha256, corpus.format, corpus.column, *corpus.columns]).encode())
+    for key, (words, _) in sorted(keys.items()):
+        digest.update(f"{key}\0{' '.join(words)}\0".encode())
+    return digest.hexdigest()[:32]
+
+
+def _remembered(file: Path) -> dict[str, int] | None:
+    try:
+        counts = json.loads(file.read_text(encoding="utf-8"))
+        if set(counts) == {"exact", "near", "rows"} and all(isinstance(n, int) for n in counts.values()):
+            return dict(counts)
+    except (OSError, ValueError, TypeError, AttributeError):
+        pass
+    return None
+
+
+# --- all pairs of nearly equal word sets, exactly: none is missed, and only sets are compared that share two of their rarest words ---
+# Two sentences are nearly equal when both have at least 4 of 5 words that either has: |x & y| / |x | y| >= 4/5 (Jaccard). They are
+# found by prefix filtering (Chaudhuri, Ganti, Kaushik, ICDE 2006; with several words, Wang, Li, Feng, SIGMOD 2012): with the words
+# of every set ordered from rare to frequent, two sets that near share two words among the first |x| - ceil(4/5 |x|) + 2 of each.
+# For they share at least a = ceil(4/5 max(|x|, |y|)), so that at most |x| - a words of x come before its second shared one.
+
+SHARED, OF = 4, 5  # the threshold as a fraction of whole numbers: no rounding decides a pair
+_WORD = re.compile(r"[^\W_]+")
+
+
+def words_of(sentence: str) -> list[str]:
+    """Runs of letters and digits, lower-cased, in their order; of compatibility forms (full-width, ligatures) the plain ones.
+
+    What a tokeniser puts between or takes from words is not among them: joined, "Don't!" and "do n't !" are both "dont".
+    """
+    if not sentence.isascii():
+        sentence = unicodedata.normalize("NFKC", sentence)
+    return _WORD.findall(sentence.lower())
+
+
+class NearIndex:
+    """Sentences to look for, by their words: ``near(batch)`` gives those that are nearly the same."""
+
+    def __init__(self, sentences: Sequence[Iterable[str]]) -> None:
+        sets = [set(words) for words in sentences]
+        counts = Counter(word for one in sets for word in one)
+        self._rank = {word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))}
+        self._sets = [frozenset(self._rank[word] for word in one) for one in sets]
+        self._sizes = np.array([len(one) for one in self._sets], dtype=np.int64)
+        keys, numbers = self._signatures((sorted(one), len(one)) for one in self._sets)
+        order = np.argsort(keys, kind="stable")
+        self._keys, self._numbers = keys[order], numbers[order]
+
+    def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
+        """(place in the batch, number of the sentence here, Jaccard similarity) of every two that are nearly equal, in order."""
+        sets = [set(words) for words in batch]
+        known = [sorted(rank for word in one if (rank := self._rank.get(word)) is not None) for one in sets]
+        keys, places = self._signatures((ranks, len(one)) for ranks, one in zip(known, sets, strict=True))
+        first = np.searchsorted(self._keys, keys, "left")
+        counts = np.searchsorted(self._keys, keys, "right") - first
+        ends = np.cumsum(counts)
+        if not len(ends) or not ends[-1]:
+            return []
+        inside = np.arange(ends[-1]) - np.repeat(ends - counts, counts)  # 0, 1, ... within each run of equal keys
+        numbers = self._numbers[np.repeat(first, counts) + inside]
+        n = np.array([len(one) for one in sets], dtype=np.int64)[np.repeat(places, counts)]
+        m = self._sizes[numbers]
+        fits = (SHARED * n <= OF * m) & (SHARED * m <= OF * n)
+        pairs = np.unique(np.stack([np.repeat(places, counts)[fits], numbers[fits]]), axis=1)
+        found = []
+        for place, number in zip(*pairs.tolist(), strict=True):
+            both = len(self._sets[number].intersection(known[place]))
+            either = len(sets[place]) + len(self._sets[number]) - both
+            if OF * both >= SHARED * either:
+                found.append((place, number, both / either))
+        return found
+
+    def _signatures(self, sets: Iterable[tuple[list[int], int]]) -> tuple[np.ndarray, np.ndarray]:
+        """Every pair among the first words of each set, as one number, and which set it is of. A set is (the ranks of its words
+        that are known here, rare ones first; how many words it has in all)."""
+        keys, places = array("q"), array("q")
+        base = len(self._rank)
+        for place, (ranks, size) in enumerate(sets):
+            # words that no sentence here has are the rarest of all, and stand before these
+            first = ranks[: max(0, size - -(-SHARED * size // OF) + 2 - (size - len(ranks)))]
+            pairs = [a * base + b for a, b in combinations(first, 2)] if size > 1 else [a * base + a for a in first[:1]]
+            keys.extend(pairs)
+            places.extend([place] * len(pairs))
+        return np.frombuffer(keys, dtype=np.int64), np.frombuffer(places, dtype=np.int64)

@@ -1,0 +1,203 @@
+"""Reader of Crisscrossed Captions STS (Parekh et al. 2021), test split: 44,045 rated pairs of 25,000 COCO captions.
+
+Two layouts in ``DIR/cxc``: a table with the captions written in (``sts_test.tsv``, tokenised), or the file as published, which
+has caption ids only (``sts_test.csv``), beside COCO's captions (``captions_val2014.json``). The first gives the text form
+"tokenised", the second "raw". Captions are split on white space and joined by single spaces, nothing else is changed.
+
+Which captions describe one image follows from the pairs: every image's five captions are rated in a ring.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.base.errors import DataDamaged, DataMissing
+from bench.data.sets.folder import Copy, DataFolder
+from bench.data.sets.manifest import ANY, DataSet, cells, data_set
+from bench.data.sets.recognise import Found, recognise
+
+CXC = "CxC-STS"
+OFFICIAL = "CxC-STS-official"
+SAME_IMAGE = "c2c_cocaption"
+"""Sampling method of the pairs that describe one image; the others were chosen for their images' likeness."""
+
+PER_IMAGE = 5
+LETTERS = "978aeaa9a3a3d7561451001208252d425fae70d6c69e8e76b07655350bb9d0f9"
+"""Of the 25,000 captions in the order of their numbers: ``letters``."""
+
+
+@dataclass(frozen=True)
+class RatedCaptions:
+    """Rated pairs of captions in the order of the data; row i of every list belongs to pair i."""
+
+    sentences1: list[str]
+    sentences2: list[str]
+    gold: np.ndarray
+    """(N,) float64, the annotators' mean, 0 to 5."""
+    method: list[str]
+    """How the pair was chosen: "c2c_cocaption" (one image) or "c2c_isim" (two)."""
+    caption1: np.ndarray
+    """(N,) int64, COCO's number of the first caption; ``caption2`` of the second."""
+    caption2: np.ndarray
+    image: np.ndarray
+    """(N,) int64, the image of the first caption: 0..4999, numbered by first appearance."""
+    form: str
+    """"tokenised", "raw" or "other-<hash>"."""
+    sha256: str
+
+    def __len__(self) -> int:
+        return len(self.sentences1)
+
+
+def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
+    """The test pairs, checked against what is known of the files.
+
+    ``text``: "raw" (the published file and COCO's captions) or a form's full name is strict. "tokenised", the default, prefers the
+    table and takes the raw captions where there is no table, for no paper says which of the two it scored; "any" does the same.
+    Raises DataMissing, DataDamaged.
+    """
+    layouts = [(data_set(CXC), _table), (data_set(OFFICIAL), _official)]
+    nearest: DataMissing | None = None
+    for wanted, read in reversed(layouts) if text == "raw" else layouts:
+        try:
+            found = read(folder, wanted)
+        except DataMissing as problem:
+            if nearest is None or folder.look(wanted).problems:  # part of this layout is there
+                nearest = problem
+            continue
+        if text in (ANY, found.form) or (text, found.form) == ("tokenised", "raw"):
+            return found
+        use = found.form if found.form in ("tokenised", "raw") else ANY
+        nearest = DataMissing(
+            f"{CXC}: no {text} text found, only {found.form} in {wanted.files[0].name}",
+            f"--text {use} scores that form (kept in a column of its own); to get the other: {wanted.get}",
+        )
+    assert nearest is not None
+    raise nearest
+
+
+def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
+    copy = folder.open(wanted)
+    one = copy.files[0]
+    rows = cells(one.text or "", one.file)
+    texts = {row[side]: _sentence(row[4 + side]) for row in rows for side in (0, 1)}
+    form = "tokenised" if copy.form == ANY else copy.form
+    return _pairs(wanted, [row[:4] for row in rows], texts, form, copy.sha256)
+
+
+def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
+    ids = folder.open(wanted, wanted.split("test"))
+    if folder.fetches and not (ids.place / wanted.split("captions")[0].path).is_file():
+        ids = folder.open(wanted)  # fetches the captions, to lie beside the ids
+    rows = [row[0].split(",") for row in cells(ids.files[0].text or "", ids.files[0].file)]
+    captions = _captions(wanted, folder, ids)
+    known = _coco(wanted, captions)
+    needed = sorted({number for row in rows for number in row[:2]}, key=_number)
+    absent = [number for number in needed if _number(number) not in known]
+    if absent:
+        raise _damaged(wanted, f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}")
+    texts = {number: _sentence(known[_number(number)]) for number in needed}
+    if captions.form == ANY:
+        return _pairs(wanted, rows, texts, "raw", hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest())
+    # Not COCO's own file: the same captions, perhaps tokenised or with others among them, or else not these captions at all.
+    if (found := letters(texts.values())) != LETTERS:
+        raise _damaged(wanted, f"altered text: letters {found[:12]} found, {LETTERS[:12]} expected, in {captions.path}")
+    content = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
+    return _pairs(wanted, rows, texts, f"other-{content[:8]}", content)
+
+
+def _captions(wanted: DataSet, folder: DataFolder, ids: Copy) -> Found:
+    """COCO's captions beside the ids; "other" where the file is not known."""
+    file = wanted.split("captions")[0]
+    path = ids.place / file.path
+    if not path.is_file():
+        raise DataMissing(
+            f"{CXC}: {path} is missing; {ids.files[0].file.name} holds caption ids only", f"to get it: {wanted.get}"
+        )
+    try:
+        return recognise(wanted, file, path)
+    except DataDamaged:
+        try:
+            return Found(file, path, "other", "", path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise _damaged(wanted, f"cannot read {path} ({error})") from None
+
+
+def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
+    """Caption number -> text, of a file in COCO's layout."""
+    try:
+        content = json.loads(captions.text or "")
+        return {int(one["id"]): str(one["caption"]) for one in content["annotations"]}
+    except (ValueError, KeyError, TypeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise _damaged(wanted, f"{captions.path} is not COCO's JSON of captions ({what})") from None
+
+
+def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str) -> RatedCaptions:
+    first, second, gold, method = (list(column) for column in zip(*rows, strict=True))
+    if len(rows) != wanted.items["test"]:
+        raise _damaged(wanted, f"{len(rows):,} pairs found, {wanted.items['test']:,} expected")
+    return RatedCaptions(
+        sentences1=[texts[one] for one in first],
+        sentences2=[texts[one] for one in second],
+        gold=np.array(gold, dtype=np.float64),
+        method=method,
+        caption1=np.array([_number(one) for one in first], dtype=np.int64),
+        caption2=np.array([_number(one) for one in second], dtype=np.int64),
+        image=images(
+            first, [pair for pair, how in zip(zip(first, second, strict=True), method, strict=True) if how == SAME_IMAGE]
+        ),
+        form=form,
+        sha256=sha256,
+    )
+
+
+def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndarray:
+    """The image of every caption, from pairs that describe one image, numbered in the order in which they appear.
+
+    Raises DataDamaged where the pairs do not tie captions together by fives, each to two others.
+    """
+    beside: dict[str, list[str]] = {}
+    for a, b in rings:
+        beside.setdefault(a, []).append(b)
+        beside.setdefault(b, []).append(a)
+    image: dict[str, int] = {}
+    for caption in captions:
+        if caption in image:
+            continue
+        ring, waiting = {caption}, [caption]
+        while waiting:
+            for other in beside.get(waiting.pop(), ()):
+                if other not in ring:
+                    ring.add(other)
+                    waiting.append(other)
+        if len(ring) != PER_IMAGE or any(len(set(beside[one])) != 2 for one in ring):
+            raise DataDamaged(
+                f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
+            )
+        image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
+    return np.array([image[caption] for caption in captions], dtype=np.int64)
+
+
+def letters(texts: Iterable[str]) -> str:
+    """Hash of the letters and digits of texts, which no tokenizer changes; punctuation it may."""
+    plain = ("".join(filter(str.isalnum, text)).lower() for text in texts)
+    return hashlib.sha256("\n".join(plain).encode()).hexdigest()
+
+
+def _damaged(wanted: DataSet, what: str) -> DataDamaged:
+    return DataDamaged(f"{CXC}: {what}", f"replace the file; to get it: {wanted.get}")
+
+
+def _number(caption: str) -> int:
+    """411553 of "COCO_val2014:sentid:411553"."""
+    return int(caption.rsplit(":", 1)[1])
+
+
+def _sentence(cell: str) -> str:
+    return " ".join(cell.split())

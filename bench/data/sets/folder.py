@@ -1,0 +1,270 @@
+"""Finds data sets in the user's folder, recognises their text form by checksum, and refuses what is incomplete or altered."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from bench.base.errors import DataDamaged, DataMissing, FetchFailed
+from bench.data.sets.manifest import ANY, DataFile, DataSet, data_sets
+from bench.data.sets.recognise import OTHER, Found, recognise
+from bench.data.sets.sources import sources_of
+from bench.data.sets.store import Gets, Later, fetched_folder
+
+Problem = tuple[Path, DataDamaged | DataMissing]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A complete, undamaged copy of (part of) a set."""
+
+    place: Path
+    form: str
+    """"any" where the set has no text forms, else "tokenised", "raw" or "other-<hash>"."""
+    sha256: str
+    files: tuple[Found, ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """What ``bench data`` says of a set. ``status``: found, unread (there, its size fits no known form), missing, damaged."""
+
+    status: str
+    forms: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class DataFolder:
+    """Where evaluation data and corpora are looked for: ``--data`` or ``BENCH_DATA`` (``None`` = the user gave nothing), then
+    ``store``, what was fetched earlier. With a ``fetcher``, which fills the store, what is missing is fetched when it is opened,
+    unless the user gave a folder: what is not in it is missing.
+    """
+
+    def __init__(
+        self, root: Path | str | None, offline: bool = False, *, fetcher: Gets | None = None, store: Path | str | None = ""
+    ) -> None:  # fmt: skip
+        self.root = Path(root).expanduser() if root is not None else None
+        self.offline = offline  # nothing may be fetched
+        self.fetcher = None if offline else fetcher
+        self.store = fetched_folder() if store == "" else None if store is None else Path(store)
+
+    @property
+    def fetches(self) -> bool:
+        """Whether a set that is missing is fetched when it is opened."""
+        return self.fetcher is not None and self.root is None
+
+    @property
+    def later(self) -> Later | None:
+        """Where a plan notes what it would fetch; None where it is no plan."""
+        return self.fetcher if isinstance(self.fetcher, Later) else None
+
+    def check_root(self) -> None:
+        """Raises DataMissing where the user gave a folder that there is not."""
+        if self.root is not None and not self.root.is_dir():
+            what = "is no folder" if self.root.exists() else "does not exist"
+            raise DataMissing(f"the data folder {self.root} {what}", f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it")  # fmt: skip
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """The folders that exist, in the order in which they are looked in."""
+        return tuple(root for root in dict.fromkeys([self.root, self.store]) if root is not None and root.is_dir())
+
+    def __repr__(self) -> str:
+        return f"DataFolder({str(self.root) if self.root is not None else None!r})"
+
+    @property
+    def as_it_is(self) -> DataFolder:
+        """The same folders, for what would be nice to have and is not worth a download."""
+        return DataFolder(self.root, self.offline, store=self.store)
+
+    def copies(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None) -> tuple[list[Copy], list[Problem]]:
+        """Every complete copy of these files of the set, and what is wrong with the others and where. Reads every byte."""
+        copies: list[Copy] = []
+        problems: list[Problem] = []
+        for place in self._places(wanted, files):
+            try:
+                copies.append(_read_copy(wanted, files or wanted.files, place))
+            except (DataDamaged, DataMissing) as problem:
+                problems.append((place, problem))
+        return copies, problems
+
+    def open(self, wanted: DataSet, files: tuple[DataFile, ...] | None = None, *, text: str = ANY) -> Copy:
+        """The copy of these files in the form asked for ("any": whichever is complete, tokenised first).
+
+        What is missing is fetched, where there is a fetcher. Raises DataDamaged where the copy that would serve is incomplete
+        or altered, DataMissing where there is none and none could be fetched.
+        """
+        try:
+            return self._open(wanted, files, text)
+        except DataMissing as missing:
+            if self._fetched(wanted, text, missing):
+                return self._open(wanted, files, text)
+            raise
+
+    def corpus(self, file: str) -> Path | None:
+        """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
+
+        Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
+        """
+
+        def here() -> Path | None:
+            return next((path for root in self.roots if (path := root / "train" / file).is_file()), None)
+
+        wanted = next((one for one in data_sets().values() if one.kind == "corpus" and one.files[0].path == file), None)
+        if here() is None and wanted is not None:
+            self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
+        return here()
+
+    def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
+        """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
+        if not sources_of(wanted, text):
+            return False
+        if self.fetcher is not None and self.fetches:
+            try:
+                self.fetcher.get(wanted, text)
+            except FetchFailed as failure:
+                raise DataMissing(f"{missing.message}; {failure.message}", failure.hint) from None
+            return True
+        if self.offline:
+            raise DataMissing(
+                f"{missing.message}; nothing is fetched (--offline, or HF_HUB_OFFLINE is set)",
+                f"where there is a network: bench data fetch {wanted.name}{_form_option(wanted, text)} --data DIR; copy DIR here, then --data DIR",
+                wanted.name,
+            )
+        return False
+
+    def _open(self, wanted: DataSet, files: tuple[DataFile, ...] | None, text: str) -> Copy:
+        copies, problems = self.copies(wanted, files)
+        matching = [copy for copy in copies if text in (ANY, copy.form) or copy.form == ANY]
+        if matching:
+            order = {"tokenised": 0, ANY: 0, "raw": 2}
+            return min(matching, key=lambda copy: order.get(copy.form, 1))
+        # A damaged copy where the form asked for lives matters more than a whole one of another form.
+        home = self.root / wanted.homes[text] if self.root is not None and text in wanted.homes else None
+        for place, problem in problems:
+            if place == home:
+                raise problem
+        if copies:
+            there = ", ".join(f"{copy.form} in {_folder(copy)}" for copy in copies)
+            use = copies[0].form if copies[0].form in wanted.forms else ANY
+            raise DataMissing(
+                f"{wanted.name}: no {text} text found, only {there}",
+                f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {self._get(wanted, text)}",
+            )
+        for _, problem in sorted(problems, key=lambda one: isinstance(one[1], DataMissing)):
+            raise problem
+        raise self._missing(wanted, text)
+
+    def look(self, wanted: DataSet) -> State:
+        """Quick: which files are there, judged by name and size only."""
+        forms: list[str] = []
+        places: list[str] = []
+        problems: list[str] = []
+        unread = False
+        for place in self._places(wanted, None):
+            absent = [file.path for file in wanted.files if not (place / file.path).is_file()]
+            if absent:
+                problems.append(f"{len(absent)} of {len(wanted.files)} files missing in {place}, first {absent[0]}")
+                continue
+            places.append(str(place))
+            fitting = [form for form in wanted.forms or (ANY,) if all(_size_fits(place, file, form) for file in wanted.files)]
+            forms += fitting
+            unread = unread or not fitting
+        if forms or unread:
+            return State("found" if forms else "unread", tuple(dict.fromkeys(forms)), tuple(places), tuple(problems))
+        return State("missing", problems=tuple(problems))
+
+    def check(self, wanted: DataSet) -> State:
+        """Thorough: reads every byte of every copy."""
+        copies, wrong = self.copies(wanted)
+        forms = tuple(dict.fromkeys(copy.form for copy in copies))
+        problems = tuple(problem.message for _, problem in wrong)
+        damaged = any(isinstance(problem, DataDamaged) for _, problem in wrong)
+        status = "damaged" if damaged else "found" if copies else "missing"
+        return State(status, forms, tuple(str(copy.place) for copy in copies), problems)
+
+    def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
+        """(path, bytes, time of the last change in ns) of every file of the set in every place, sorted; reads none of them."""
+        found = []
+        for place in self._places(wanted, None):
+            for file in wanted.files:
+                path = place / file.path
+                if path.is_file():
+                    stat = path.stat()
+                    found.append((str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns)))
+        return sorted(found)
+
+    def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
+        """Folders that hold at least one of the files."""
+        roots = (Path(str(resources.files("bench"))),) if wanted.kind == "built-in" else self.roots
+        found: dict[Path, Path] = {}  # one folder may be reached by two names
+        for root in roots:
+            for name in wanted.places:
+                place = root / name
+                if any((place / file.path).exists() for file in files or wanted.files):
+                    found.setdefault(place.resolve(), place)
+        return list(found.values())
+
+    def _missing(self, wanted: DataSet, text: str) -> DataMissing:
+        if self.root is None:
+            return DataMissing(
+                f"{wanted.name}: no data folder was given",
+                f"pass --data DIR or set BENCH_DATA; to get it: {self._get(wanted, text)}",
+                wanted.name,
+            )
+        if not self.root.is_dir():
+            return DataMissing(f"{wanted.name}: the data folder {self.root} does not exist", "check --data or BENCH_DATA")
+        first = wanted.files[0].path
+        homes = [wanted.homes[text]] if text in wanted.homes else list(wanted.places)
+        where = " or ".join(f"{home}/{first}" if home != "." else first for home in homes)
+        return DataMissing(
+            f"{wanted.name}: not found in {self.root}; looked for {where}", f"to get it: {self._get(wanted, text)}", wanted.name
+        )
+
+    def _get(self, wanted: DataSet, text: str) -> str:
+        """What gets a set in a form: the command, where there is a source."""
+        if not sources_of(wanted, text):
+            return wanted.get
+        return f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
+
+
+def _form_option(wanted: DataSet, text: str) -> str:
+    return f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
+
+
+def _folder(copy: Copy) -> Path:
+    """The folder that holds the set's files."""
+    return copy.files[0].path.parent
+
+
+def _size_fits(place: Path, file: DataFile, form: str) -> bool:
+    known = file.forms.get(form) or file.forms.get(ANY)
+    return file.first_use or known is not None and (place / file.path).stat().st_size == known.bytes
+
+
+def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Copy:
+    for file in files:
+        if not (place / file.path).is_file():
+            raise DataMissing(f"{wanted.name}: {place / file.path} is missing", f"the set is incomplete; to get it: {wanted.get}")
+    found = tuple(recognise(wanted, file, place / file.path) for file in files)
+    together = hashlib.sha256("\n".join(one.sha256 for one in found).encode()).hexdigest()
+    return Copy(place, _form_of(wanted, found), together, found)
+
+
+def _form_of(wanted: DataSet, found: tuple[Found, ...]) -> str:
+    texts = [one for one in found if one.file.varies]
+    forms = {one.form for one in texts}
+    if not texts:
+        return ANY
+    if OTHER in forms:
+        return f"{OTHER}-{hashlib.sha256(''.join(one.sha256 for one in texts).encode()).hexdigest()[:8]}"
+    if len(forms) > 1:
+        odd = next(one for one in texts if one.form != texts[0].form)
+        raise DataDamaged(
+            f"{wanted.name}: two text forms in one folder: {texts[0].path} is {texts[0].form}, {odd.path.name} is {odd.form}",
+            f"all files of a set must have one form; to get it: {wanted.get}",
+        )
+    return forms.pop()

@@ -1,0 +1,152 @@
+"""Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own files.
+
+As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15, STS16); sentences are
+split on white space and joined by single spaces; nothing is lower-cased here; STS13 comes without its fourth set, SMT.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.base.errors import DataDamaged, UnknownName
+from bench.data.sets.folder import Copy, DataFolder
+from bench.data.sets.manifest import ANY, DataFile, cells, data_set
+
+STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+ALL = "all"
+
+_COLUMNS = {"STS-B": (5, 6, 4), "SICK-R": (1, 2, 3)}
+"""Cells of a row: first sentence, second sentence, gold score."""
+
+
+@dataclass(frozen=True)
+class SentencePairs:
+    """Scored pairs in the order of the data; row i of every list belongs to pair i."""
+
+    name: str
+    sentences1: list[str]
+    sentences2: list[str]
+    gold: np.ndarray
+    """(N,) float64, the annotators' mean: 0..5, SICK-R 1..5."""
+    subset: list[str]
+    """Sub-dataset of every pair; the task's name where there is only one (the split's name where splits are joined)."""
+    split: str
+    form: str
+    """"tokenised", "raw" or "other-<hash>"."""
+    sha256: str
+    """Over the files' sha256, in order."""
+
+    def __len__(self) -> int:
+        return len(self.sentences1)
+
+
+def read_sts(
+    folder: DataFolder, task: str, *, text: str = "tokenised", split: str = "test", keep_spaces: bool = False
+) -> SentencePairs:
+    """The pairs of an STS task, checked against what is known of its files.
+
+    ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is there. ``split``: "test";
+    STS-B and SICK-R also have "train" and "dev"; "all" joins train, dev and test in that order. ``keep_spaces``: white space
+    within sentences as the file has it, which is how mteb hosts them.
+    Raises DataMissing, DataDamaged; UnknownName for a task or split that does not exist.
+    """
+    if task not in STS_TASKS:
+        raise UnknownName("STS task", task, STS_TASKS)
+    wanted = data_set(task)
+    splits = list(dict.fromkeys(file.split for file in wanted.files))
+    if split not in (*splits, ALL):
+        raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
+    copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
+    joined = split == ALL
+    rows = _table_rows(copy, task, joined, keep_spaces) if task in _COLUMNS else _pair_rows(copy, keep_spaces)
+    expected = sum(wanted.items.values()) if split == ALL else wanted.items[split]
+    if len(rows) != expected:
+        raise DataDamaged(f"{task}: {len(rows):,} scored pairs found, {expected:,} expected, in {copy.place}")
+    first, second, gold, subset = zip(*rows, strict=True)
+    return SentencePairs(
+        name=task,
+        sentences1=list(first),
+        sentences2=list(second),
+        gold=np.array(gold, dtype=np.float64),
+        subset=list(subset),
+        split=split,
+        form=copy.form,
+        sha256=copy.sha256,
+    )
+
+
+Row = tuple[str, str, float, str]
+
+
+def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
+    """STS12-16: per sub-dataset a file of pairs and a file of gold scores, line by line."""
+    texts = {(one.file.subset, one.file.role): one for one in copy.files}
+    rows: list[Row] = []
+    for (subset, role), pairs in texts.items():
+        if role == "pairs":
+            gold = texts[subset, "gold"]
+            scores = parse_gold(gold.text or "", gold.file)
+            for (first, second), score in zip(parse_pairs(pairs.text or "", pairs.file, keep_spaces), scores, strict=True):
+                if score is not None:
+                    rows.append((first, second, score, str(subset)))
+    return rows
+
+
+def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[Row]:
+    """STS-B and SICK-R: one table per split."""
+    rows: list[Row] = []
+    for one in copy.files:
+        subset = one.file.split if joined else task
+        rows += [(*row, subset) for row in parse_table(one.text or "", one.file, _COLUMNS[task], keep_spaces)]
+    return rows
+
+
+def parse_pairs(text: str, file: DataFile, keep_spaces: bool = False) -> list[tuple[str, str]]:
+    """Two sentences a line, a tab between. Raises DataDamaged with the line's number where there are not two."""
+    pairs = []
+    for number, row in enumerate(cells(text, file), start=1 + file.header):
+        if len(row) != 2:
+            raise DataDamaged(f"{file.name}: line {number} has {len(row)} columns, 2 expected")
+        pairs.append((_sentence(row[0], keep_spaces), _sentence(row[1], keep_spaces)))
+    return pairs
+
+
+def parse_gold(text: str, file: DataFile) -> list[float | None]:
+    """One score a line; None for an empty line, a pair that nobody annotated."""
+    scores: list[float | None] = []
+    for number, (cell, *_) in enumerate(cells(text, file), start=1 + file.header):
+        scores.append(_score(cell, number, file) if cell.strip() else None)
+    return scores
+
+
+def parse_table(
+    text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
+) -> list[tuple[str, str, float]]:
+    """Rows of (first sentence, second sentence, score), taken from these columns. Quotes are text, as in SentEval."""
+    first, second, gold = columns
+    rows = []
+    for number, row in enumerate(cells(text, file), start=1 + file.header):
+        if len(row) <= max(columns):
+            raise DataDamaged(f"{file.name}: line {number} has {len(row)} columns, {max(columns) + 1} expected")
+        pair = _sentence(row[first], keep_spaces), _sentence(row[second], keep_spaces)
+        rows.append((*pair, _score(row[gold], number, file)))
+    return rows
+
+
+def _sentence(cell: str, keep_spaces: bool) -> str:
+    return cell if keep_spaces else " ".join(cell.split())
+
+
+def _score(cell: str, number: int, file: DataFile) -> float:
+    try:
+        score = float(cell)
+    except ValueError:
+        raise DataDamaged(f"{file.name}: line {number}: '{cell[:40]}' is no score") from None
+    if not 0 <= score <= 5:
+        raise DataDamaged(f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5")
+    return score
+
+
+__all__ = ["ANY", "STS_TASKS", "SentencePairs", "parse_gold", "parse_pairs", "parse_table", "read_sts"]

@@ -1,0 +1,140 @@
+"""Readers of SentEval's seven transfer sets, in SentEval's own files: MR CR SUBJ MPQA SST-2 TREC MRPC.
+
+As SentEval reads them: MR, CR, SUBJ, MPQA and TREC are latin-1, the others UTF-8; the first four are cut by Python's splitlines
+(where U+0085 ends a line too), the others by line feeds; text is split on white space. Blank lines of CR and MPQA stay, as empty
+sentences with a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.base.errors import DataDamaged, UnknownName
+from bench.data.sets.folder import DataFolder
+from bench.data.sets.manifest import data_set
+from bench.data.sets.recognise import Found
+
+TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
+
+QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+CLASSES = {
+    **dict.fromkeys(("MR", "CR", "MPQA", "SST-2"), ("negative", "positive")),
+    "SUBJ": ("subjective", "objective"),
+    "TREC": QUESTIONS,
+    "MRPC": ("different", "paraphrase"),
+}
+
+Row = tuple[tuple[str, ...], int]
+"""One sentence, or the two of a pair, and a label."""
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Sentences or pairs of them with a class each, in the order of the files (positive before negative)."""
+
+    name: str
+    texts: tuple[list[str], ...]
+    """One list of sentences; MRPC has two, row i of both is pair i."""
+    labels: np.ndarray
+    """(N,) int64, an index into ``classes``."""
+    split: np.ndarray
+    """(N,) of "train", "dev" and "test"; "test" throughout where cross-validation makes the splits."""
+    form: str | None
+    """None for SentEval's text, "other-<hash>" for a copy that differs in case or white space."""
+    sha256: str
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return CLASSES[self.name]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rows(self, split: str) -> np.ndarray:
+        """Rows of a split in SentEval's order: by number of tokens (of the first, then the second sentence), then by label."""
+        lengths = [np.array([len(text.split()) for text in texts]) for texts in self.texts]
+        order = np.lexsort((self.labels, *reversed(lengths)))
+        return order[self.split[order] == split]
+
+
+def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> LabelledTexts:
+    """A transfer set, checked against what is known of its files. Raises DataMissing, DataDamaged, UnknownName."""
+    if task not in TRANSFER_TASKS:
+        raise UnknownName("transfer task", task, TRANSFER_TASKS)
+    wanted = data_set(task)
+    copy = folder.open(wanted, text=text)
+    parse = _PARSERS.get(task, _parse_one_class)
+    rows: list[Row] = []
+    split: list[str] = []
+    for one in copy.files:
+        found = parse(one)
+        rows += found
+        split += [one.file.split] * len(found)
+    for name, n in wanted.items.items():
+        if split.count(name) != n:
+            raise DataDamaged(f"{task}: {split.count(name):,} {name} items found, {n:,} expected, in {copy.place}")
+    return LabelledTexts(
+        name=task,
+        texts=tuple(list(column) for column in zip(*(texts for texts, _ in rows), strict=True)),
+        labels=np.array([label for _, label in rows], dtype=np.int64),
+        split=np.array(split),
+        form=copy.form if copy.form.startswith("other") else None,
+        sha256=copy.sha256,
+    )
+
+
+def _parse_one_class(one: Found) -> list[Row]:
+    """MR, CR, SUBJ, MPQA: a file holds one class, its role says which."""
+    label = int(one.file.role == "positive")
+    return [((_sentence(line),), label) for line in _unix(one).splitlines()]
+
+
+def _parse_sst(line: str) -> Row:
+    text, label, *_ = line.split("\t")
+    return (_sentence(text),), ("0", "1").index(label)
+
+
+def _parse_trec(line: str) -> Row:
+    target, question = line.split(":", 1)
+    return (_sentence(question.split(" ", 1)[1]),), QUESTIONS.index(target)
+
+
+def _parse_mrpc(line: str) -> Row:
+    label, _, _, first, second, *_ = line.split("\t")  # quotes are text
+    return (_sentence(first), _sentence(second)), ("0", "1").index(label)
+
+
+def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
+    def parse_file(one: Found) -> list[Row]:
+        rows = []
+        for number, line in _lines(one):
+            try:
+                rows.append(parse(line.strip()))
+            except (ValueError, IndexError):
+                raise DataDamaged(f"{one.file.name}: line {number} is not what SentEval reads: '{line[:40]}'") from None
+        return rows
+
+    return parse_file
+
+
+_PARSERS = {"SST-2": _by_line(_parse_sst), "TREC": _by_line(_parse_trec), "MRPC": _by_line(_parse_mrpc)}
+
+
+def _lines(one: Found) -> Iterable[tuple[int, str]]:
+    lines = _unix(one).removesuffix("\n").split("\n")
+    return enumerate(lines[one.file.header :], start=1 + one.file.header)
+
+
+def _unix(one: Found) -> str:
+    """Line ends as Python's text mode gives them."""
+    return (one.text or "").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _sentence(cell: str) -> str:
+    return " ".join(cell.split())
+
+
+__all__ = ["CLASSES", "TRANSFER_TASKS", "LabelledTexts", "read_transfer"]

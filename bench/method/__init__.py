@@ -1,0 +1,273 @@
+"""The contract of a method: the only module of ``bench`` that a plugin imports.
+
+A method is anything that turns sentences into vectors. Two layers:
+
+* :class:`Method` needs a name and ``encode``; it may use torch or not.
+* :class:`TorchMethod` (a ``torch.nn.Module``) is for trained ones: ``views(batch)`` is what the loss needs of each row,
+  ``loss(views, batch)`` the loss of one batch, and ``embed(features)`` the vectors that are scored; training, precision, large
+  batches on small devices, checkpoints, resume and progress come with it.
+
+Importing this module does not import torch; naming ``TorchMethod`` does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from bench.base.errors import BenchError, Interrupted
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.backbones import check_mlm_head, load_backbone
+    from bench.backbones.families import check_placed, check_prefix
+    from bench.backbones.model import Backbone
+    from bench.method.features import Features, Ids, join, pad, widened
+    from bench.method.optimizer import adamw
+    from bench.method.portable import Affine, ModuleFile, Portable
+    from bench.method.ranks import Alone
+    from bench.method.torch_method import Batch, Loss, TorchMethod
+
+__all__ = [
+    "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
+    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_mlm_head", "check_placed", "check_prefix", "join", "load_backbone",
+    "pad", "read_json", "rng_for", "seed_for", "widened", "write_json",
+]  # fmt: skip
+
+SETTINGS = ("unsupervised", "supervised", "none")
+
+
+CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.data.corpora
+
+LAZY = {
+    "bench.backbones.model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"),
+    "bench.backbones.families": ("check_placed", "check_prefix"), "bench.method.optimizer": ("adamw",),
+    "bench.method.portable": ("Affine", "ModuleFile", "Portable"),
+    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod"), "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in LAZY.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'bench.method' has no attribute '{name}'")
+
+
+@dataclass(frozen=True)
+class Value:
+    """One recipe value with the place it comes from; ``note`` keeps what another source says."""
+
+    value: Any
+    source: str
+    note: str | None = None
+
+
+class Recipe(Mapping[str, Any]):
+    """Every hyperparameter of one run. ``recipe.temperature`` is the value, ``recipe.values_with_source()`` the whole story."""
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._values[key].value
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        try:
+            return self._values[key].value
+        except KeyError:
+            raise AttributeError(f"the recipe has no key '{key}'; declare it in the method's `defaults`") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def values_with_source(self) -> dict[str, Value]:
+        return dict(self._values)
+
+
+class Reporter(Protocol):
+    """Where a long step says how far it is."""
+
+    def phase(self, name: str, total: int | None = None) -> None: ...
+
+    def advance(self, done: int, **fields: Any) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+class SilentReporter:
+    def phase(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int, **fields: Any) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        pass
+
+
+@dataclass
+class Context:
+    """What the harness hands to a method besides its recipe."""
+
+    device: str = "cpu"
+    precision: str = "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
+    seed: int = 42
+    folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
+    dev_score: Callable[[Method], float] | None = None  # Spearman x 100 of the selection set; None: the last step is kept
+    dev_task: str = "none"
+    reporter: Reporter = field(default_factory=SilentReporter)
+    should_stop: Callable[[], bool] = lambda: False
+    offline: bool = False  # open no connection
+    chunk: int | None = None  # rows of a batch whose activations are held at once; None: all of them
+    ranks: Alone | None = None  # the processes that train together; None: this one alone
+    auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
+    save_seconds: float = 60.0  # a state is kept this often while training; what came after the last one is done again
+
+
+@dataclass
+class TrainReport:
+    """What training did. ``dev_score`` is Spearman x 100 of the checkpoint that was kept, None without a dev set."""
+
+    steps: int
+    best_step: int
+    dev_score: float | None
+    train_seconds: float  # without dev evaluation
+    dev_seconds: float
+    sentences: int  # corpus rows seen, the same row in two epochs counted twice
+    tokens: int = 0  # of these rows, without padding
+    joules: float | None = None  # of the devices while training; None: not measured
+    execution: Mapping[str, Any] = field(default_factory=dict)  # what was decided on the way and changes no result by intent
+
+    @property
+    def sentences_per_second(self) -> float:
+        return self.sentences / self.train_seconds if self.train_seconds > 0 else 0.0
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / self.train_seconds if self.train_seconds > 0 else 0.0
+
+
+def seed_for(seed: int, *what: object) -> int:
+    """A 63-bit seed for one kind of randomness, named: ``seed_for(42, "data order")`` is the same for every method."""
+    digest = hashlib.sha256(repr((seed, *what)).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def rng_for(seed: int, *what: object) -> np.random.Generator:
+    """A numpy generator for one named draw: ``rng_for(42, "template", epoch, row)`` is the same whoever asks, and when."""
+    import numpy as np
+
+    return np.random.default_rng(seed_for(seed, *what))
+
+
+class Method:
+    """A way to turn sentences into vectors.
+
+    Class attributes: ``name`` ([a-z0-9-]+), ``settings`` (what it can be run in), ``variants`` (name -> recipe overrides),
+    ``defaults`` (its own recipe keys; a :class:`Value` names its source), ``summary`` (one line), ``paper`` (citation),
+    ``trains`` (one line: which parameters train), ``deterministic`` (settings in which no seed changes the result: one run
+    stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
+    whose own dropout is 0 is refused there), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
+    record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
+    run) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
+    "steps" of the training loop: it gets a corpus, and ``fit`` is called).
+    """
+
+    name: ClassVar[str]
+    settings: ClassVar[tuple[str, ...]] = ("none",)
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    summary: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    trains: ClassVar[str] = ""
+    deterministic: ClassVar[tuple[str, ...]] = ()
+    by_dropout: ClassVar[tuple[str, ...]] = ()
+    own_backbone: ClassVar[str | None] = None
+    places: ClassVar[tuple[str, ...]] = ()
+    fitted: ClassVar[str | None] = None
+
+    backbone: Any
+    recipe: Recipe
+    context: Context
+
+    @classmethod
+    def check(cls, recipe: Recipe, backbone: Path | None) -> None:
+        """Raise BenchError for a recipe that cannot work, before anything is started. ``backbone`` is its folder, if here."""
+
+    @classmethod
+    def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
+        """The kinds of corpus (of ``CORPORA``) that it can be trained on. Raises BenchError for a setting and recipe that
+        do not go together."""
+        return ("pairs", "triplets") if setting == "supervised" else ("sentences",)
+
+    @classmethod
+    def is_split(cls) -> bool:
+        """Is its loss made of ``views`` and ``loss``, so that a batch of it can be cut into chunks and shared exactly?"""
+        return False
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        """What names the vectors of a method with an ``own_backbone``: the sha256 of its file."""
+        return "unknown"
+
+    def build(self, backbone: Any, recipe: Recipe) -> None:
+        """Create what is needed to encode and train. Called once, after ``context`` is set; touches nothing global."""
+        self.backbone, self.recipe = backbone, recipe
+
+    def fit(self, corpus: Any, context: Context) -> TrainReport | None:
+        """Called with the tokenised corpus before the training loop, on every process that trains it.
+
+        Returns None where the loop is to do the rest; or does all of it, leaves what to keep in ``context.folder / "checkpoint"``
+        and returns what it did (``fitted = "pass"``).
+        """
+        raise NotImplementedError(f"{self.name} has nothing to train")
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        """(n, dim) float32; row i belongs to sentence i, whatever stands around it."""
+        raise NotImplementedError
+
+    def portable(self) -> Portable:
+        """What computes :meth:`encode`'s vectors, in parts that other libraries know; ``bench export`` writes them.
+
+        Raises BenchError with the reason where there is none, as here, for who did not define it.
+        """
+        hint = f"define {type(self).__name__}.portable(); docs/export.md shows how"
+        raise BenchError(f"{self.name} does not say what computes its vectors without its own code", hint)
+
+    def save(self, folder: Path) -> None:
+        """Write what was trained, as safetensors and JSON. Nothing was: the name of the method is enough."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "method.json", {"method": self.name, "backbone": getattr(self.backbone, "name", None)})
+
+    def load(self, folder: Path) -> None:
+        """Read back what :meth:`save` wrote. Called after :meth:`build` with the same backbone and recipe."""
+        stored = read_json(folder / "method.json").get("method")
+        if stored != self.name:
+            raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in ``path``. Raises BenchError, naming the file, where it is missing or damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BenchError(f"{path}: {error}") from None
+    if not isinstance(content, dict):
+        raise BenchError(f"{path}: expected a JSON object, found {type(content).__name__}")
+    return content

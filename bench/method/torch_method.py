@@ -1,0 +1,282 @@
+"""The torch half of the contract: what a trained method inherits. Plugins import these names from ``bench.method``.
+
+Shapes: n rows of a batch, T tokens (padded), H hidden size, L layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from bench.backbones.model import Backbone
+from bench.base.errors import BenchError, Interrupted
+from bench.method import Context, Method, Recipe, TrainReport, read_json, write_json
+from bench.method.features import Features, Ids, by_length, by_rows, exact, pad, take, widened
+
+if TYPE_CHECKING:
+    from bench.data.corpora import TokenisedCorpus
+    from bench.method.ranks import Alone
+
+
+@dataclass
+class Batch:
+    """Rows of the corpus as features, as :meth:`TorchMethod.collate` made them.
+
+    By default one entry a column: (sentence,), (anchor, positive[, hard negative]), or (anchor, other, {"labels": (n,)}).
+    """
+
+    columns: tuple[Features, ...]
+    step: int = 0  # optimiser steps already done
+    rows: np.ndarray | None = None  # (n,) where they stand in the corpus; None: made by hand
+    tokens: int = 0  # of all columns of the whole batch, without padding
+    whole: int | None = None  # rows of the batch over all processes; None: one process
+
+    @property
+    def size(self) -> int:
+        return len(next(iter(self.columns[0].values())))
+
+
+@dataclass
+class Loss:
+    """``total`` is the scalar to minimise; ``parts`` are logged under their names."""
+
+    total: Tensor
+    parts: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+ENCODER_INPUTS = {"input_ids", "inputs_embeds", "attention_mask", "position_ids", "token_type_ids"}
+CPU_TOKENS, GPU_TOKENS = 1024, 16384  # of a batch of `encode`: states that stay in a core's cache; enough work for a kernel
+
+
+class TorchMethod(Method, nn.Module):
+    """A method that is a module. Define ``views`` and ``loss`` (of a batch) and ``embed`` (what is scored).
+
+    ``trains_on`` says what :meth:`collate` is handed of the corpus: token "ids", or the "text" itself (for a method that
+    edits characters). ``training_only`` names modules and buffers that only training needs (a momentum copy, a queue, a
+    generator): they stand in the state to resume from and not in the checkpoint. ``padding_counts``: its loss looks at
+    padding, as some authors' code does, so that no more of it may be added for a GPU's sake.
+    """
+
+    trains_on: ClassVar[str] = "ids"
+    training_only: ClassVar[tuple[str, ...]] = ()
+    padding_counts: bool = False
+    encode_tokens: int | None = None  # padded tokens in one batch of `encode`; None: what suits the device
+    chunk: int | None = None  # rows of a batch whose activations are held at once while training; None: all of them
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        """Takes the encoder as ``self.encoder``; a subclass adds its own modules after ``super().build(...)``."""
+        self.backbone, self.recipe = backbone, recipe
+        self.encoder = backbone.encoder
+        self.before, self.after = backbone.special_tokens()
+
+    # from sentences to features
+
+    def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
+        """The ids of each sentence that is scored, without special tokens and not cut."""
+        return self.backbone.ids(sentences)
+
+    def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
+        """Ids of sentences -> features of the model's input, at most ``max_length`` tokens with the special ones."""
+        room = (max_length or self.backbone.max_tokens) - len(self.before) - len(self.after)
+        return pad(ids, self.pad_id, before=self.before, after=self.after, longest=room)
+
+    def tokenize(self, sentences: Sequence[str], max_length: int | None = None) -> Features:
+        return self.assemble(self.token_ids(sentences), max_length)
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        """Rows of the corpus -> the columns of a :class:`Batch`: where a method makes templated or augmented views.
+
+        ``columns`` holds, by the corpus's column names, ids without special tokens (or strings, see ``trains_on``); ``rows``
+        the row numbers. What is random here is drawn from ``rng_for(self.context.seed, "what", epoch, row)``, so that
+        neither a resumed training nor another batch size changes it.
+        """
+        length = self.recipe.max_seq_length
+        return tuple(
+            {"labels": torch.tensor([int(row[0]) for row in ids])} if name == "label" else self.assemble(ids, length)
+            for name, ids in columns.items()
+        )
+
+    @property
+    def pad_id(self) -> int:
+        return int(self.backbone.tokenizer.pad_token_id or 0)
+
+    # from features to numbers
+
+    def hidden(self, features: Features) -> Tensor:
+        """(n, T, H) states of the last layer; what stands at padding means nothing.
+
+        In float32 on a CPU, rows of similar length go through the encoder together, which saves 5 to 20 % of a training
+        step. In bf16 and on a GPU a pass itself costs more than the padding that it saves.
+        """
+        mask = features["attention_mask"]
+        worth_it = mask.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+        groups = by_length(mask) if worth_it and len(mask) > 1 else []
+        if len(groups) < 2:
+            return self.states(features)
+        parts = []
+        for rows in groups:
+            used = int(mask[rows].any(0).nonzero().max()) + 1
+            parts.append(widened(self.states(take(features, rows, used)), mask.shape[1]))
+        return torch.cat(parts)[torch.cat(groups).argsort()]
+
+    def states(self, features: Features) -> Tensor:
+        """(n, T, H): one pass through the encoder, with what of ``features`` it understands."""
+        inputs = {key: value for key, value in features.items() if key in ENCODER_INPUTS}
+        if "inputs_embeds" in inputs:
+            inputs.pop("input_ids", None)
+        states: Tensor = self.encoder(**inputs).last_hidden_state
+        return states
+
+    def embed(self, features: Features) -> Tensor:
+        """(n, dim): what is scored."""
+        raise NotImplementedError(f"{self.name} defines no embed(features)")
+
+    def forward(self, batch: Batch) -> Loss:
+        """The loss of one batch, as :meth:`views` and :meth:`loss` say it.
+
+        A method may override this instead. Then its batch cannot be cut into chunks of rows (``--chunk``).
+        """
+        self.prepare(batch)
+        return self.loss(self.views_of(batch), batch)
+
+    @classmethod
+    def is_split(cls) -> bool:
+        return cls.forward is TorchMethod.forward
+
+    @property
+    def ranks(self) -> Alone:
+        """The processes that train it together."""
+        from bench.method.ranks import ALONE
+
+        context = getattr(self, "context", None)
+        return (context and context.ranks) or ALONE
+
+    def prepare(self, batch: Batch) -> None:
+        """Called once before the views of a batch: what changes the method itself, as a momentum copy's step does."""
+
+    def views(self, batch: Batch) -> tuple[Tensor, ...]:
+        """All that :meth:`loss` needs to know of the rows: tensors whose first dimension is the batch's n rows.
+
+        Row i of a view depends on row i of the batch, on the parameters and on dropout alone, so that a batch can be cut. A
+        mean over tokens or over other parts of rows comes as two views, (n,) sums and (n,) counts; labels come as a view.
+        """
+        raise NotImplementedError(f"{self.name} defines neither views(batch) and loss(views, batch) nor forward(batch)")
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        """The loss of the views of the whole batch, where rows may meet. Of ``batch`` it reads nothing but ``step``."""
+        raise NotImplementedError(f"{self.name} defines no loss(views, batch)")
+
+    def views_of(self, batch: Batch) -> tuple[Tensor, ...]:
+        """:meth:`views`, in slices of ``chunk`` rows where that is set."""
+        return self.by_rows(lambda *columns: self.views(Batch(columns, batch.step)), *batch.columns)
+
+    def by_rows(self, function: Callable[..., tuple[Tensor, ...]], *inputs: Any) -> tuple[Tensor, ...]:
+        """``function(*inputs)``, in slices of ``chunk`` rows where that is set: for a ``loss`` with a second pass that works row
+        by row. ``inputs`` are tensors, or features, of n rows each; so is what comes back."""
+        return by_rows(function, *inputs, chunk=self.chunk)
+
+    # how it is trained
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        """Over the parameters that train. Default: AdamW as the recipe says, see :func:`bench.method.optimizer.adamw`."""
+        from bench.method.optimizer import adamw
+
+        return adamw(self)
+
+    def learning_rate(self, step: int, steps: int) -> float:
+        """The rate of the update after ``step`` of ``steps`` updates. Default: the recipe's ``schedule`` and warm-up."""
+        from bench.method.optimizer import scheduled_rate
+
+        return scheduled_rate(self.recipe, step, steps)
+
+    def dev_score(self, score: Callable[[Method], float]) -> float:
+        """The score by which checkpoints are selected; overridden where dev vectors are not the test vectors."""
+        return score(self)
+
+    def fit(self, corpus: TokenisedCorpus, context: Context) -> TrainReport | None:
+        """Nothing: the training loop does it all."""
+        return None
+
+    # what comes for free
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        from bench.score.encoding import encode_unique
+
+        device = torch.device(self.context.device)
+        budget = self.encode_tokens or (CPU_TOKENS if device.type == "cpu" else GPU_TOKENS)
+        was_training = self.training
+        self.eval()
+
+        def embed(ids: list[Sequence[int]]) -> np.ndarray:
+            features = {key: value.to(device) for key, value in self.assemble(ids).items()}
+            with torch.inference_mode(), torch.autocast(device.type, enabled=False), exact(self.encoder):
+                return self.embed(features).float().cpu().numpy()
+
+        def progress(done: int, total: int) -> None:
+            if self.context.should_stop():
+                raise Interrupted(f"stopped after encoding {done} of {total} sentences; the same command encodes them again")
+            self.context.reporter.advance(done, total=total)
+
+        try:
+            return encode_unique(sentences, tokens=self.token_ids, embed=embed, budget=budget, progress=progress)
+        finally:
+            self.train(was_training)
+
+    def trained_state(self) -> dict[str, Tensor]:
+        """What the checkpoint holds: trained parameters, and the buffers outside a frozen encoder."""
+        frozen = not any(p.requires_grad for p in self.encoder.parameters())
+        state: dict[str, Tensor] = {name: p for name, p in self.named_parameters() if p.requires_grad}
+        persistent = self.state_dict()
+        state |= {n: b for n, b in self.named_buffers() if n in persistent and not (frozen and n.startswith("encoder."))}
+        return {n: tensor.detach().cpu().contiguous() for n, tensor in state.items() if not self._for_training_only(n)}
+
+    def training_state(self) -> dict[str, Tensor]:
+        """What resume needs besides the optimiser: :meth:`trained_state` and everything that only training needs."""
+        extra = {n: t.detach().cpu().contiguous() for n, t in self.state_dict().items() if self._for_training_only(n)}
+        return self.trained_state() | extra
+
+    def _for_training_only(self, name: str) -> bool:
+        return any(name == part or name.startswith(part + ".") for part in self.training_only)
+
+    def save(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        folder.mkdir(parents=True, exist_ok=True)
+        state = self.trained_state()
+        if state:
+            save_file(state, folder / "trained.safetensors", metadata={"format": "pt"})
+        about = {"method": self.name, "backbone": self.backbone.name, "revision": self.backbone.revision}
+        write_json(folder / "method.json", {**about, "recipe": dict(self.recipe), "tensors": len(state)})
+
+    def load(self, folder: Path) -> None:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        super().load(folder)
+        about = read_json(folder / "method.json")
+        if about.get("revision") != self.backbone.revision:
+            raise BenchError(
+                f"{folder} was trained on {about.get('backbone')} revision {str(about.get('revision'))[:12]}, "
+                f"this is {self.backbone.name} revision {self.backbone.revision[:12]}"
+            )
+        file = folder / "trained.safetensors"
+        try:
+            state = load_file(file) if about.get("tensors") else {}
+        except (OSError, SafetensorError) as error:
+            raise BenchError(
+                f"{file} cannot be read: {' '.join(str(error).split())}", "bench run with --fresh trains it again"
+            ) from None
+        expected = self.trained_state()
+        if state.keys() != expected.keys():
+            different = sorted(state.keys() ^ expected.keys())
+            raise BenchError(f"{folder}: {len(different)} tensors do not fit the method, the first is {different[0]}")
+        self.load_state_dict(state, strict=False)

@@ -1,0 +1,346 @@
+"""Runs in this process, one after the other: train, encode, score, write the record."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import shutil
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import bench
+from bench.base import devices
+from bench.base.crash import MARK, found, watched
+from bench.base.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
+from bench.base.hashes import folder_sha256
+from bench.data.sets.sts import STS_TASKS
+from bench.method import Method, Reporter
+from bench.run import provenance
+from bench.run.executors.build import build, prepared
+from bench.run.executors.options import Options
+from bench.run.executors.scoring import dev_scorer, merge_scores, score_tasks, with_overlap
+from bench.run.executors.signals import stop_signals
+from bench.run.plan import PlannedRun
+from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
+from bench.runs.dev_pairs import dev_test_pairs
+from bench.runs.files import FAILED_BATCH
+from bench.runs.intact import CHECKPOINT, checkpoint_problem, prediction_problems
+from bench.runs.store import data_key
+from bench.score.encoding import VectorStore
+from bench.score.suites import AskingTask, RunPlace
+
+if TYPE_CHECKING:
+    from bench.score.suites import LoadedTask, Task, TaskResult
+    from bench.score.suites.known import KnownTask
+
+
+TRACEBACK = "traceback.txt"  # in the run's folder: where a method's own code failed
+
+
+def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter) -> tuple[RunRecord, bool]:
+    """Train and score one planned run; returns its record and whether there was anything left to do.
+
+    What is done and still there is not done again: a trained checkpoint is loaded, a task is scored only where its protocol, its
+    data or the checkpoint changed, or where its predictions are no longer as they were recorded. Raises RunFailed (recorded as
+    "failed", but for a lost checkpoint: its scores stay), Interrupted (recorded, resumable), or another BenchError where nothing
+    was started.
+    """
+    folder = store.folder(run.run_id)
+    with store.lock(run.run_id, options.wait_seconds):
+        if options.fresh and folder.exists():
+            if (old := _stored(run, store)) is not None:
+                tell_forgotten(run, old, reporter)
+            for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
+                (folder / name).unlink(missing_ok=True)
+            for name in (CHECKPOINT, "state", "predictions", *FOREIGN, VECTORS):
+                shutil.rmtree(folder / name, ignore_errors=True)
+        died, record = found(folder), _stored(run, store)
+        left = left_to_do(run, record, folder, reporter)
+        if record is not None and record.status == "finished" and left.nothing:
+            (folder / MARK).unlink(missing_ok=True)
+            return record, False
+        if left.lost is not None and not can_do_without_model(run, left.tasks, folder):
+            raise left.lost  # before anything was started: the record and its scores stay as they are
+        if died is not None:
+            reporter.note(f"the process that worked on it before {died.words}")
+            reporter.note(f"try: {died.hint}")
+        if record is None:  # from here on it is known, however this process ends
+            record = _new_record(run, options)
+            store.write(record)
+        try:
+            alone = options.ranks is None
+            with watched(folder, run.precision, alone), stop_signals(insistent=alone) as should_stop:
+                record = _train_and_score(run, record, store, options, reporter, left, should_stop)
+        except Interrupted as error:
+            _keep(run, record, store, "interrupted", error)
+            raise
+        except BenchError as error:
+            failed = error if isinstance(error, RunFailed) else RunFailed(error.message, error.hint)
+            _keep(run, record, store, "failed", failed)
+            raise failed from None
+        except Exception as error:  # a method's own code
+            failed = RunFailed(
+                f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}"
+            )
+            with contextlib.suppress(OSError):
+                (folder / TRACEBACK).write_text(traceback.format_exc(), encoding="utf-8")
+            _keep(run, record, store, "failed", failed)
+            raise failed from None
+        (folder / TRACEBACK).unlink(missing_ok=True)
+        if left.lost is not None:
+            raise left.lost
+        return record, True
+
+
+def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, error: BenchError) -> None:
+    """Record how a run ended; what it had already recorded (a training that is done) stays. A full disk hides no error."""
+    with contextlib.suppress(BenchError):
+        store.write(replace(_stored(run, store) or record, status=status, error=error.message))
+
+
+def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
+    """The record that is there already, if it is of this very run; a damaged one is made anew."""
+    try:
+        record = store.read(run.run_id)
+    except (UnknownName, RecordDamaged):
+        return None
+    return record if record.fingerprint == run.fingerprint else None
+
+
+def _new_record(run: PlannedRun, options: Options) -> RunRecord:
+    recipe = {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
+    corpus = run.corpus
+    return RunRecord(
+        run_id=run.run_id, fingerprint=run.fingerprint, status="interrupted", method=run.method, variant=run.variant,
+        setting=run.setting, backbone=run.backbone.name, seed=run.seed, recipe=recipe,
+        provenance=Provenance(
+            created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
+            bench_version=bench.__version__, git=provenance.git_state(run.plugin.folder), packages=devices.packages(),
+            plugin={"package": run.plugin.package, "version": run.plugin.version, "sha256": run.plugin.sha256},
+            platform=devices.platform_facts(options.device), data={},
+            corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
+            backbone={"name": run.backbone.name, "revision": run.backbone.revision}, determines=run.determines,
+        ),
+    )  # fmt: skip
+
+
+def _train_and_score(
+    run: PlannedRun, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter,
+    left: LeftToDo, should_stop: Callable[[], bool],
+) -> RunRecord:  # fmt: skip
+    folder, tasks = store.folder(run.run_id), left.tasks
+    reporter.phase("load")
+    method = build(run, options, reporter, folder)
+    method.context.should_stop = should_stop
+    if left.weights:
+        before = record
+        if run.corpus is not None:  # what was scored is of other weights, from the first step on
+            tell_forgotten(run, record, reporter)
+            record = _without_scores(record, store)
+        record = replace(record, **_train(run, record.provenance, method, store, options, reporter))
+        if run.corpus is None and before.checkpoint not in (None, record.checkpoint):
+            tell_forgotten(run, record, reporter)
+            record = _without_scores(record, store)
+        if not record.scores:
+            tasks = run.known
+        store.write(record)
+    elif left.lost is None:
+        method.load(folder / CHECKPOINT)
+    shutil.rmtree(folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
+    if tasks:
+        record = _score(run, method, record, store, options, reporter, tasks)
+        if changed(record, left.repaired) and left.lost is None and (folder / VECTORS).exists():
+            shutil.rmtree(folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
+            record = _score(run, method, record, store, options, reporter, tasks)
+        for now, was in changed(record, left.repaired):
+            reporter.note(f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)")
+    record = replace(record, status="finished", error=None)
+    store.write(record)
+    return record
+
+
+def _without_scores(record: RunRecord, store: RunsFolder) -> RunRecord:
+    """The record, and the run's folder, without anything that belongs to the weights that were."""
+    folder = store.folder(record.run_id)
+    if record.scores:  # first: a record never stands beside weights that are not its own
+        corpus = record.provenance.corpus
+        corpus = None if corpus is None else {key: value for key, value in corpus.items() if key != "overlap"}
+        record = replace(record, scores=(), status="interrupted", provenance=replace(record.provenance, data={}, corpus=corpus))
+        store.write(record)
+    for name in (VECTORS, "predictions", *FOREIGN):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    return record
+
+
+def _score(
+    run: PlannedRun, method: Method, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter, tasks: Sequence[KnownTask]
+) -> RunRecord:  # fmt: skip
+    """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
+    folder, before = store.folder(run.run_id), record.cost
+    failed: list[RunFailed] = []
+    done: list[tuple[TaskResult, LoadedTask]] = []
+    place = RunPlace(run.run_id, run.fingerprint[:16], folder)
+    vectors = VectorStore(folder / VECTORS, run.fingerprint[:16])
+    for one in score_tasks(method, tasks, reporter, vectors, place, options.device):
+        if one.error is not None:
+            failed.append(one.error)
+            continue
+        result = one.result
+        assert result is not None
+        done.append((result, one.of.task))
+        store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
+        data = {**record.provenance.data, data_key(result.task, result.text, result.suite): one.of.sha256}
+        record = replace(
+            record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data),
+            cost=replace(
+                before, eval_seconds=round((before.eval_seconds or 0.0) + one.seconds, 2),
+                encode_sentences_per_second=(
+                    before.encode_sentences_per_second if one.sentences_per_second is None else round(one.sentences_per_second, 1)
+                ),
+                peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
+            ),
+        )  # fmt: skip
+        store.write(record)
+        if method.context.should_stop():
+            raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
+    corpus = with_overlap(record, run.corpus, done, options, reporter, method.context.should_stop)
+    record = replace(record, provenance=replace(record.provenance, corpus=corpus))
+    store.write(record)
+    if failed:
+        others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
+        raise RunFailed(failed[0].message + others, failed[0].hint)
+    return record
+
+
+def _dev_pairs(run: PlannedRun) -> dict[str, int | None]:
+    """How many pairs the checkpoint is chosen on, and how many of them the suite sts tests."""
+    if run.dev is None:
+        return {}
+    found = dev_test_pairs(run.dev.name, run.dev.sha256, STS_TASKS)
+    return {"dev_pairs": run.dev.n, "dev_test_pairs": found[0] if found is not None else None}
+
+
+def _train(
+    run: PlannedRun, known: Provenance, method: Method, store: RunsFolder, options: Options, reporter: Reporter
+) -> dict[str, Any]:  # fmt: skip
+    """Train (or save what needs no training); returns the record's ``training`` and ``cost``, and what is now ``known``."""
+    folder = store.folder(run.run_id)
+    cost = Cost(**provenance.parameter_counts(method, trained=run.corpus is not None), device=devices.device_name(options.device))
+    if run.corpus is None:
+        from bench.training.checkpoints import replace_folder
+
+        replace_folder(folder / CHECKPOINT, method.save)
+        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / CHECKPOINT)),
+                "checkpoint": folder_sha256(folder / CHECKPOINT)}  # fmt: skip
+    from bench.method.torch_method import TorchMethod
+    from bench.run.executors import multi_rank
+
+    assert isinstance(method, TorchMethod)
+    corpus = prepared(run.corpus, method, options, reporter)
+    if run.dev is not None:
+        method.context.dev_score = dev_scorer(run.dev)
+        method.context.dev_task = str(run.recipe["select_on"])
+    report = multi_rank.train_on_all(run, method, corpus, options.ranks)
+    cost = replace(
+        cost, checkpoint_bytes=provenance.folder_bytes(folder / CHECKPOINT), train_seconds=round(report.train_seconds, 2),
+        dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
+        train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
+        peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
+        energy_joules=None if report.joules is None else round(report.joules, 1),
+    )  # fmt: skip
+    training = Training(
+        steps=report.steps, best_step=report.best_step, dev_task=method.context.dev_task, dev_score=report.dev_score,
+        **_dev_pairs(run),
+        sentences=report.sentences, tokens=report.tokens or None,
+    )  # fmt: skip
+    known = replace(known, execution={**(known.execution or {}), **report.execution} or None)
+    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / CHECKPOINT), "provenance": known}
+
+
+# --- what is left to do for a run: what its record lacks of what is asked for, and what of it is no longer there as it was recorded ---
+
+VECTORS = "vectors"  # in the run's folder: of every sentence that was encoded; may be deleted
+
+
+@dataclass(frozen=True)
+class LeftToDo:
+    """``repaired``: of the tasks that are to be scored, the scores whose predictions were lost, as they are recorded."""
+
+    tasks: tuple[KnownTask, ...] = ()
+    repaired: tuple[Score, ...] = ()
+    weights: bool = False  # to be trained, or only saved where nothing is trained
+    lost: RunFailed | None = None  # why a checkpoint that was trained cannot be used: only training makes it again
+
+    @property
+    def nothing(self) -> bool:
+        return not self.tasks and not self.weights and self.lost is None
+
+
+def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter: Reporter) -> LeftToDo:
+    """Compares the record and the run's folder with what is asked for; ``reporter`` is told what was found damaged."""
+    if record is None:
+        return LeftToDo(run.known, weights=True)
+    broken = prediction_problems(record, folder)
+    pairs = list(zip(run.tasks, run.known, strict=True))
+    asked = {(task.suite, task.name, task.protocol, one.form): one for task, one in pairs}
+    scored = {(task.suite, task.name, task.protocol, one.form) for task, one in pairs if is_scored(record, task, one)}
+    again_too = [key for key in broken if key in scored]
+    if again_too:
+        reporter.note(f"predictions are made again: {', '.join(f'{_name(key)} ({broken[key]})' for key in again_too)}")
+    others = [key for key in broken if key not in asked]
+    if others:
+        suites = ",".join(dict.fromkeys(key[0] for key in others))
+        reporter.note(f"predictions of what is not asked for now are damaged: {', '.join(map(_name, others))} (--suite {suites})")
+    tasks = tuple(one for key, one in asked.items() if key not in scored or key in broken)
+    repaired = tuple(score for score in record.scores if score.key in again_too)
+    if run.corpus is not None and record.training is None:
+        return LeftToDo(tasks, repaired, weights=True)
+    problem = checkpoint_problem(record, folder)
+    if problem is not None and run.corpus is None:
+        reporter.note(f"{problem}: made again, for nothing was trained")
+        return LeftToDo(tasks, repaired, weights=True)
+    if problem is not None:
+        hint = "the same command with --fresh trains it again and scores the new weights"
+        kept = "; the recorded scores stay as they are" if record.scores else ""
+        return LeftToDo(tasks, repaired, lost=RunFailed(problem + kept, hint))
+    return LeftToDo(tasks, repaired)
+
+
+def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
+    """Whether the record has the task's score under this protocol, of this very data."""
+    if record.score(task.suite, task.name, task.protocol, known.form) is None:
+        return False
+    return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
+
+
+def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Path) -> bool:
+    """Whether there is something to score, and every vector that it needs is stored."""
+    if not tasks:
+        return False
+    vectors = VectorStore(folder / VECTORS, run.fingerprint[:16])
+    return not any(isinstance(one.task, AskingTask) or vectors.missing(one.task.sentences) for one in tasks)
+
+
+def changed(record: RunRecord, before: Sequence[Score]) -> list[tuple[Score, Score]]:
+    """(as it is recorded now, as it was) of the scores that are not the same any more."""
+    now = {score.key: score for score in record.scores}
+    return [(now[was.key], was) for was in before if was.key in now and now[was.key].value != was.value]
+
+
+def tell_forgotten(run: PlannedRun, record: RunRecord, reporter: Reporter) -> None:
+    """New weights make every old score old, also those of suites that are not asked for this time."""
+    asked = {task.suite for task in run.tasks}
+    gone = list(dict.fromkeys(score.suite for score in record.scores if score.suite not in asked))
+    if gone:
+        reporter.note(
+            f"the scores of {', '.join(gone)} were of the old weights and are gone: --suite {','.join(gone)} scores the new ones"
+        )
+
+
+def _name(key: tuple[str, str, str, str | None]) -> str:
+    return data_key(key[1], key[3], key[0])

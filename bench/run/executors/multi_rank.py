@@ -1,0 +1,97 @@
+"""One run on several ranks: the first does all that one process does, and calls the others when there is something to train.
+
+Between two trainings, while rank 0 reads, scores and writes, the others wait for its word: the name of the next run to train, or
+that there is none.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from bench.base.errors import RunFailed
+from bench.method import SilentReporter, TrainReport
+from bench.method.ranks import Alone, Ranks
+from bench.run.executors.signals import stop_signals
+
+if TYPE_CHECKING:
+    from bench.data.corpora import TokenisedCorpus
+    from bench.method.torch_method import TorchMethod
+    from bench.run.executors.options import Options
+    from bench.run.plan import PlannedRun
+    from bench.runs import RunsFolder
+
+T = TypeVar("T")
+
+
+def train_on_all(run: PlannedRun, method: TorchMethod, corpus: TokenisedCorpus, ranks: Alone | None) -> TrainReport:
+    """``bench.training.train`` on all ranks; called on rank 0, or where there is only one. A method that is not trained by the common loop
+    is trained here alone."""
+    from bench.training import train
+
+    if not isinstance(ranks, Ranks):
+        return train(method, corpus, method.context)
+    if not in_the_loop(method):
+        method.context.ranks = None
+        method.context.reporter.note(f"{run.method} is fitted by one process; the other {ranks.count - 1} wait")
+        return train(method, corpus, method.context)
+    ranks.share(run.run_id)
+    return settled(lambda: train(method, corpus, method.context), ranks)
+
+
+def in_the_loop(method: TorchMethod) -> bool:
+    from bench.method.torch_method import TorchMethod
+
+    return type(method).fit is TorchMethod.fit or method.fitted == "steps"
+
+
+def settled(work: Callable[[], T], ranks: Ranks) -> T:
+    """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
+    try:
+        value = work()
+    except Exception as error:
+        ranks.settle(error)
+        raise
+    if not ranks.settle(None):
+        raise RunFailed("another rank ended before the training did", "the same command goes on from the last state")
+    return value
+
+
+def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, ranks: Ranks) -> int:
+    """What every rank but the first does: train what rank 0 names, until it names nothing. Returns the exit code.
+
+    A failure that all ranks have is told by rank 0. One of this rank alone is raised: the process has to end.
+    """
+    runs = {run.run_id: run for run in planned}
+    for number in (signal.SIGINT, signal.SIGTERM):  # while waiting: rank 0 gets them, too, and says when to end
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        run_id: str | None = ranks.share(None)
+        if run_id is None:
+            return 0
+        try:
+            settled(partial(_train_here, runs, run_id, store, options), ranks)
+        except Exception:
+            if ranks.broken:
+                raise
+
+
+def _train_here(runs: Mapping[str, PlannedRun], run_id: str, store: RunsFolder, options: Options) -> None:
+    from bench.method.torch_method import TorchMethod
+    from bench.run.executors.build import build, prepared
+    from bench.training import train
+
+    run = runs[run_id]
+    with stop_signals(insistent=False) as should_stop:
+        method = build(run, options, SilentReporter(), store.folder(run.run_id))
+        assert isinstance(method, TorchMethod) and run.corpus is not None
+        method.context.should_stop = should_stop
+        if run.dev is not None:
+            method.context.dev_score = _never
+        train(method, prepared(run.corpus, method, options, SilentReporter()), method.context)
+
+
+def _never(method: object) -> float:
+    raise AssertionError("rank 0 scores")

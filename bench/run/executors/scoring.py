@@ -1,0 +1,178 @@
+"""From a method and loaded tasks to scores: for the record, and for choosing a checkpoint while training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import CorpusError, Interrupted, RunFailed
+from bench.data.overlap import Wanted, overlaps, scored_sentences
+from bench.data.overlap.count import recorded
+from bench.method import Method, Reporter
+from bench.runs import Score
+from bench.score.encoding import VectorStore
+from bench.score.suites import AskingTask, DeviceTask, RunPlace
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.data.corpora import Corpus
+    from bench.method import Reporter
+    from bench.run.executors.options import Options
+    from bench.runs import RunRecord
+    from bench.score.suites import LoadedTask, TaskResult
+    from bench.score.suites.known import KnownTask
+
+
+def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
+    """Spearman x 100 of a method on the selection set; its distinct sentences are encoded once."""
+
+    def score(method: Method) -> float:
+        vectors = VectorStore()
+        vectors.add(dev.task.sentences, method.encode)
+        return float(dev.task.score(vectors).value)
+
+    return score
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What became of one task: its result, or why there is none; and what scoring has cost until then."""
+
+    of: KnownTask
+    result: TaskResult | None
+    error: RunFailed | None
+    seconds: float
+    sentences_per_second: float | None  # of encoding; None where nothing had to be encoded
+
+
+def score_tasks(
+    method: Method, tasks: Sequence[KnownTask], reporter: Reporter, vectors: VectorStore, place: RunPlace, device: str
+) -> Iterator[Scored]:
+    """Encode each distinct sentence that ``vectors`` lacks once, then score the tasks one after the other.
+
+    What the tasks name is encoded first, all together; a task that asks as it goes (AskingTask) gets what it asks for then. A
+    task that cannot be scored is told of, and the others go on; encoding that fails raises RunFailed.
+    """
+    began = time.perf_counter()
+    encoded, seconds = 0, 0.0
+
+    def add(sentences: Sequence[str]) -> None:
+        nonlocal encoded, seconds
+        start = time.perf_counter()
+        encoded += _add(method, vectors, sentences, reporter)
+        seconds += time.perf_counter() - start
+
+    def asked(sentences: Sequence[str]) -> np.ndarray:
+        if vectors.missing(sentences):
+            add(sentences)
+            reporter.phase("score", len(tasks))
+        return vectors(sentences)
+
+    add([s for one in tasks for s in one.task.sentences])
+    reporter.phase("score", len(tasks))
+    for i, one in enumerate(tasks, 1):
+        result, error = None, None
+        reporter.advance(i - 1, task=one.name)
+        try:
+            task = one.task.on(device) if isinstance(one.task, DeviceTask) else one.task
+            result = task.score_in(place, asked) if isinstance(task, AskingTask) else task.score(vectors)
+        except RunFailed as failed:
+            error = failed
+        reporter.advance(i, task=one.name)
+        yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
+
+
+def _add(method: Method, vectors: VectorStore, sentences: Sequence[str], reporter: Reporter) -> int:
+    """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
+    import torch
+
+    from bench.training.memory import explain_out_of_memory
+
+    part = _Part(reporter, len(vectors.missing(sentences)))
+    if part.total:
+        reporter.phase("encode", part.total)
+
+    def encode(some: list[str]) -> np.ndarray:
+        encoded = method.encode(some)
+        part.before += len(some)
+        return encoded
+
+    whole, method.context.reporter = method.context.reporter, part
+    try:
+        return vectors.add(sentences, encode)
+    except ValueError as error:
+        raise RunFailed(f"encoding failed: {error}") from None
+    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+        explain_out_of_memory(error, "encoding", method.context.device)
+        raise
+    finally:
+        method.context.reporter = whole
+
+
+class _Part:
+    """How far encoding is over all its parts, of which a method sees one at a time."""
+
+    def __init__(self, whole: Reporter, total: int) -> None:
+        self.whole, self.total, self.before = whole, total, 0
+
+    def phase(self, name: str, total: int | None = None) -> None:
+        pass
+
+    def advance(self, done: int, **fields: Any) -> None:
+        self.whole.advance(self.before + done, **fields | {"total": self.total})
+
+    def note(self, text: str) -> None:
+        self.whole.note(text)
+
+
+def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
+    """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
+    from bench.score.suites import average
+
+    cells = {score.key: score for score in scores if score.task != "Avg."}
+    for r in results:
+        score = Score(**{field.name: getattr(r, field.name) for field in fields(Score)})
+        cells[score.key] = score
+    groups: dict[tuple[str, str, str | None], list[Score]] = {}
+    for score in cells.values():
+        form = None if score.text and score.text.startswith("other-") else score.text
+        groups.setdefault((score.suite, score.protocol, form), []).append(score)
+    averages = [one for group in groups.values() if (one := average(group)) is not None]
+    return (*cells.values(), *averages)
+
+
+# --- what of the scored sentences stands in the corpus of a run, counted for its record ---
+
+
+def with_overlap(
+    record: RunRecord, corpus: Corpus | None, scored: Sequence[tuple[TaskResult, LoadedTask]], options: Options,
+    reporter: Reporter, should_stop: Callable[[], bool],
+) -> Mapping[str, Any] | None:  # fmt: skip
+    """``record.provenance.corpus`` with the overlap of what was scored just now in the place of older counts of the same tasks.
+
+    A corpus that cannot be read any more leaves the rest as it is, with a note: the scores do not depend on it. Tasks of which
+    only mteb knows the sentences have no counts. Raises Interrupted.
+    """
+    about = record.provenance.corpus
+    if corpus is None or about is None:
+        return about
+    wanted = {(r.suite, r.task, r.text): Wanted(r.suite, r.task, r.text, scored_sentences(one)) for r, one in scored}
+    known = [one for one in wanted.values() if one.sentences]
+    if not known:
+        return about
+
+    def progress(rows: int) -> None:
+        if should_stop():
+            raise Interrupted("stopped while the corpus was compared with the evaluation data; the same command goes on")
+        reporter.advance(rows, total=len(corpus))
+
+    reporter.phase("overlap")
+    try:
+        found = overlaps(corpus, known, cache=options.cache, progress=progress)
+    except (CorpusError, OSError) as error:
+        reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
+        return about
+    return {**about, "overlap": recorded(found, about.get("overlap"))}

@@ -1,0 +1,38 @@
+"""Stopping from outside: at the next step, with everything kept."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+
+@contextmanager
+def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
+    """While open, the first SIGINT or SIGTERM asks for a stop at the next step; a second one ends the process as usual.
+
+    Not ``insistent``: more of them ask for nothing more, nor does a SIGTERM after an error. One of several ranks gets the terminal's
+    signal and the launcher's, which also ends this rank because another one ended; what it has to say of that comes first.
+    """
+    asked: list[int] = []
+    before: Mapping[int, Any] = {}
+
+    def handler(number: int, frame: Any) -> None:
+        asked.append(number)
+        for one, old in before.items() if insistent else ():
+            signal.signal(one, old)
+
+    try:
+        before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: whoever owns it handles signals
+        before = {}
+    try:
+        yield lambda: bool(asked)
+    except BaseException:
+        if before and not insistent:
+            before = {**before, signal.SIGTERM: signal.SIG_IGN}
+        raise
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

@@ -1,0 +1,117 @@
+"""Several processes of this machine, one for each GPU, through torch's launcher; each runs the same command as one of the ranks."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bench.base.crash import GOES_ON, End, by_signal
+from bench.base.errors import BenchError
+
+TAIL = 20  # lines of the log of a rank that ended on its own
+LOST = 4  # exit code of a rank that ended because another one had
+OWN_END = (1, 2, 130)  # exit codes with which rank 0 has said itself what there is to say
+
+
+def launched(environment: Mapping[str, str] = os.environ) -> bool:
+    """Was this process started as one of several, by torchrun or by what does as it does?"""
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    return all(environment.get(name) for name in names) and environment["WORLD_SIZE"] != "1"
+
+
+def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
+    """How many processes the command is to run in. Raises BenchError where that cannot be."""
+    if launched():
+        return int(os.environ["WORLD_SIZE"])
+    if executor == "local":
+        if gpus is not None:
+            raise BenchError("--gpus is for several processes", "--executor torchrun --gpus N")
+        return 1
+    if not device.startswith("cuda"):
+        if gpus is None or device != "cpu":
+            raise BenchError(
+                f"--executor torchrun on {device}: how many processes?", "--device cpu --gpus 2 makes two on the CPU"
+            )
+        if gpus > (cores := cores_here()):
+            raise BenchError(
+                f"--gpus {gpus} on the CPU: {gpus} processes are more than its {cores} core{'s' * (cores > 1)}", f"--gpus {cores}"
+            )
+        return gpus
+    if ":" in device:
+        raise BenchError(f"--device {device} is one GPU", "--device cuda --gpus N takes the first N")
+    import torch
+
+    here = torch.cuda.device_count()
+    if gpus is not None and gpus > here:
+        raise BenchError(f"--gpus {gpus}: {here} are here", f"--gpus {here}")
+    return gpus or here
+
+
+def cores_here() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def launch(arguments: Sequence[str], count: int) -> int:
+    """Run ``bench ARGUMENTS`` in ``count`` processes; returns the exit code. Where one ends, the others are ended.
+
+    Rank 0 has this process's terminal. What the others print is kept, and shown of one that ended on its own.
+    """
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException, Std
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("torch.distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    logs = Path(tempfile.mkdtemp(prefix="bench-ranks-"))
+    config = LaunchConfig(
+        min_nodes=1, max_nodes=1, nproc_per_node=count, run_id=uuid.uuid4().hex, max_restarts=0, monitor_interval=0.1,
+        rdzv_backend="c10d", rdzv_endpoint="localhost:0", local_addr="localhost",
+        logs_specs=DefaultLogsSpecs(log_dir=str(logs), redirects={rank: Std.ALL for rank in range(1, count)}),
+    )  # fmt: skip
+    _set_environment(count)
+    code = 0
+    try:
+        elastic_launch(config, sys.executable)("-m", "bench", *arguments)
+    except ChildFailedError as error:
+        codes = {rank: int(failure.exitcode) for rank, failure in error.failures.items()}
+        guilty = [rank for rank in sorted(codes) if rank and codes[rank] not in (LOST, -signal.SIGTERM)]
+        if guilty or codes.get(0) not in OWN_END:
+            rank = guilty[0] if guilty else 0
+            _show_log(rank, count, codes.get(rank, 1), logs)
+            return 1
+        code = codes[0]
+    except SignalException:
+        code = 130
+    shutil.rmtree(logs, ignore_errors=True)
+    return code
+
+
+def _set_environment(count: int) -> None:
+    """For the workers: this very package, wherever it was started from, and a share of the cores each."""
+    import bench
+
+    package = str(Path(bench.__file__).parents[1])
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = package + (os.pathsep + before if before else "")
+    os.environ["PYTHONSAFEPATH"] = "1"  # a folder named bench where the user stands is another one
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+
+
+def _show_log(rank: int, count: int, exit_code: int, logs: Path) -> None:
+    end = by_signal(-exit_code) if exit_code < 0 else End(f"ended with exit code {exit_code}", GOES_ON)
+    print(f"error: rank {rank} of {count} {end.words}; the others were ended", file=sys.stderr)
+    for file in sorted(logs.rglob(f"{rank}/std*.log")):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        if lines:
+            print(f"the end of {file}:", *lines[-TAIL:], sep="\n  ", file=sys.stderr)
+    if rank == 0 or exit_code < 0:  # else rank 0 has said so
+        print(f"try: {end.hint}", file=sys.stderr)

@@ -1,0 +1,237 @@
+"""What a method says of itself, read from its source: nothing of it is imported or run, so neither torch nor the method is needed.
+
+For pages, which are made from records and must not depend on what a plugin does when it is loaded. What can only be known by
+running the source (a summary that is computed, a variant made in a loop) is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.util
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+from bench.base.errors import BenchError
+from bench.run import recipe_file
+from bench.run.recipe_file import RecipeFile
+
+GROUP = "bench.methods"  # as in bench.run.plugins, which loads what this only reads
+UNKNOWN = object()  # an attribute that only running the source would tell
+LONGEST = 2_000_000  # bytes of a source file that is read
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """A method's own words. A text is empty where the source has none, or none that can be read without running it."""
+
+    name: str
+    package: str = ""  # the distribution that registers it
+    version: str = ""
+    summary: str = ""
+    paper: str = ""
+    settings: tuple[str, ...] = ()
+    trains: str = ""
+    about: str = ""  # docstring of the class, or else of its module
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)  # its own recipe keys
+    fitted: str | None = None
+    whole: bool = False  # settings, variants, recipe keys and fitted are all that running the source would tell
+    file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
+
+
+@cache
+def stated(name: str) -> Stated | None:
+    """What the installed method of that name says; None where none is installed, or its source cannot be read."""
+    for point in _points():
+        found = _source(point.module)
+        if found is None:
+            continue
+        folder, module = found
+        one = next((one for one in _classes(module) if one.get("name") == name and point.attr in (None, "", one["class"])), None)
+        if one is not None:
+            distribution = point.dist
+            package, version = (distribution.name, distribution.version) if distribution else ("", "")
+            return replace(_stated(one, module), package=package, version=version, file=_recipes(folder, name))
+    return None
+
+
+@dataclass(frozen=True)
+class Known:
+    """The methods that can be read, without package and recipe file (which take longer). ``whole``: running the sources would tell of no others."""
+
+    methods: Mapping[str, Stated]
+    whole: bool
+
+
+def known(files: Sequence[Path] = ()) -> Known:
+    """Every installed method and those of the plugin ``files``, which win over installed ones of the same name."""
+    methods: dict[str, Stated] = {}
+    whole = True
+    for point in _points():
+        found = _source(point.module)
+        if found is None:
+            whole = False
+            continue
+        _, module = found
+        whole = whole and is_plain(module)
+        for one in _classes(module):
+            if isinstance(one.get("name"), str) and point.attr in (None, "", one["class"]):
+                methods.setdefault(one["name"], _stated(one, module))
+            whole = whole and one.get("name") is not UNKNOWN
+    for file in files:
+        try:
+            module = ast.parse(file.read_bytes())
+        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            whole = False  # importing it tells what is wrong with it
+            continue
+        own = {one["name"]: _stated(one, module) for one in _classes(module) if isinstance(one.get("name"), str)}
+        methods |= own
+        whole = whole and is_plain(module) and bool(own)
+    return Known(methods, whole)
+
+
+PLAIN = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.AnnAssign, ast.Pass)
+
+
+def is_plain(module: ast.Module) -> bool:
+    """Does the source show every class that running it makes, and their attributes? Not where something else than assignments,
+    classes and functions stands at its top or in a class, or a class is made by a call or changed by a decorator."""
+    functions = {one.name for one in module.body if isinstance(one, ast.FunctionDef)} | {"type", "setattr"}
+
+    def plain(one: ast.stmt, inside: bool) -> bool:
+        if isinstance(one, ast.ClassDef):
+            return not one.decorator_list and not one.keywords and all(plain(part, True) for part in one.body) or not _named(one)
+        if isinstance(one, ast.Assign):
+            names = all(isinstance(target, ast.Name | ast.Tuple) for target in one.targets)
+            calls = (node.func for node in ast.walk(one.value) if isinstance(node, ast.Call))
+            return names and (inside or not any(isinstance(func, ast.Name) and func.id in functions for func in calls))
+        typing = isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)
+        return typing or isinstance(one, PLAIN) or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+
+    return all(plain(one, False) for one in module.body)
+
+
+def _named(one: ast.ClassDef) -> bool:
+    """Could it be a method: has it a name, or a decorator that may give it one?"""
+    return bool(one.bases) and (
+        bool(one.decorator_list) or any(name == "name" for part in one.body for name, _ in _assigned(part))
+    )
+
+
+@cache
+def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
+    return tuple(importlib.metadata.entry_points(group=GROUP))  # reads what is installed: milliseconds each time
+
+
+def _stated(one: Mapping[str, Any], module: ast.Module) -> Stated:
+    variants, settings, defaults, fitted = (one.get(key) for key in ("variants", "settings", "defaults", "fitted"))
+    contract = {alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "bench.method"
+                for alias in node.names if alias.name in ("Method", "TorchMethod")}  # fmt: skip
+    readable = all(value is not UNKNOWN for value in (variants, settings, defaults, fitted))
+    words = {key: value if isinstance(value := one.get(key), str) else "" for key in ("summary", "paper", "trains")}
+    return Stated(
+        name=one["name"], summary=words["summary"], paper=words["paper"], trains=words["trains"],
+        settings=settings if isinstance(settings, tuple) else ("none",) if settings is None else (),
+        about=one["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
+        variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},
+        defaults=defaults if isinstance(defaults, dict) else {},
+        fitted=fitted if isinstance(fitted, str) else None,
+        whole=readable and one["bases"] <= contract and is_plain(module),
+    )  # fmt: skip
+
+
+def _recipes(folder: Path, name: str) -> RecipeFile:
+    try:
+        return recipe_file.read(folder, name)
+    except BenchError:
+        return RecipeFile()
+
+
+@cache
+def _source(module: str) -> tuple[Path, ast.Module] | None:
+    """The folder and the parsed source of a module, found without importing it or a package above it."""
+    top, *inner = module.split(".")
+    try:
+        spec = importlib.util.find_spec(top)
+        for i in range(len(inner)):
+            if spec is None or spec.submodule_search_locations is None:
+                return None
+            spec = PathFinder.find_spec(".".join((top, *inner[: i + 1])), list(spec.submodule_search_locations))
+        if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+            return None
+        file = Path(spec.origin)
+        if file.stat().st_size > LONGEST:
+            return None
+        return file.parent, ast.parse(file.read_bytes())
+    except (ImportError, OSError, ValueError, SyntaxError, RecursionError, MemoryError):  # somebody else's file
+        return None
+
+
+def _classes(module: ast.Module) -> Iterator[dict[str, Any]]:
+    """The literal attributes of each class, those of a base in the same file included; "class" is its name, "doc" its own words."""
+    known = _attributes(module, {})
+    found: dict[str, dict[str, Any]] = {}
+    for node in module.body:
+        if isinstance(node, ast.ClassDef):
+            bases = [found[base.id] for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in found]
+            inherited = {key: value for base in bases for key, value in base.items() if key != "name"}
+            others = {ast.unparse(base) for base in node.bases if not isinstance(base, ast.Name) or base.id not in found}
+            found[node.name] = inherited | _attributes(node, known) | {
+                "class": node.name, "doc": ast.get_docstring(node) or "", "bases": others.union(*(base["bases"] for base in bases)),
+            }  # fmt: skip
+            yield found[node.name]
+
+
+def _attributes(node: ast.Module | ast.ClassDef, known: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in node.body:
+        for name, expression in _assigned(one):
+            try:
+                found[name] = _value(expression, {**known, **found})
+            except ValueError:
+                found[name] = UNKNOWN  # rather than what a base or an earlier line said
+    return found
+
+
+def _assigned(one: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The names of ``a = 1``, ``a: int = 1`` and ``a, b = 1, 2``, each with its expression."""
+    targets = one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []
+    value = one.value if isinstance(one, ast.Assign | ast.AnnAssign) else None
+    for target in targets:
+        if isinstance(target, ast.Name) and value is not None:
+            yield target.id, value
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            yield from ((name.id, part) for name, part in zip(target.elts, value.elts, strict=True) if isinstance(name, ast.Name))
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """A constant, a container of such, a name that stands for one, or ``Value(constant, ...)``. Raises ValueError for all else."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(_value(one, known) for one in node.elts)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return {
+            _value(key, known): _readable(one, known) for key, one in zip(node.keys, node.values, strict=True) if key is not None
+        }
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+        return -node.operand.value  # type: ignore[operator]
+    if isinstance(node, ast.Name) and known.get(node.id, UNKNOWN) is not UNKNOWN:
+        return known[node.id]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Value" and node.args:
+        return _value(node.args[0], known)
+    raise ValueError("known when it runs")
+
+
+def _readable(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """The value, or the source itself: a variant's change is told even where its value is computed."""
+    try:
+        return _value(node, known)
+    except ValueError:
+        return ast.unparse(node)

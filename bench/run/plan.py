@@ -1,0 +1,314 @@
+"""What was asked -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
+
+Nothing is trained or written here, and torch is not needed: ``bench run --dry-run`` prints this and stops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.backbones import Reference, resolve
+from bench.backbones.families import own_dropout, shape
+from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.data.sets.store import NotFetchedYet
+from bench.method import Method, Recipe, Value
+from bench.run import fingerprint
+from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf
+from bench.run.plugins import Plugin, Registry
+from bench.run.recipes import Entry, check_overrides, choose, entries, merge, of_backbone, settings_with_recipe
+
+if TYPE_CHECKING:
+    from bench.data.corpora import Corpus
+    from bench.data.sets import DataFolder
+    from bench.run.method_reader import Stated
+    from bench.score.suites import Task
+    from bench.score.suites.known import KnownTask
+
+NOT_TRAINED = "none"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The command line of ``bench run``, parsed."""
+
+    methods: tuple[str, ...]
+    backbones: tuple[str, ...] = ("builtin",)
+    setting: str | None = None
+    variant: str = ""
+    seeds: tuple[int, ...] = (42,)
+    suites: tuple[str, ...] = ("sts",)
+    text: str = "tokenised"  # or several, with commas
+    corpus: str | None = None
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    precision: str = "fp32"
+    allow_pickle: bool = False
+    ranks: int = 1  # processes that train together
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    plugin: Plugin
+    variant: str
+    setting: str
+    backbone: Reference
+    seed: int | None  # None: no seed changes the result
+    recipe: Recipe
+    corpus: Corpus | None
+    tasks: tuple[Task, ...]  # one that is scored in two text forms is there twice
+    known: tuple[KnownTask, ...]  # what their data is, in the same order
+    dev: KnownTask | None  # the set on which the checkpoint is selected
+    text: str
+    precision: str
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+    expect: Mapping[str, Any] | None = None
+    determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
+    missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
+    provisional: bool = False  # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
+
+    @property
+    def method(self) -> str:
+        return self.plugin.name
+
+    @property
+    def run_id(self) -> str:
+        variant = f"+{self.variant}" if self.variant else ""
+        seed = "any" if self.seed is None else f"s{self.seed}"
+        return f"{self.method}{variant}-{self.backbone.short}-{seed}-{'unknown' if self.provisional else self.fingerprint[:8]}"
+
+
+def make(
+    request: Request, registry: Registry, data: DataFolder, ready: Callable[[Reference], Reference] = lambda reference: reference
+) -> list[PlannedRun]:
+    """Every run that the request means, in order. Raises a BenchError for the first thing that cannot be.
+
+    ``ready`` may fetch a backbone whose revision is not known yet. All evaluation data is checked here: a run that could not be
+    scored is refused before it is trained. A set that is not there is told of by every run (``missing``), and the others go on.
+    With data that is only fetched later (``data.later``) what is to be fetched is noted there, and such a plan is provisional.
+    """
+    check_named(request)
+    plugins = [registry[name] for name in request.methods]
+    scored = _scored(request.suites, data, request.text.split(","))
+    check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
+    runs: list[PlannedRun] = []
+    corpora = CorpusShelf(request.corpus, data, scored.known)
+    for plugin in plugins:
+        own = plugin.cls.own_backbone
+        backbones = (
+            [Reference(own, "unknown", None)]
+            if own
+            else [ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
+        )
+        for backbone in backbones:
+            runs += _runs_of(plugin, backbone, request, scored, data, corpora, ready)
+    unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
+    return list(unique.values())
+
+
+def check_named(request: Request) -> None:
+    """Raises BenchError where nothing is named, and for a text form or a suite that is none."""
+    from bench.score.suites import check_suite, expanded
+
+    for kind, names in (
+        ("method", request.methods),
+        ("backbone", request.backbones),
+        ("suite", request.suites),
+        ("seed", request.seeds),
+    ):
+        if not names:
+            raise BenchError(f"no {kind} was named", f"--{kind}{'s' if kind == 'seed' else ''}; --help says which there are")
+    for text in request.text.split(","):
+        if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
+            raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
+    for name in expanded(request.suites):
+        check_suite(name)
+
+
+def _tasks(suites: Sequence[str]) -> list[Task]:
+    from bench.score.suites import expanded, suite
+
+    return [task for name in expanded(suites) for task in suite(name).tasks]
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What the runs of a request will be scored on. ``known`` lacks the last of the tasks where their data is fetched later."""
+
+    tasks: tuple[Task, ...]
+    known: tuple[KnownTask, ...]
+    missing: tuple[DataMissing, ...]
+
+
+def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _Scored:
+    """Every task in every text form that was asked for; what has only one form is there once. Raises DataMissing for nothing."""
+    from bench.score.suites.known import known
+
+    there: list[tuple[Task, KnownTask]] = []
+    later: list[Task] = []
+    missing: list[DataMissing] = []
+    for task in _tasks(suites):
+        found: dict[str | None, KnownTask] = {}
+        for text in texts:
+            if None in found:
+                continue
+            try:
+                one = known(task, data, text)
+            except DataMissing as error:
+                missing.append(error)
+            except NotFetchedYet:
+                later.append(task)
+            else:
+                found.setdefault(one.form, one)
+        there += [(task, one) for one in found.values()]
+    once = {error.message: error for error in missing}  # the set of two tasks
+    if not there and not later:
+        raise _all_missing(list(once.values()))
+    return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(once.values()))
+
+
+def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
+    """One line for all of them, and the one command that gets them, where there is one."""
+    first, others = missing[0], len(missing) - 1
+    names = list(dict.fromkeys(error.name for error in missing if error.name))
+    hint = first.hint
+    if first.name and hint:
+        hint = hint.replace(f"bench data fetch {first.name}", f"bench data fetch {' '.join(names)}")
+    return DataMissing(first.message + (f"; nor are {others} other sets" if others else ""), hint)
+
+
+def _runs_of(
+    plugin: Plugin, backbone: Reference, request: Request, scored: _Scored, data: DataFolder, corpora: CorpusShelf,
+    ready: Callable[[Reference], Reference],
+) -> list[PlannedRun]:  # fmt: skip
+    cls, found = plugin.cls, entries(plugin.folder, plugin.name)
+    setting, notes = _setting(plugin, backbone, request, found)
+    trained = learns(cls, setting)
+    entry, line = choose(found, setting, backbone.model, request.variant, shape(backbone.config()))
+    if entry is None and trained:
+        entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
+    notes += [line] if line else []
+    variant = request.variant
+    own_dev = (
+        {"select_on": Value("captions dev", "only the suite check is scored")}
+        if setting != NOT_TRAINED and request.suites == ("check",)
+        else {}
+    )
+    recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=own_dev)
+    cls.check(recipe, backbone.path)
+    check_dropout(cls, setting, recipe, backbone)
+    if cls.own_backbone:
+        backbone = replace(backbone, revision=cls.own_revision(recipe))
+        notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
+    corpus = corpora.fitting(plugin, setting, recipe, entry) if trained else None
+    if corpus is not None and corpus.name == TARGET:
+        notes.append("transductive: trained on the text of the sets that are scored")
+    dev, later = None, isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
+    if trained and setting != NOT_TRAINED:
+        try:
+            dev = dev_task(str(recipe["select_on"]), data)
+        except NotFetchedYet:
+            later = True
+    seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
+    if len(request.seeds) > len(seeds):
+        notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
+    by_ranks = trained and request.ranks > 1 and bool(recipe.get("faithful", False))  # their number divides the gradient
+    if by_ranks:
+        notes.append(f"faithful: {request.ranks} processes, which divide the gradient, make another run than one")
+    elif trained and request.ranks > 1 and plugin.cls.fitted != "pass" and not plugin.cls.is_split():
+        by_ranks = True
+        notes.append(f"{plugin.name} defines forward(batch) as a whole: {request.ranks} processes make another run than one")
+    runs = []
+    for seed in seeds:
+        places = {key: content_name(str(recipe[key]), ready) for key in cls.places if recipe[key] is not None}
+        determines = {
+            "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
+            "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places},
+            "places": places,
+            "precision": request.precision if trained else "fp32",
+            "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
+            **({"ranks": request.ranks} if by_ranks else {}),
+        }  # fmt: skip
+        beyond = fingerprint.beyond_record(determines, [key for key in cls.places if key in recipe])
+        runs.append(PlannedRun(
+            plugin, variant, setting, backbone, seed, recipe, corpus, scored.tasks, scored.known, dev, request.text, request.precision,
+            fingerprint.of(determines), tuple(notes),
+            entry.expect if entry and (entry.backbone, entry.variant) == (backbone.model, variant) else None, beyond, scored.missing,
+            later or "unknown" in places.values(),
+        ))  # fmt: skip
+    return runs
+
+
+def changed(run: PlannedRun, key: str, value: Value) -> PlannedRun:
+    """The run with another recipe value, which makes it another run."""
+    recipe, places = Recipe(run.recipe.values_with_source() | {key: value}), run.determines["places"]
+    determines = {
+        **run.determines, "method": run.method, "plugin": run.plugin.sha256, "variant": run.variant, "setting": run.setting,
+        "seed": run.seed, "backbone": run.backbone.revision, "recipe": {k: v for k, v in recipe.items() if k not in places},
+        "places": {k: v for k, v in places.items() if v is not None}, "corpus": run.corpus.sha256 if run.corpus else None,
+    }  # fmt: skip
+    return replace(run, recipe=recipe, fingerprint=fingerprint.of(determines), expect=None)
+
+
+def learns(cls: type[Method] | Stated, setting: str) -> bool:
+    """Whether a method takes a corpus in a setting: it is trained, or fitted."""
+    return setting != NOT_TRAINED or cls.fitted is not None
+
+
+def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Reference) -> None:
+    """Raises BenchError where dropout is to make two views of a sentence differ, and the backbone has none of its own."""
+    if setting not in cls.by_dropout or recipe["dropout"] is not None or own_dropout(backbone.config()) != 0:
+        return
+    raise BenchError(f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
+                     "--set dropout=0.1 (0 is taken only where it is said: --set dropout=0)")  # fmt: skip
+
+
+def content_name(place: str, ready: Callable[[Reference], Reference] = lambda reference: reference) -> str:
+    """What names the content behind a recipe value that is a file, a folder or a backbone; ``ready`` may fetch the latter."""
+    path = Path(place).expanduser()
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ready(resolve(place)).revision
+
+
+def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Sequence[Entry]) -> tuple[str, list[str]]:
+    """The setting that was asked for, or the one that has a recipe on this backbone, unsupervised first; and a line."""
+    offered, asked = plugin.cls.settings, request.setting
+    if asked is not None:
+        if asked not in offered:
+            raise UnknownName("setting", asked, offered, f"of {plugin.name}")
+        return asked, []
+    if len(offered) == 1:
+        return offered[0], []
+    with_recipe = [s for s in settings_with_recipe(found, backbone.model, request.variant) if s in offered] or [
+        s for s in offered if s != NOT_TRAINED
+    ]
+    chosen = with_recipe[0]
+    here = any((e.setting, e.backbone) == (chosen, backbone.model) for e in found)
+    why = f": {plugin.name} has its recipe for {backbone.model} there" if here else ""
+    return chosen, [f"setting {chosen} (no --setting was given){why}"]
+
+
+def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
+    """The set on which checkpoints are selected; None for "last". Raises DataMissing, DataDamaged."""
+    from bench.score.suites.known import known_by_files
+
+    if select_on == "last":
+        return None
+    if select_on == "captions dev":
+        from bench.score.suites.check import check_dev_task
+
+        return known_by_files(select_on, (), data, "any", check_dev_task)
+    if select_on == "STS-B dev":
+        from bench.score.suites.sts import dev_task as sts_dev_task
+
+        return known_by_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
+    if select_on == "sts-dev-clean":
+        from bench.data.sets.sts import STS_TASKS
+        from bench.score.suites.sts import clean_dev_task
+
+        return known_by_files(select_on, STS_TASKS, data, "any", lambda: clean_dev_task(data))
+    names = ["STS-B dev", "sts-dev-clean", "captions dev", "last"]
+    raise UnknownName("selection set", select_on, names, "of recipe key select_on")

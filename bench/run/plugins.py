@@ -1,0 +1,168 @@
+"""Finds methods: installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE`` adds a file.
+
+An entry point names a method class, or a module: then every method class that the module itself defines is taken. A
+plugin that does not import is named in a warning and takes nothing else down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bench.base.errors import BenchError, UnknownName
+from bench.method import SETTINGS, Method
+
+GROUP = "bench.methods"
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A registered method and where it came from."""
+
+    name: str
+    cls: type[Method]
+    package: str  # the distribution, or the file given with --plugin
+    version: str
+    sha256: str  # of the source that defines the method, the parts it shares with its own package included
+
+    @property
+    def module(self) -> ModuleType:
+        return sys.modules[self.cls.__module__]
+
+    @property
+    def folder(self) -> Path:
+        """Where the module lies; its recipes are in ``recipes/<name>.toml`` beside it."""
+        return Path(inspect.getfile(self.cls)).parent
+
+
+@dataclass(frozen=True)
+class Registry:
+    plugins: dict[str, Plugin]
+    warnings: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Plugin:
+        try:
+            return self.plugins[name]
+        except KeyError:
+            raise UnknownName("method", name, self.plugins, hint="bench methods") from None
+
+    def __iter__(self) -> Any:
+        return iter(sorted(self.plugins))
+
+    def of_run(self, run_id: str, method: str, made_by: Mapping[str, Any] | None) -> Plugin:
+        """The method of a run. ``made_by``: the package that its record names. Raises BenchError with what brings it back."""
+        if method not in self.plugins:
+            raise not_here(run_id, method, made_by)
+        return self.plugins[method]
+
+
+def not_here(run_id: str, method: str, made_by: Mapping[str, Any] | None) -> BenchError:
+    """Of a run whose method nobody registers now: which package or file it came from, and how to give it."""
+    package, version = (str((made_by or {}).get(key) or "") for key in ("package", "version"))
+    if package.endswith(".py"):
+        return BenchError(f"{run_id} was made with the method '{method}' of the plugin file {package}", f"--plugin {package}")
+    if package:
+        known = f"the package {package}{f' {version}' if version else ''}, which has no such method here"
+        return BenchError(f"{run_id} was made with the method '{method}' of {known}", f"install {package}, or --plugin FILE")
+    return BenchError(f"{run_id} was made with the method '{method}', which is not here", "--plugin FILE, with the method's file")
+
+
+def discover(files: Sequence[Path] = ()) -> Registry:
+    """Every method that is installed or given by file. A file wins over an installed method of the same name."""
+    for file in files:
+        check_file(file)
+    plugins: dict[str, Plugin] = {}
+    warnings: list[str] = []
+    for point in importlib.metadata.entry_points(group=GROUP):
+        distribution = point.dist.name if point.dist else "?"
+        try:
+            found = _methods_of(point.load())
+            if not found:
+                raise TypeError("it defines no method")
+            version = point.dist.version if point.dist else ""
+            for cls in found:
+                plugins.setdefault(cls.name, Plugin(cls.name, cls, distribution, version, source_hash(cls)))
+        except (Exception, SystemExit) as error:  # a third party's code may raise anything
+            warnings.append(f"plugin '{point.name}' of {distribution} was left out: {_one_line(error)}")
+    for file in files:
+        plugins |= {plugin.name: plugin for plugin in from_file(file)}
+    return Registry(plugins, tuple(warnings))
+
+
+def from_file(file: Path) -> list[Plugin]:
+    """The methods that a Python file defines. Raises BenchError where it does not import or defines none."""
+    check_file(file)
+    name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BenchError(f"--plugin {file}: not a Python file", "give a file whose name ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        found = _methods_of(module)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        raise BenchError(f"--plugin {file} does not import: {_one_line(error)}") from None
+    if not found:
+        raise BenchError(
+            f"--plugin {file} defines no method", "a method is a class with a `name` that derives from Method or TorchMethod"
+        )
+    return [Plugin(cls.name, cls, str(file), "", source_hash(cls)) for cls in found]
+
+
+def check_file(file: Path) -> None:
+    """Raises BenchError where --plugin names no file."""
+    if not file.is_file():
+        raise BenchError(f"--plugin {file}: no such file", "a Python file that defines a method: docs/add-a-method.md")
+
+
+def _methods_of(found: Any) -> list[type[Method]]:
+    if inspect.isclass(found):
+        classes: Iterable[Any] = [found]
+    elif inspect.ismodule(found):
+        classes = [c for c in vars(found).values() if inspect.isclass(c) and c.__module__ == found.__name__]
+    else:
+        raise TypeError(f"expected a method class or a module, found {type(found).__name__}")
+    methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
+    for cls in methods:
+        _check(cls)
+    return methods
+
+
+def _check(cls: type[Method]) -> None:
+    name = cls.name
+    if not isinstance(name, str) or not name or set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+        raise ValueError(f"{cls.__name__}.name is {name!r}: use a-z, 0-9 and '-'")
+    wrong = [s for s in cls.settings if s not in SETTINGS]
+    if wrong or not cls.settings:
+        raise ValueError(f"{cls.__name__}.settings is {cls.settings!r}: choose from {', '.join(SETTINGS)}")
+
+
+def source_hash(cls: type[Method]) -> str:
+    """sha256 over the method's module and the modules of the same package that it names: what changes when the code does."""
+    module = sys.modules[cls.__module__]
+    package = cls.__module__.partition(".")[0]
+    modules = {module.__name__}
+    for value in vars(module).values():
+        origin = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+        if isinstance(origin, str) and origin.startswith(package + "."):
+            modules.add(origin)
+    digest = hashlib.sha256()
+    for name in sorted(modules):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file:
+            digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

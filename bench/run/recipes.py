@@ -1,0 +1,324 @@
+"""Merges recipe layers, and knows where each value came from.
+
+harness defaults < the backbone's values, for a method without a recipe < the method's defaults < the recipe of the paper for this setting and backbone < variant < ``--set``
+
+A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench.run.recipe_file` reads them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError, UnknownName
+from bench.method import Method, Recipe, Value
+from bench.method.budget import canonical
+from bench.run.recipe_file import Entry, entries
+
+if TYPE_CHECKING:
+    from bench.run.method_reader import Stated
+
+__all__ = [
+    "HELP",
+    "ON_REQUEST",
+    "TRAINING",
+    "Entry",
+    "check_overrides",
+    "choose",
+    "entries",
+    "merge",
+    "of_backbone",
+    "parse",
+    "settings_with_recipe",
+]
+
+SHARED = "the papers' common loop (SimCSE train.py)"
+BACKBONES = Path(__file__).parents[1] / "builtin"  # whose recipes/backbones.toml holds what belongs to a backbone
+
+TRAINING: Mapping[str, Value] = {
+    "batch_size": Value(64, "harness default"),
+    "learning_rate": Value(3e-5, "harness default"),
+    "epochs": Value(1, "harness default"),
+    "max_steps": Value(None, "harness default: as many as the epochs have"),
+    "max_seq_length": Value(32, SHARED + "; special tokens included"),
+    "eval_steps": Value(125, SHARED, "SimCSE's paper, appendix A, says 250"),
+    "select_on": Value("STS-B dev", SHARED + ": best Spearman, strictly better, one checkpoint"),
+    "warmup_steps": Value(0, SHARED),
+    "weight_decay": Value(0.0, SHARED),
+    "max_grad_norm": Value(1.0, SHARED),
+    "dropout": Value(None, "the backbone's own config"),
+    "warmup_ratio": Value(0.0, SHARED),
+    "schedule": Value("linear", SHARED),
+    "drop_last": Value(False, SHARED),
+    "patience": Value(None, SHARED),
+    "corpus_column": Value(None, "harness default: the corpus as it is"),
+}  # the harness's own keys: what bench.training reads
+ON_REQUEST: Mapping[str, Value] = {
+    "budget": Value(None, "harness default: as long as the epochs say"),
+}  # in a recipe only where something gives them, so that a recipe without them has the fingerprint that it always had
+HELP: Mapping[str, str] = {
+    "batch_size": "rows of the corpus in one optimiser step; also how many candidates an anchor sees",
+    "learning_rate": "AdamW's first rate; falls linearly to 0",
+    "epochs": "passes over the corpus",
+    "max_steps": "optimiser steps at most; the schedule ends there",
+    "max_seq_length": "tokens of a training sentence, special tokens included",
+    "eval_steps": "steps between two dev scores",
+    "select_on": "'STS-B dev', 'sts-dev-clean' (no pair that a test set has), 'captions dev', or 'last' to keep the last step",
+    "warmup_steps": "steps in which the rate rises from 0",
+    "weight_decay": "AdamW's, not on biases and layer norms",
+    "max_grad_norm": "global norm to which gradients are clipped",
+    "dropout": "hidden and attention dropout of the backbone",
+    "warmup_ratio": "the same as a share of all steps, where warmup_steps is 0",
+    "schedule": "of the rate after the warm-up: 'linear' to 0, or 'constant'",
+    "drop_last": "leave the last short batch of an epoch out",
+    "patience": "dev scores in a row without improvement until training stops; none: never",
+    "budget": "how long to train, in place of the epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h",
+    "corpus_column": "train on one column of a wider corpus ('sent0'), or on every cell as a sentence ('all')",
+}
+
+
+# family -> hidden size: what "nearest" means among the backbones that the papers used
+SIZES = {"builtin": ("bert", 256), "bert-base-uncased": ("bert", 768), "bert-large-uncased": ("bert", 1024),
+         "roberta-base": ("roberta", 768), "roberta-large": ("roberta", 1024)}  # fmt: skip
+
+
+def choose(
+    found: Sequence[Entry], setting: str, backbone: str, variant: str, shape: tuple[str, int] | None = None
+) -> tuple[Entry | None, str | None]:
+    """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size.
+
+    Of two that are equally near, the one for the variant; a recipe without a variant stands for all. ``shape``: family and
+    hidden size of the backbone, where its config says them; else they are guessed from its name.
+    """
+    fitting = [e for e in found if e.setting == setting and e.variant in ("", variant)]
+    exact = [e for e in fitting if e.backbone == backbone]
+    if exact:
+        return max(exact, key=lambda e: e.variant == variant), None
+    fitting = [e for e in fitting if e.values or e.corpus]  # else it says only what a paper prints for its own backbone
+    if not fitting:
+        return None, None
+    family, size = SIZES.get(backbone) or shape or _guess(backbone)
+
+    def distance(entry: Entry) -> tuple[bool, int, bool]:
+        other_family, other_size = SIZES.get(entry.backbone, _guess(entry.backbone))
+        return (other_family != family, abs(other_size - size), entry.variant != variant)
+
+    nearest = min((e for e in fitting if e.backbone != "builtin"), key=distance, default=fitting[0])
+    return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
+
+
+def of_backbone(
+    method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None
+) -> tuple[Entry | None, str | None]:
+    """What a method without a recipe trains with: the values of the backbone (or of the nearest), but for those that it says itself.
+
+    So that two methods are not told apart by their learning rates. None, as the line, where the method trains with none of them.
+    """
+    keys = [key for key in harness_keys(method, trained=True) if key not in method.defaults]
+    entry, line = choose(entries(BACKBONES, "backbones"), setting, backbone, "", shape)
+    values = {key: value for key, value in entry.values.items() if key in keys} if entry is not None else {}
+    return (replace(entry, values=values), line) if entry is not None and values else (None, None)
+
+
+def _guess(backbone: str) -> tuple[str, int]:
+    name = backbone.lower()
+    return ("roberta" if "roberta" in name else "bert"), (1024 if "large" in name else 768)
+
+
+def settings_with_recipe(found: Sequence[Entry], backbone: str, variant: str) -> list[str]:
+    """Settings with a recipe for this backbone, unsupervised first; those of the variant itself, if it has any anywhere."""
+    own = [e for e in found if variant and e.variant == variant]
+    here = [e for e in own or found if e.backbone == backbone] or own
+    return [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
+
+
+ONE_PASS = ("max_seq_length", "dropout", "corpus_column")  # what a method reads that looks at its corpus once
+
+
+def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
+    """The harness's own recipe keys that mean something to a method, trained (or fitted) or not."""
+    if trained:
+        return ONE_PASS if method.fitted == "pass" else tuple(TRAINING)
+    return ("dropout",) if method.own_backbone is None else ()
+
+
+def merge(
+    method: type[Method], entry: Entry | None, variant: str, overrides: Mapping[str, str], *, trained: bool,
+    plan: Mapping[str, Value] = MappingProxyType({}),
+) -> Recipe:  # fmt: skip
+    """The whole recipe of one run. Raises UnknownName for a key that nobody declared.
+
+    ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
+    """
+    values = {key: TRAINING[key] for key in harness_keys(method, trained)}
+    values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
+    on_request = ON_REQUEST if "epochs" in values else {}
+    known = {*values, *on_request}
+    layers: list[Mapping[str, Value]] = [entry.values] if entry else []
+    if variant:
+        check_variant(method, variant)
+        layers.append(
+            {k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()}
+        )
+    for layer in [*layers, plan]:
+        for key, value in layer.items():
+            if key not in known:
+                raise UnknownName("recipe key", key, known, f"in a recipe of {method.name}")
+            values[key] = value
+    for key, text in overrides.items():
+        if key in known:
+            values[key] = Value(parse(key, text, values.get(key, on_request.get(key)).value), "--set")  # type: ignore[union-attr]
+    return Recipe(_budgeted(values, overrides))
+
+
+def check_variant(method: type[Method] | Stated, variant: str) -> None:
+    if variant and variant not in method.variants:
+        hint = "without --variant: the method as its paper has it"
+        raise UnknownName("variant", variant, method.variants, f"of {method.name}", hint)
+
+
+def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
+    """The values, where a budget takes the place of the epochs. Raises BenchError where the command line gives both."""
+    given = values.get("budget")
+    if given is None or given.value is None or ("epochs" in overrides and "budget" not in overrides):
+        return {key: value for key, value in values.items() if key != "budget"}
+    if "epochs" in overrides:
+        raise BenchError(
+            f"--budget {given.value} and --set epochs={overrides['epochs']}: each says how long to train", "give one"
+        )
+    return values | {
+        "budget": replace(given, value=canonical(str(given.value))),
+        "epochs": Value(None, "the budget says how long"),
+    }
+
+
+def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method] | Stated], trained: bool) -> None:
+    """A key of ``--set`` must be known to at least one of the methods that it is meant for; one that other tools use for the same
+    thing is translated in the message."""
+    known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
+    for method in methods:
+        known |= set(method.defaults)
+    of = f"of {', '.join(m.name for m in methods)}"
+    for key, text in overrides.items():
+        if key in known:
+            continue
+        meant = meant_key(key, known)
+        if meant is not None:
+            raise BenchError(f"unknown recipe key '{key}' {of}; here it is called {meant}", f"--set {meant}={text}")
+        if plain_key(key) in OPTIONS:
+            option = OPTIONS[plain_key(key)]
+            raise BenchError(
+                f"unknown recipe key '{key}' {of}; that is an option", option if " " in option else f"{option} {text}"
+            )
+        raise UnknownName("recipe key", key, known, of, f"bench methods {methods[0].name}")
+
+
+OTHER_NAMES: Mapping[str, str] = {
+    "learning_rate": "lr rate initial_lr base_lr max_lr",
+    "batch_size": "bs bsz batch train_batch_size per_device_train_batch_size per_gpu_train_batch_size",
+    "epochs": "epoch num_epochs n_epochs max_epochs num_train_epochs train_epochs passes",
+    "max_steps": "steps num_steps n_steps train_steps num_train_steps max_train_steps total_steps iterations iters",
+    "max_seq_length": "max_len max_length max_seq_len seq_len seq_length sequence_length sentence_length",
+    "max_length": "max_len max_seq_length max_seq_len seq_len seq_length sequence_length",
+    "eval_steps": "eval_every eval_interval evaluation_steps eval_freq eval_frequency logging_steps",
+    "select_on": "metric_for_best_model selection dev_set dev_task eval_on",
+    "warmup_steps": "warmup num_warmup_steps warm_up warm_up_steps",
+    "warmup_ratio": "warmup_proportion warm_up_ratio warmup_share",
+    "weight_decay": "wd decay l2",
+    "max_grad_norm": "clip grad_clip clip_norm gradient_clip gradient_clipping grad_norm max_norm clip_grad_norm",
+    "dropout": "dropout_rate dropout_prob drop p_dropout hidden_dropout hidden_dropout_prob attention_dropout",
+    "schedule": "scheduler lr_schedule lr_scheduler lr_scheduler_type",
+    "drop_last": "dataloader_drop_last",
+    "patience": "early_stopping early_stopping_patience early_stop",
+    "temperature": "temp tau t",
+    "pooler": "pool pooling pooler_type pooling_mode",
+    "pooling": "pool pooler pooler_type pooling_mode",
+    "prompt_length": "prompt_len pre_seq_len prefix_len prefix_length n_prompt num_virtual_tokens prompt_size",
+    "prefix_dropout": "prompt_dropout prefix_dropout_prob",
+    "hard_negative_weight": "hn_weight",
+    "head": "mlp projection projection_head",
+    "mlm": "do_mlm",
+    "mlm_weight": "mlm_lambda",
+    "mlm_probability": "mlm_prob masking_probability mask_probability",
+    "eh_margin": "margin",
+    "queue_size": "queue queue_len",
+    "repetition": "dup_rate repetition_rate",
+}  # recipe key -> what other tools and papers call it, separated by blanks
+OPTIONS: Mapping[str, str] = {
+    plain: option for names, option in {
+        "seed seeds random_seed": "--seeds", "device": "--device", "gpus num_gpus n_gpu": "--executor torchrun --gpus N",
+        "precision fp16 bf16 amp dtype mixed_precision": "--precision bf16", "corpus train_file train_data dataset data_file": "--corpus",
+        "backbone model model_name model_name_or_path": "--backbone", "variant": "--variant", "setting": "--setting",
+        "chunk gradient_accumulation_steps accumulation_steps mini_batch_size micro_batch_size": "--chunk", "suite task tasks": "--suite",
+        "output_dir out": "--runs", "method": "--method",
+    }.items() for plain in (name.replace("_", "") for name in names.split())
+}  # fmt: skip
+"""What other tools set by a name, and here is an option: the name without underscores -> the option, or an example of it."""
+
+
+def plain_key(key: str) -> str:
+    """Without case, hyphens and underscores: ``learningRate``, ``learning-rate`` and ``learning_rate`` are one name."""
+    return "".join(c for c in key.lower() if c.isalnum())
+
+
+def meant_key(key: str, known: Collection[str]) -> str | None:
+    """The recipe key among ``known`` that is written differently, or that other tools call ``key``; None for neither."""
+    plain = plain_key(key)
+    for name in sorted(known):
+        if plain == plain_key(name):
+            return name
+    for name, others in OTHER_NAMES.items():
+        if name in known and plain in map(plain_key, others.split()):
+            return name
+    return None
+
+
+# the smallest sensible value of each number
+NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "max_seq_length": 3, "eval_steps": 1,
+           "warmup_steps": 0, "weight_decay": 0, "max_grad_norm": 0, "dropout": 0, "max_length": 3, "warmup_ratio": 0,
+           "patience": 1}  # fmt: skip
+WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length", "patience"}
+MAY_BE_NONE = {"budget", "max_steps", "max_grad_norm", "dropout", "max_length", "patience"}  # of the numbers
+
+
+def parse(key: str, text: str, like: Any) -> Any:
+    """The value that ``text`` means, of the kind of the value that it replaces. Raises BenchError where it is none."""
+    if text.lower() in {"none", "null", ""} and (like is None or isinstance(like, str) or key in MAY_BE_NONE):
+        return None
+    if key == "budget":
+        return canonical(text)
+    try:
+        if like is None and key not in NUMBERS:
+            return _number_or_text(text)
+        if isinstance(like, bool):
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+        if key in WHOLE or (isinstance(like, int) and key not in NUMBERS):
+            value: Any = int(text)
+        elif key in NUMBERS or isinstance(like, float):
+            value = float(text)
+            if not math.isfinite(value):
+                raise ValueError
+        else:
+            return text
+    except (ValueError, KeyError):
+        kind = "true or false" if isinstance(like, bool) else "a whole number" if key in WHOLE else "a number"
+        raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
+    if key in NUMBERS and value < NUMBERS[key]:
+        raise BenchError(f"--set {key}={text}: at least {NUMBERS[key]}")
+    if key in {"dropout", "warmup_ratio"} and value >= 1:
+        raise BenchError(f"--set {key}={text}: below 1")
+    return value
+
+
+def _number_or_text(text: str) -> Any:
+    """What a text means where the value that it replaces says nothing of its kind."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,319 @@
+"""Ours beside the print, cell by cell: is it the same method that gave both numbers?
+
+The items are the paper's own, so only seeds vary. Two questions are asked of a row, each over all its cells (Holm):
+
+* *different*: is the printed value one that new seeds of ours would hardly give? A prediction interval: it has the error of our mean
+  and that of the print, a mean of k runs (or the best of k).
+* *equivalent*: does the mean of our method lie within the margin of the printed value? Two one-sided tests (Schuirmann 1987).
+
+Neither is *inconclusive*. The variance over seeds is borrowed across the methods of the table (``bench.compare.statistics.seed_variance``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.compare.statistics.table import DECIMALS
+from bench.references import ReferenceResult
+from bench.references.audit import remarks
+from bench.references.ours import SUITES
+from bench.run.reproduce.wanted import WantedRun
+
+if TYPE_CHECKING:
+    from bench.runs import RunRecord, Score
+
+
+Run = tuple["RunRecord", Path]
+"""A record, and the folder of its run."""
+
+UNKNOWN = "unknown"  # the protocol of a print that nobody published
+MARGIN, ALPHA = 0.5, 0.05
+CAREFUL = 0.04
+"""Level of *different*: that variances are borrowed from few methods costs up to another 1 in 100 (simulated in the tests)."""
+POWER = 0.8  # with which the seeds that a note names would settle a cell, if the difference is the one that was found
+MOST_SEEDS = 200
+EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
+VERDICTS = {
+    EQUIVALENT: "the mean of our seeds lies within the margin of the printed value",
+    DIFFERENT: "new seeds of ours would hardly give the printed value",
+    INCONCLUSIVE: "these seeds cannot tell",
+    "not comparable": "other conditions than the paper's",
+    "not scored": "no run of ours has this cell",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduced:
+    """One printed cell and what became of it. Differences are ours less the print."""
+
+    printed: ReferenceResult
+    mean: float | None = None  # over seeds
+    low: float | None = None  # where a printed value of this kind would lie 95 times in 100, were it of our method
+    high: float | None = None
+    sd: float | None = None  # over seeds, borrowed across the table's methods; 0.0 where nothing is random
+    freedom: float | None = None  # its degrees of freedom; None where nothing is random
+    difference: float | None = None
+    verdict: str  # a key of VERDICTS
+    p_different: float | None = None  # adjusted over the cells of the row
+    p_equivalent: float | None = None
+    seeds_needed: int | None = None  # in all, to settle what is inconclusive; None: no number would, or nothing is known
+    seeds: tuple[int | None, ...] = ()
+    runs: tuple[str, ...] = ()
+    protocol: str | None = None  # of ours
+    text: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def decimals(self) -> int:
+        return DECIMALS.get(self.printed.metric, 2)
+
+
+def reproduced(listed: Sequence[tuple[WantedRun, Sequence[Run]]], text: str, margin: float = MARGIN) -> list[list[Reproduced]]:
+    """Every printed cell of each run's rows, in their order. With each wanted run its finished ones, one per seed, possibly none.
+
+    ``margin``: in points; a tenth of it where numbers are printed with three decimals (alignment, uniformity).
+    """
+    spread = _spreads([[_of(cell, ours, text) for cell in _cells(run)] for run, ours in listed])
+    return [
+        _judged([_cell(cell, run, found, seen) for cell, found, seen in zip(_cells(run), *spread[i], strict=True)], margin)
+        for i, (run, _) in enumerate(listed)
+    ]
+
+
+def _cells(run: WantedRun) -> list[ReferenceResult]:
+    return [cell for row in run.rows for cell in row.cells]
+
+
+Found = list[tuple[Run, "Score"]]
+Spread = tuple[float, float] | None
+"""Standard deviation over seeds and its degrees of freedom (infinite where nothing is random); None where nothing is known of it."""
+
+
+def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Found:
+    return [(one, score) for one in ours if (score := score_of(one[0], cell, text)) is not None]
+
+
+def _spreads(table: Sequence[Sequence[Found]]) -> list[tuple[Sequence[Found], list[Spread]]]:
+    """Of each run's cells; runs that were scored on one task lend each other their variance."""
+    from statistics import variance
+
+    from bench.compare.statistics.seed_variance import lenders
+
+    own: dict[tuple[object, ...], dict[int, tuple[float, int]]] = {}  # a score's key -> run -> variance and degrees of freedom
+    for i, cells in enumerate(table):
+        for found in cells:
+            if found and found[0][0][0].seed is not None:
+                values = [score.value for _, score in found]
+                own.setdefault(_key(found), {})[i] = (variance(values) if len(values) > 1 else 0.0), len(values) - 1
+    lend = lenders({key: list(runs.values()) for key, runs in own.items()})
+
+    def spread(i: int, found: Found) -> Spread:
+        if not found:
+            return None
+        if found[0][0][0].seed is None:
+            return 0.0, math.inf
+        squared, freedom = lend[_key(found)].posterior(*own[_key(found)][i])
+        return (math.sqrt(squared), freedom) if freedom > 0 else None
+
+    return [(cells, [spread(i, found) for found in cells]) for i, cells in enumerate(table)]
+
+
+def _key(found: Found) -> tuple[object, ...]:
+    return (*found[0][1].key, found[0][1].metric)
+
+
+def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) -> Reproduced:
+    """Without a verdict of its own yet, but for what is not compared."""
+    notes = tuple(remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied"))
+    if not having:
+        return Reproduced(printed=cell, verdict="not scored", notes=notes)
+    mean = math.fsum(score.value for _, score in having) / len(having)
+    places = DECIMALS.get(cell.metric, 2)
+    comparable = run.comparable and cell.protocol != UNKNOWN
+    if spread is None:
+        spread = printed_spread(cell)
+    if spread is None and comparable:
+        notes += ("one seed says nothing of other seeds: --seeds with two at least, or more methods of the table",)
+    return Reproduced(
+        printed=cell, mean=mean, sd=spread[0] if spread else None, freedom=spread[1] if spread and math.isfinite(spread[1]) else None,
+        difference=round(round(mean, places) - cell.value, places), verdict=INCONCLUSIVE if comparable else "not comparable",
+        seeds=tuple(one[0].seed for one, _ in having), runs=tuple(one[0].run_id for one, _ in having),
+        protocol=having[0][1].protocol, text=having[0][1].text, notes=notes,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Of a cell: how far the print lies from where its method's mean is expected, and its variance and degrees of freedom."""
+
+    shift: float  # of the print's expectation from the method's mean: above 0 where it is the best of several
+    print_variance: float
+    own_variance: float  # of our mean
+    freedom: float  # of the difference
+    own_freedom: float
+
+    @property
+    def difference(self) -> float:
+        return math.sqrt(self.print_variance + self.own_variance)
+
+
+def _errors(one: Reproduced, seeds: int) -> Errors:
+    """Were there so many seeds of ours. Raises ValueError where nothing is known of seeds."""
+    if one.sd is None:
+        raise ValueError("nothing is known of seeds")
+    freedom = math.inf if one.freedom is None else one.freedom + max(0, seeds - len(one.seeds))
+    count, best = printed_runs(one.printed)
+    own, given = one.sd**2 / seeds, printed_spread(one.printed)
+    if given is not None:
+        of_print = given[0] ** 2 / count
+        parts = [(of_print, given[1]), (own, freedom)]
+        uncertain = sum(part**2 / df for part, df in parts if part > 0)
+        return Errors(0.0, of_print, own, (of_print + own) ** 2 / uncertain if uncertain > 0 else math.inf, freedom)
+    mean, variance = best_of(count) if best else (0.0, 1 / count)
+    return Errors(mean * one.sd, variance * one.sd**2, own, freedom, freedom)
+
+
+# --- the verdicts of a row ---
+
+
+def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
+    """With verdicts, each label's cells as a family of their own."""
+    rows: dict[tuple[object, ...], list[int]] = {}
+    for i, one in enumerate(cells):
+        if one.verdict == INCONCLUSIVE and one.sd is not None:
+            rows.setdefault((one.printed.label, one.printed.backbone, one.printed.own_result, one.printed.setting), []).append(i)
+    made = list(cells)
+    for places in rows.values():
+        for i, one in zip(places, _row([cells[i] for i in places], margin), strict=True):
+            made[i] = one
+    return made
+
+
+def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
+    from bench.compare.statistics.adjust import adjusted, two_one_sided
+
+    different, equivalent = [], []
+    for one in cells:
+        errors, off, half = _errors(one, len(one.seeds)), _off(one), _half_unit(one)
+        different.append(_two_sided(max(0.0, abs(off + errors.shift) - half), errors.difference, errors.freedom))
+        equivalent.append(
+            two_one_sided(abs(off) + half, math.sqrt(errors.own_variance), errors.own_freedom, _margin(one, margin))
+        )
+    return [
+        _with_verdict(one, float(d), float(e), len(cells), margin)
+        for one, d, e in zip(cells, adjusted(different), adjusted(equivalent), strict=True)
+    ]
+
+
+def _off(one: Reproduced) -> float:
+    assert one.mean is not None
+    return one.mean - one.printed.value
+
+
+def _half_unit(one: Reproduced) -> float:
+    """A printed value stands for everything that is rounded to it."""
+    return 0.5 * 10.0**-one.decimals
+
+
+def _margin(one: Reproduced, margin: float) -> float:
+    return margin if one.decimals == 2 else margin / 10
+
+
+def _two_sided(off: float, error: float, freedom: float) -> float:
+    from scipy.special import ndtr, stdtr
+
+    if error == 0:
+        return 1.0 if off <= 0 else 0.0
+    return float(2 * (ndtr(-off / error) if math.isinf(freedom) else stdtr(freedom, -off / error)))
+
+
+def _quantile(probability: float, freedom: float) -> float:
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
+
+
+def _with_verdict(one: Reproduced, different: float, equivalent: float, cells: int, margin: float) -> Reproduced:
+    errors = _errors(one, len(one.seeds))
+    half = _quantile(0.975, errors.freedom) * errors.difference
+    assert one.mean is not None
+    verdict = EQUIVALENT if equivalent < ALPHA else DIFFERENT if different < CAREFUL else INCONCLUSIVE
+    needed = _needed(one, cells, margin) if verdict == INCONCLUSIVE else None
+    count, best = printed_runs(one.printed)
+    notes = one.notes
+    if best:
+        notes += (f"printed is the best of {count} runs: {errors.shift:.2f} above their mean is expected of luck alone",)
+    if verdict == INCONCLUSIVE and needed is None:
+        what = "one run" if count == 1 else f"the {'best' if best else 'mean'} of {count} runs"
+        notes += (f"no number of our seeds settles what is left open here: the print is {what}, and varies as far by itself",)
+    return replace(
+        one, low=one.mean + errors.shift - half, high=one.mean + errors.shift + half, verdict=verdict, p_different=different,
+        p_equivalent=equivalent, seeds_needed=needed, notes=notes,
+    )  # fmt: skip
+
+
+def _needed(one: Reproduced, cells: int, margin: float) -> int | None:
+    """The fewest seeds that would make the cell equivalent or different with ``POWER``, were the difference found the true one."""
+    off, half = abs(_off(one)), _half_unit(one)
+    for seeds in range(max(2, len(one.seeds) + 1), MOST_SEEDS + 1):
+        errors = _errors(one, seeds)
+        room = _margin(one, margin) - off - half
+        enough = _quantile(1 - ALPHA / cells, errors.own_freedom) + _quantile((1 + POWER) / 2, errors.own_freedom)
+        if room > enough * math.sqrt(errors.own_variance):
+            return seeds
+        beyond = abs(_off(one) + errors.shift) - half
+        if beyond > _quantile(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + _quantile(
+            POWER, errors.own_freedom
+        ) * math.sqrt(errors.own_variance):
+            return seeds
+    return None
+
+
+def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
+    """Our score of a printed cell: of its protocol (of any, where the paper's is not known), in the text form asked for.
+
+    Where the print depends on no form (``text`` is empty), whatever form was scored.
+    """
+    protocol = None if cell.protocol == UNKNOWN else cell.protocol
+    fitting = [
+        s for s in record.scores if (s.suite, s.task) == (SUITES[cell.metric], cell.task) and protocol in (None, s.protocol)
+    ]
+    of_form = [s for s in fitting if text == "any" or s.text in (text, None)]
+    return next(iter(of_form or (fitting if not cell.text else [])), None)
+
+
+# --- how many runs a printed value is of, and what the paper says of their spread ---
+
+
+def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
+    """(runs behind a printed value, whether it is the best of them). One where nothing says so; "several" are two at least."""
+    found = re.match(r"(mean|best) of (\d+|several)", cell.runs)
+    if found is None:
+        return 1, False
+    return (2 if found[2] == "several" else max(int(found[2]), 1)), found[1] == "best"
+
+
+def printed_spread(cell: ReferenceResult) -> tuple[float, float] | None:
+    """What a paper prints after ±, where that is over its seeds and not over draws of the protocol."""
+    count, best = printed_runs(cell)
+    return (cell.std, count - 1) if cell.std is not None and count > 1 and not best else None
+
+
+@cache
+def best_of(count: int) -> tuple[float, float]:
+    """(mean, variance) of the largest of so many standard normal values."""
+    from scipy.integrate import quad
+    from scipy.special import ndtr
+
+    def moment(power: int) -> float:
+        density = lambda x: x**power * count * ndtr(x) ** (count - 1) * math.exp(-x * x / 2) / math.sqrt(2 * math.pi)  # noqa: E731
+        return float(quad(density, -12, 12)[0])
+
+    mean = moment(1)
+    return mean, moment(2) - mean**2

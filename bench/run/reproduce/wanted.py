@@ -1,0 +1,214 @@
+"""A printed table -> the runs that it means. Nothing is read or trained here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from bench.base.errors import BenchError
+from bench.method import Method, Recipe
+from bench.references import results
+from bench.references.ours import SUITES, meaning
+from bench.references.rows import Row, rows
+from bench.run.plan import NOT_TRAINED, Request, learns
+from bench.run.plugins import Registry
+from bench.run.recipes import ON_REQUEST, Entry, check_overrides, choose, entries, merge
+
+OWN, COPIED = "own", "copied"
+OPEN = ("not stated", "presumably", "inferred")
+"""Words of a footnote that leaves something open which a run must settle."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WantedRun:
+    """One run, of every seed that is asked for, and the printed rows that it stands for."""
+
+    rows: tuple[Row, ...]
+    method: str = ""
+    variant: str = ""
+    setting: str = ""
+    backbone: str = ""  # as bench run takes it: a hub name, a folder, builtin
+    suites: tuple[str, ...] = ()
+    changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names: --set
+    asked: Mapping[str, str] = field(default_factory=dict)  # recipe values that the user changed
+    on: WantedRun | None = None  # the run whose encoder is its backbone
+    instead_of: str = ""  # the tables' backbone, where another one stands in for it
+    why_not: str = ""  # why it cannot be run; then the rest may be empty
+    doubts: tuple[str, ...] = ()  # what the print leaves open
+
+    @property
+    def name(self) -> str:
+        """ "promcse+eh, supervised, roberta-large"; of what cannot be run, its rows."""
+        if not self.method:
+            return ", ".join(self.labels)
+        what = self.method + (f"+{self.variant}" if self.variant else "") + "".join(f" {k}={v}" for k, v in self.changes.items())
+        where = f"the encoder of {self.on.method} on {self.backbone}" if self.on else self.backbone
+        return f"{what}, {'nothing trained' if self.setting == NOT_TRAINED else self.setting}, {where}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row.first.label for row in self.rows))
+
+    @property
+    def comparable(self) -> bool:
+        """Whether its numbers are meant to be those of the print: no other backbone, no recipe value of the user's."""
+        return not self.instead_of and not self.asked and (self.on is None or self.on.comparable)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal where two rows mean the same run."""
+        below = self.on.identity if self.on else None
+        changes = tuple(sorted({**self.changes, **self.asked}.items()))
+        return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else self.rows
+
+    def request(
+        self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, backbone: str | None = None
+    ) -> Request:
+        """What ``bench run`` would be asked; ``backbone``: the folder of the run that it stands on."""
+        return Request(
+            methods=(self.method,), backbones=(backbone or self.backbone,), setting=self.setting, variant=self.variant, seeds=seeds,
+            suites=self.suites, text=text, corpus=corpus, overrides={**self.changes, **self.asked}, precision=precision,
+        )  # fmt: skip
+
+
+def wanted(
+    paper: str, table: str, registry: Registry, *, words: Sequence[str] = (), backbones: Sequence[str] = (),
+    asked: Mapping[str, str] | None = None,
+) -> tuple[WantedRun, ...]:  # fmt: skip
+    """The runs of a table, in its order; rows that mean the same run are one. Those that cannot be run say why.
+
+    ``words`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
+    that name) that the table has choose rows; any other one stands in for all of them. ``asked`` are recipe values for the
+    methods that know them. Raises UnknownName or BenchError for a word that fits no row and a key that no method knows.
+    """
+    every = rows([r for r in results(paper=paper) if r.table == table])
+    chosen = _choose(every, words, f"{paper}:{table}")
+    places = _backbones(every, backbones)
+    if not any(places(row) for row in chosen):
+        have = ", ".join(dict.fromkeys(row.first.backbone for row in chosen))
+        raise BenchError(
+            f"--backbone {','.join(backbones)}: the chosen rows of {paper}:{table} are of {have}",
+            f"bench references {paper}:{table}",
+        )
+    found: dict[tuple[object, ...], WantedRun] = {}
+    for row in chosen:
+        for backbone, instead_of in places(row):
+            one = _meant(row, backbone, instead_of, registry)
+            earlier = found.get(one.identity)
+            found[one.identity] = one if earlier is None else _together(earlier, one)
+    return _with_asked(list(found.values()), registry, asked or {})
+
+
+def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
+    for word in words:
+        if not any(_fits(row, word) for row in every):
+            labels = ", ".join(dict.fromkeys(row.first.label for row in every))
+            raise BenchError(f"--rows {word}: no row of {name} has it: {labels}",
+                             "a setting, a method, own, copied, or part of a row's label")  # fmt: skip
+    return [row for row in every if not words or any(_fits(row, word) for word in words)]
+
+
+def _fits(row: Row, word: str) -> bool:
+    first, word = row.first, word.lower()
+    names = {first.setting, first.method, meaning(first.method, first.variant).method, OWN if first.own_result else COPIED}
+    return word in names or word in first.label.lower()
+
+
+def _backbones(every: Sequence[Row], asked: Sequence[str]) -> Callable[[Row], list[tuple[str, str]]]:
+    """A function from a row to the (backbone, what it stands in for) on which it is to be run."""
+    printed = {row.first.backbone for row in every}
+    here = {Path(name).name: name for name in asked if Path(name).name in printed}
+    others = [name for name in asked if Path(name).name not in printed]
+
+    def places(row: Row) -> list[tuple[str, str]]:
+        mine = row.first.backbone
+        if not asked:
+            return [(mine, "")]
+        return ([(here[mine], "")] if mine in here else []) + [(name, mine) for name in others]
+
+    return places
+
+
+def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> WantedRun:
+    first = row.first
+    means = meaning(first.method, first.variant)
+    open_notes = [cell.note for cell in row.cells if cell.own_result and any(word in cell.note for word in OPEN)]
+    doubts = tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text))
+    if means.why_not:
+        return WantedRun(rows=(row,), why_not=means.why_not)
+    if means.method not in registry.plugins:
+        return WantedRun(rows=(row,), why_not=f"no method '{means.method}' is installed (bench methods)")
+    cls = registry[means.method].cls
+    setting = _setting(cls, first.setting, means.on)
+    if setting is None:
+        return WantedRun(
+            rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}"
+        )
+    if means.variant and means.variant not in cls.variants:
+        return WantedRun(rows=(row,), why_not=f"{means.method} has no variant '{means.variant}' here")
+    run = WantedRun(
+        rows=(row,), method=means.method, variant=means.variant, setting=setting, backbone=cls.own_backbone or backbone,
+        suites=(SUITES[first.metric],), changes=means.set, doubts=doubts, instead_of="" if cls.own_backbone else instead_of,
+    )  # fmt: skip
+    if not means.on:
+        return run
+    if means.on not in registry.plugins:
+        return WantedRun(rows=(row,), why_not=f"it stands on {means.on}, which is not installed (bench methods)")
+    return replace(run, on=WantedRun(rows=(), method=means.on, setting=registry[means.on].cls.settings[0], backbone=run.backbone,
+                                     suites=run.suites, instead_of=run.instead_of))  # fmt: skip
+
+
+def _setting(cls: type[Method], printed: str, on: str) -> str | None:
+    """The harness's setting of a printed one: what is only fitted or pooled, or stands on a finished encoder, has one of its own."""
+    if printed in cls.settings:
+        return printed
+    return cls.settings[0] if len(cls.settings) == 1 and (cls.settings == (NOT_TRAINED,) or on) else None
+
+
+def _together(a: WantedRun, b: WantedRun) -> WantedRun:
+    suites = tuple(dict.fromkeys(a.suites + b.suites))
+    return replace(
+        a, rows=a.rows + b.rows, suites=suites, doubts=tuple(dict.fromkeys(a.doubts + b.doubts)),
+        on=replace(a.on, suites=suites) if a.on else None,
+        instead_of=", ".join(dict.fromkeys(filter(None, [*a.instead_of.split(", "), *b.instead_of.split(", ")]))),
+    )  # fmt: skip
+
+
+def _with_asked(found: list[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
+    """With the user's recipe values, each where the method knows its key. Raises UnknownName for a key that none knows."""
+    every = [run for one in found for run in (one, one.on) if run is not None and run.method]
+    if asked and every:
+        classes = [registry[run.method].cls for run in every]
+        check_overrides(asked, classes, any(learns(registry[run.method].cls, run.setting) for run in every))
+
+    def of(run: WantedRun) -> WantedRun:
+        if not run.method or not asked:
+            return run
+        known = set(recipe(run, registry)[0])
+        known |= set(ON_REQUEST) if "epochs" in known else set()
+        fitting = {key: value for key, value in asked.items() if key in known}
+        return replace(run, asked=fitting, on=of(run.on) if run.on else None)
+
+    return tuple(of(run) for run in found)
+
+
+def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, str]:
+    """The recipe of a run as ``bench run`` would have it, where it comes from, and a line where that is not its own backbone's."""
+    plugin = registry[run.method]
+    entry, line = choose(entries(plugin.folder, plugin.name), run.setting, run.backbone, run.variant)
+    merged = merge(plugin.cls, entry, run.variant, {**run.changes, **run.asked}, trained=learns(plugin.cls, run.setting))
+    return merged, entry, line or ""
+
+
+def check_rows(paper: str, table: str, words: Sequence[str]) -> None:
+    """Raises BenchError for a word of --rows that fits no row of the table."""
+    _choose(rows([r for r in results(paper=paper) if r.table == table]), words, f"{paper}:{table}")
+
+
+def check_table(paper: str, table: str | None) -> str:
+    """The table's name. Raises BenchError where none was given."""
+    if table is None:
+        known = list(dict.fromkeys(r.table for r in results(paper=paper)))
+        raise BenchError(f"{paper} has the tables {', '.join(known)}: name one", f"bench reproduce {paper}:{known[0]} --dry-run")
+    return table

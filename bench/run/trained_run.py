@@ -1,0 +1,117 @@
+"""A finished run as a method that encodes: its plugin, its recipe, its backbone and its checkpoint, put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.backbones import Reference, load, resolve
+from bench.base.errors import BenchError, NotAModel
+from bench.method import Context, Method, Recipe, Value, seed_for
+from bench.run.method_reader import known
+from bench.run.plugins import Plugin, discover, not_here
+from bench.runs import RunRecord, RunsFolder
+from bench.runs.intact import CHECKPOINT, again, checkpoint_problem
+from bench.runs.store import read_record
+
+if TYPE_CHECKING:
+    from bench.method import Reporter
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """What :func:`find_run` found: enough to say what it is, nothing of it loaded yet."""
+
+    record: RunRecord
+    folder: Path
+    plugin: Plugin
+    recipe: Recipe
+    notes: tuple[str, ...] = ()  # what a user should know, such as that the method's code has changed since
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / CHECKPOINT
+
+
+def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> TrainedRun:
+    """The run that an id, the beginning of one, or a path means.
+
+    ``plugins`` are files given with --plugin. Raises UnknownName for no such run or method, RecordDamaged, and NotAModel
+    where the run has no finished checkpoint.
+    """
+    file = runs.record_file(reference)
+    record, folder = read_record(file), file.parent
+    made_by = record.provenance.plugin
+    readable = known(plugins)
+    if readable.whole and record.method not in readable.methods:  # said before torch is loaded, which takes seconds
+        raise not_here(record.run_id, record.method, made_by)
+    registry = discover(plugins)
+    plugin = registry.of_run(record.run_id, record.method, made_by)
+    learned = record.setting != "none" or plugin.cls.fitted is not None
+    if learned and record.training is None:
+        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", again(record, folder))
+    problem = checkpoint_problem(record, folder)
+    if problem is not None:
+        what = "to train it again" if learned else "to make it again (nothing is trained)"
+        raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {again(record, folder, fresh=learned)}")
+    recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
+    made_from = (made_by or {}).get("sha256")
+    changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
+    notes = (changed,) if made_from is not None and made_from != plugin.sha256 else ()
+    return TrainedRun(record, folder, plugin, recipe, (*registry.warnings, *notes))
+
+
+def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
+    """The backbone that a run was made with; of the hub, the very commit. Raises NotAModel where a folder has changed since."""
+    known = record.provenance.backbone or {}
+    name, revision = str(known.get("name") or record.backbone), known.get("revision")
+    if plugin.cls.own_backbone is not None:
+        return Reference(name, str(revision), None)
+    found = resolve(name)
+    if found.hub and revision not in (None, found.revision) and "@" not in name and len(str(revision)) == 40:
+        found = resolve(f"{name}@{revision}")  # the hub's newest is another by now, or not here yet
+    if found.path is not None and revision not in (None, found.revision):
+        raise NotAModel(
+            f"{record.run_id} was made with {name} revision {str(revision)[:12]}; here it is {found.revision[:12]}",
+            "put that revision of the backbone in its place",
+        )
+    return found
+
+
+def load_run(run: TrainedRun, *, device: str = "cpu", offline: bool = False, reporter: Reporter | None = None) -> Method:
+    """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
+
+    Raises NotAModel where the backbone cannot be had, BenchError where checkpoint, backbone and recipe do not fit.
+    """
+    import torch
+
+    record, cls = run.record, run.plugin.cls
+    method = cls()
+    method.context = Context(device=device, seed=record.seed or 0, folder=run.folder, offline=offline)
+    if reporter is not None:
+        method.context = replace(method.context, reporter=reporter)
+    reference = backbone_of(record, run.plugin)
+    dropout = run.recipe.get("dropout")
+    backbone = None if cls.own_backbone is not None else load(reference, dropout=dropout, offline=offline)
+    torch.manual_seed(seed_for(record.seed or 0, "init"))
+    try:
+        method.build(backbone if backbone is not None else reference, run.recipe)
+    except (KeyError, AttributeError) as error:
+        lacking = sorted(set(cls.defaults) - set(run.recipe))
+        if not lacking:
+            raise
+        raise BenchError(  # a recipe of an older version of the method
+            f"{record.run_id}: its recipe has no '{lacking[0]}', which {record.method} needs now",
+            "its command makes another run, with the recipe of today",
+        ) from error
+    if isinstance(method, torch.nn.Module):
+        if record.setting == "none" and cls.fitted is None:  # as when it was made: what trains decides what a checkpoint holds
+            method.requires_grad_(False)
+        method.to(device)
+    method.load(run.checkpoint)
+    if isinstance(method, torch.nn.Module):
+        method.to(device)
+        method.eval()
+    return method

@@ -1,0 +1,257 @@
+"""Suites: groups of tasks, and how each task is scored.
+
+A suite is a module that defines ``SUITE``. A task knows which data it needs and how vectors become a score; it never trains
+and never sees a model, only a function from sentences to vectors. Listing the names imports nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from bench.base.errors import BenchError, UnknownName
+from bench.base.hashes import values_sha256
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from bench.data.sets import DataFolder
+
+    Vectors = Callable[[Sequence[str]], np.ndarray]
+    """Sentences to their vectors: (n, dim) float32, row i for sentence i."""
+
+_MODULES = {
+    "sts": "bench.score.suites.sts",
+    "cxc": "bench.score.suites.cxc",
+    "transfer": "bench.score.suites.transfer",
+    "transfer-quick": "bench.score.suites.transfer_quick",
+    "fewshot": "bench.score.suites.fewshot",
+    "clustering": "bench.score.suites.clustering",
+    "geometry": "bench.score.suites.geometry",
+    "mteb": "bench.score.suites.mteb",
+    "check": "bench.score.suites.check",
+}
+
+ALL = "all"
+NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskResult:
+    """What a run's record keeps of one task, and the predictions that it was computed from."""
+
+    suite: str
+    task: str
+    protocol: str
+    metric: str
+    value: float
+    """The headline number, on the papers' scale (correlation and accuracy x 100)."""
+    n: int
+    """Items scored."""
+    std: float | None = None
+    """Only where the protocol itself has one (bootstrap); None elsewhere."""
+    text: str | None = None
+    """The text form that was scored: "tokenised", "raw", "other-<hash>"; None where there is only one."""
+    detail: dict[str, Any] = field(default_factory=dict)
+    predictions: dict[str, np.ndarray] = field(default_factory=dict)
+    """"prediction", "gold", "subset" (one row per item, in the data's order), and what else the suite needs to score again."""
+
+    @property
+    def predictions_sha256(self) -> str | None:
+        """Of the values of the predictions, however they are stored; None where there are none."""
+        return values_sha256(self.predictions) if self.predictions else None
+
+
+class LoadedTask(Protocol):
+    """A task whose data was read and checked."""
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """Every sentence that scoring will ask for; duplicates allowed."""
+        ...
+
+    @property
+    def form(self) -> str | None: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+    @property
+    def n(self) -> int: ...
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """Raises RunFailed where the vectors cannot be scored (not finite, wrong shape, all the same)."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """The run that is scored, and its folder, for a task that keeps files of its own there."""
+
+    name: str
+    revision: str
+    """What names the checkpoint."""
+    folder: Path
+
+
+@runtime_checkable
+class AskingTask(Protocol):
+    """A LoadedTask whose sentences are not known beforehand: a tool of its own asks for them as it goes, and keeps files."""
+
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        """As ``score``; ``vectors`` encodes what it does not have."""
+        ...
+
+
+@runtime_checkable
+class DeviceTask(Protocol):
+    """A LoadedTask that computes with torch after encoding, and can do so where the model ran."""
+
+    def on(self, device: str) -> LoadedTask:
+        """The same task, to be computed on that device ("cpu", "cuda:0")."""
+        ...
+
+
+class Task(Protocol):
+    """A scored data set. ``data`` names the manifest entries that it needs, ``n`` is the number of items that it scores."""
+
+    @property
+    def suite(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def protocol(self) -> str: ...
+
+    @property
+    def metric(self) -> str: ...
+
+    def load(self, data: DataFolder, text: str) -> LoadedTask: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    name: str
+    title: str
+    description: str
+    tasks: tuple[Task, ...]
+    average: tuple[str, ...] | None
+    """Tasks whose mean the papers print as "Avg."; None where they print none."""
+    docs: str
+    """The page about it, relative to docs/."""
+    earlier: tuple[str, ...] = ()
+    """Protocols of older records, of data that this package no longer has: their predictions are still scored in the same way."""
+
+    def task(self, name: str) -> Task:
+        for task in self.tasks:
+            if task.name == name:
+                return task
+        raise UnknownName("task", name, [task.name for task in self.tasks], where=f"in suite {self.name}")
+
+
+def suite_names() -> list[str]:
+    return list(_MODULES)
+
+
+def expanded(names: Iterable[str]) -> list[str]:
+    """The names, each once, with those of all suites that papers report in the place of "all"."""
+    every = [name for name in _MODULES if name not in NOT_IN_ALL]
+    return list(dict.fromkeys(one for name in names for one in (every if name == ALL else [name])))
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """``--suite`` in parts. A comma separates, except within parentheses (of mteb's "MTEB(eng, v2)").
+
+    Names after "mteb:" are mteb's, up to the next name of a suite; they stay together, in one part:
+    "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc").
+    """
+    names: list[str] = []
+    theirs: dict[str, list[str]] = {}
+    owner = ""
+    for part in (part.strip() for part in re.split(r",(?![^()]*\))", text)):
+        head, colon, rest = part.partition(":")
+        if colon and head in _MODULES:
+            owner, part = head, rest.strip()
+            if owner not in theirs:
+                names.append(f"{owner}:")
+        elif part in (*_MODULES, ALL):
+            owner = ""
+        if owner:
+            theirs.setdefault(owner, []).extend([part] if part else [])
+        elif part:
+            names.append(part)
+    return tuple(dict.fromkeys(name + ",".join(theirs[name[:-1]]) if name.endswith(":") else name for name in names))
+
+
+def check_suite(name: str) -> None:
+    """Raises UnknownName, with the nearest names, where "suite" or "suite:TASK" begins with none."""
+    if name.partition(":")[0] not in _MODULES:
+        raise UnknownName("suite", name.partition(":")[0], _MODULES)
+
+
+def suite(name: str) -> Suite:
+    """The suite of that name, or the tasks of it that "suite:TASK,TASK" names; UnknownName with the nearest names otherwise."""
+    check_suite(name)
+    name, colon, tasks = name.partition(":")
+    module = importlib.import_module(_MODULES[name])
+    if colon and not hasattr(module, "chosen"):
+        raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
+    found: Suite = module.chosen(tasks) if colon else module.SUITE
+    return found
+
+
+AnyScore = TypeVar("AnyScore")
+
+
+def average(scores: Iterable[AnyScore]) -> AnyScore | None:
+    """The papers' "Avg.": each value rounded to 2 decimals, their mean, rounded again; of one suite's scores.
+
+    Takes Scores or TaskResults and gives one more of the same kind, task "Avg.". None when a task of the average is missing,
+    when the suite has no average, or when the scores are not of one protocol and text form.
+    """
+    by_task: dict[str, Any] = {score.task: score for score in scores if score.task != "Avg."}  # type: ignore[attr-defined]
+    if not by_task:
+        return None
+    first = next(iter(by_task.values()))
+    names = suite(first.suite).average
+    if names is None or any(name not in by_task for name in names):
+        return None
+    chosen = [by_task[name] for name in names]
+    same = ("suite", "protocol", "metric")
+    if any(getattr(score, key) != getattr(first, key) for score in chosen for key in same):
+        return None
+    text, mixed = _common_form({score.task: score.text for score in chosen})
+    if mixed:
+        return None
+    changes: dict[str, Any] = {
+        "task": "Avg.",
+        "value": round(sum(round(score.value, 2) for score in chosen) / len(chosen), 2),
+        "std": None,
+        "n": sum(score.n for score in chosen),
+        "text": text,
+        "detail": {"tasks": list(names)},
+    }
+    if any(each.name == "predictions" for each in fields(first)):
+        changes["predictions"] = {}
+    if any(each.name == "predictions_sha256" for each in fields(first)):
+        changes["predictions_sha256"] = None
+    averaged: AnyScore = replace(first, **changes)
+    return averaged
+
+
+def _common_form(forms: Mapping[str, str | None]) -> tuple[str | None, bool]:
+    """(form of an average over tasks of these forms, whether they must not be averaged)."""
+    distinct = set(forms.values())
+    if len(distinct) == 1:
+        return distinct.pop(), False
+    if None in distinct or sum(not form.startswith("other-") for form in distinct) > 1:  # type: ignore[union-attr]
+        return None, True
+    # A third tokenisation is named per set by its own hash (and may equal a known form where there was nothing to split).
+    joined = "\n".join(f"{task} {forms[task]}" for task in sorted(forms))
+    return f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}", False

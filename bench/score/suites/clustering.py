@@ -1,0 +1,107 @@
+"""Clustering of short texts, the eight sets of SCCL: protocol ``sccl-kmeans/1``.
+
+As the evaluation behind the papers ran it: k-means on the vectors as they are (not normalised), as many clusters as classes,
+k-means++ with ten starts and the least inertia kept, for each of the seeds 0 to 9; accuracy under the best one-to-one matching of
+clusters and classes. The value is the mean over the ten seeds, ``std`` their standard deviation (of these ten, not n - 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import RunFailed
+from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set, read_clustering
+from bench.score.metrics.clustering import summary
+from bench.score.metrics.kmeans import kmeans
+from bench.score.suites import Suite, TaskResult
+from bench.score.suites.of_data import OfData
+from bench.score.suites.vectors import Vectors, checked, varied
+
+PROTOCOL = "sccl-kmeans/1"
+SEEDS = tuple(range(10))
+STARTS, ITERATIONS, TOLERANCE = 10, 300, 1e-4
+
+
+@dataclass(frozen=True)
+class LoadedTexts(OfData):
+    """Texts whose vectors are to be clustered."""
+
+    suite: str
+    data: ClassedTexts
+
+    @property
+    def sentences(self) -> list[str]:
+        return self.data.texts
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """The task's result. Raises RunFailed where the vectors cannot be clustered."""
+        name, texts = self.data.name, self.data.texts
+        given_ND = checked(vectors(texts), texts, name)
+        with np.errstate(over="ignore"):  # float64 that does not fit is refused as infinity
+            x_ND = varied(checked(np.asarray(given_ND, dtype=np.float32), texts, name), texts, name)
+        classes = len(np.unique(self.data.labels))
+        try:
+            found = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
+        except ValueError as error:
+            raise RunFailed(
+                f"{name}: {error}", "did the training collapse? curve.jsonl in the run's folder has its losses"
+            ) from None
+        predictions = {
+            "prediction": np.stack([one.labels_N for one in found], axis=1).astype(np.int16),
+            "gold": self.data.labels,
+            "subset": np.full(len(texts), name),
+            "inertia": np.array([one.inertia for one in found]),
+        }
+        value, std, detail = score_predictions(predictions, name)
+        return TaskResult(
+            suite=self.suite, task=name, protocol=PROTOCOL, metric="clustering-accuracy", value=value, std=std, n=self.n,
+            text=self.form, detail=detail, predictions=predictions,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClusteringTask:
+    name: str
+    suite: str = "clustering"
+    protocol: str = PROTOCOL
+    metric: str = "clustering-accuracy"
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def n(self) -> int:
+        return data_set(self.name).items["test"]
+
+    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTexts:
+        return LoadedTexts(self.suite, read_clustering(data, self.name, text=text))
+
+
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, float, dict[str, Any]]:
+    """(value, std, detail) from stored predictions alone: one column of clusters per seed."""
+    try:
+        found = summary(predictions["prediction"], predictions["gold"])
+    except ValueError as error:
+        raise RunFailed(f"{task}: {error}") from None
+    detail = {
+        "classes": len(np.unique(predictions["gold"])),
+        "seeds": list(range(predictions["prediction"].shape[1])),
+        **found,
+        "inertia": predictions["inertia"].tolist(),
+    }
+    return found["accuracy"]["mean"], found["accuracy"]["std"], detail
+
+
+SUITE = Suite(
+    name="clustering",
+    title="Short-text clustering",
+    description="Do texts of one topic lie together? K-means on eight sets of short texts; nothing is trained on them.",
+    tasks=tuple(ClusteringTask(name) for name in CLUSTERING_TASKS),
+    average=CLUSTERING_TASKS,
+    docs="suites/clustering.md",
+)

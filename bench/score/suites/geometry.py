@@ -1,0 +1,186 @@
+"""How the sentence vectors of STS-B test lie in their space: protocol ``geometry-stsb/1``, tasks alignment and uniformity.
+
+On unit vectors, of every sentence occurrence of the test split (Wang and Isola 2020; SimCSE's analysis):
+
+    alignment    mean over pairs with gold > 4 of |x - y|^2
+    uniformity   log of the mean over distinct pairs i < j of exp(-2 |x_i - x_j|^2)
+
+Lower is better for both. The detail holds what figures are drawn from: cosines by gold level (PromCSE Figure 3, ConPVP Figure 4),
+the correlation without the most frequent words (ConPVP Figure 5), anisotropy and effective rank.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import RunFailed
+from bench.data.sets import DataFolder, SentencePairs, read_sts
+from bench.score.metrics.correlation import spearman
+from bench.score.metrics.geometry import (
+    effective_rank,
+    histograms,
+    mean_cosines,
+    potentials,
+    singular_values,
+    squared_distances,
+    uniformity,
+    unit,
+)
+from bench.score.suites import Suite, TaskResult
+from bench.score.suites.of_data import OfData
+from bench.score.suites.sts import cosines
+from bench.score.suites.vectors import Vectors, checked, varied
+
+PROTOCOL = "geometry-stsb/1"
+SET, SPLIT, ABOVE = "STS-B", "test", 4.0
+ITEMS = {"alignment": 231, "uniformity": 2758}  # pairs with gold > 4; sentences
+LEVELS = (0, 1, 2, 3, 4, 5)
+EDGES = tuple(round(-1 + 0.05 * i, 2) for i in range(41))
+REMOVED = (4, 8, 16, 32, 64)
+"""Numbers of most frequent words that are removed; 0 is what the other numbers are of."""
+BLANK = " "
+
+
+@dataclass(frozen=True)
+class LoadedGeometry(OfData):
+    """The pairs of STS-B test. A sentence that occurs twice counts twice."""
+
+    task: str
+    data: SentencePairs
+
+    @property
+    def sentences(self) -> list[str]:
+        return self.original + [s for sides in self.reduced.values() for side in sides for s in side]
+
+    @property
+    def original(self) -> list[str]:
+        """The data's own: every occurrence, first sides before second."""
+        return self.data.sentences1 + self.data.sentences2
+
+    @property
+    def n(self) -> int:
+        return int((self.data.gold > ABOVE).sum()) if self.task == "alignment" else 2 * len(self.data)
+
+    @cached_property
+    def reduced(self) -> dict[int, tuple[list[str], list[str]]]:
+        """Both sides of the pairs without the k most frequent words, for every k; alignment's only."""
+        if self.task != "alignment":
+            return {}
+        sides = self.data.sentences1, self.data.sentences2
+        words = most_frequent(self.original, max(REMOVED))
+        return {k: (without(sides[0], words[:k]), without(sides[1], words[:k])) for k in REMOVED}
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """The task's result. Raises RunFailed where the vectors cannot be scored."""
+        sentences = self.original
+        try:
+            x_ND = unit(varied(checked(vectors(sentences), sentences, self.task), sentences, self.task))
+            if self.task == "alignment":
+                predictions = self._pairwise(x_ND, vectors)
+            else:
+                predictions = {
+                    "prediction": potentials(x_ND),
+                    "subset": np.full(len(x_ND), SET),
+                    "mean_cosine": mean_cosines(x_ND),
+                    "singular_values": singular_values(x_ND),
+                }
+            value, detail = score_predictions(predictions, self.task)
+        except ValueError as error:
+            raise RunFailed(f"{self.task}: {error}", "did the training collapse?") from None
+        zero = int((~x_ND.any(axis=1)).sum())
+        return TaskResult(
+            suite="geometry", task=self.task, protocol=PROTOCOL, metric=self.task, value=value, n=self.n, text=self.form,
+            detail={"set": SET, "split": SPLIT, "zero_vectors": zero, **detail}, predictions=predictions,
+        )  # fmt: skip
+
+    def _pairwise(self, x_ND: np.ndarray, vectors: Vectors) -> dict[str, np.ndarray]:
+        half = len(self.data)
+        found = {
+            "prediction": squared_distances(x_ND[:half], x_ND[half:]),
+            "gold": self.data.gold,
+            "subset": np.full(half, SET),
+            "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task),
+        }
+        return found | {f"without_{k}_cosine": cosines(*sides, vectors, self.task) for k, sides in self.reduced.items()}
+
+
+@dataclass(frozen=True)
+class GeometryTask:
+    name: str
+    suite: str = "geometry"
+    protocol: str = PROTOCOL
+
+    @property
+    def metric(self) -> str:
+        return self.name
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return (SET,)
+
+    @property
+    def n(self) -> int:
+        return ITEMS[self.name]
+
+    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedGeometry:
+        return LoadedGeometry(self.name, read_sts(data, SET, text=text, split=SPLIT))
+
+
+def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
+    """The k words (between white space) that occur most often, most frequent first, equals in the alphabet's order."""
+    counts = Counter(word for sentence in sentences for word in sentence.split())
+    return sorted(counts, key=lambda word: (-counts[word], word))[:k]
+
+
+def without(sentences: Sequence[str], words: Collection[str]) -> list[str]:
+    """The sentences less these words; one that has no other words is a blank."""
+    gone = set(words)
+    return [" ".join(word for word in sentence.split() if word not in gone) or BLANK for sentence in sentences]
+
+
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
+    """(value, detail) from stored predictions alone. Raises ValueError where something is undefined."""
+    if task == "uniformity":
+        potential_N = predictions["prediction"]
+        n = len(potential_N)
+        detail: dict[str, Any] = {
+            "pairs": n * (n - 1) // 2,
+            "anisotropy": float(predictions["mean_cosine"].mean()),
+            "effective_rank": effective_rank(predictions["singular_values"]),
+        }
+        return uniformity(potential_N), detail
+    gold = predictions["gold"]
+    positive = gold > ABOVE
+    if not positive.any():
+        raise ValueError(f"no pair with a gold score above {ABOVE:g}")
+    curve = [{"k": 0, "spearman": _spearman(predictions["cosine"], gold)}]
+    curve += [{"k": k, "spearman": _spearman(predictions[f"without_{k}_cosine"], gold)} for k in REMOVED]
+    return float(predictions["prediction"][positive].mean()), {
+        "positive": f"gold > {ABOVE:g}",
+        "cosine_edges": list(EDGES),
+        "cosine_by_gold": histograms(predictions["cosine"], gold, LEVELS, EDGES),
+        "without_frequent_words": curve,
+    }
+
+
+def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:
+    try:
+        return spearman(cosine, gold)
+    except ValueError:  # constant
+        return None
+
+
+SUITE = Suite(
+    name="geometry",
+    title="Geometry of the vectors",
+    description="Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and uniformity on STS-B.",
+    tasks=(GeometryTask("alignment"), GeometryTask("uniformity")),
+    average=None,
+    docs="suites/geometry.md",
+)

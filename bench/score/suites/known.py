@@ -1,0 +1,79 @@
+"""A task of which is known what it would score, without the data being read.
+
+Reading 100 MB of text to find that nothing is left to do is what a second call of ``bench run`` should not cost. So what a task's
+data turned out to be (text form, checksum, number of items) is remembered under the place, size and time of every file that
+reading it could touch; a file that was changed, added or removed is read and checked again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import bench
+from bench.base.cache import default_cache
+from bench.base.errors import DataDamaged
+from bench.base.files import write_whole
+
+if TYPE_CHECKING:
+    from bench.data.sets import DataFolder
+    from bench.score.suites import LoadedTask, Task
+
+SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
+
+
+@dataclass(frozen=True)
+class KnownTask:
+    """What a task's data is; the data itself is read when ``task`` is first asked for."""
+
+    name: str
+    form: str | None
+    sha256: str
+    n: int
+    read: Callable[[], LoadedTask]
+
+    @cached_property
+    def task(self) -> LoadedTask:
+        """The data. Raises DataDamaged where it is no longer what it was when the run was planned."""
+        found = self.read()
+        if (found.form, found.sha256) != (self.form, self.sha256):
+            raise DataDamaged(f"{self.name}: its files changed since they were checked", "run the same command again")
+        return found
+
+
+def known(task: Task, data: DataFolder, text: str) -> KnownTask:
+    """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged."""
+    return known_by_files(task.name, getattr(task, "data", ()), data, text, lambda: task.load(data, text))
+
+
+def known_by_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
+    """As ``known``, for data that lies in these sets of the manifest. Without sets nothing is remembered."""
+    place = _place(name, sets, data, text)
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        if place is not None:
+            said = json.loads(place.read_text(encoding="utf-8"))
+            return KnownTask(name, said["form"], str(said["sha256"]), int(said["n"]), read)
+    found = read()
+    one = KnownTask(name, found.form, found.sha256, found.n, lambda: found)
+    if place is not None:
+        with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
+            write_whole(place, json.dumps({"form": one.form, "sha256": one.sha256, "n": one.n}).encode())
+    return one
+
+
+def _place(name: str, sets: Sequence[str], data: DataFolder, text: str) -> Path | None:
+    """Where what is known of these files would be kept; None where it must not be."""
+    from bench.data.sets import data_set
+
+    files = [entry for one in sets for entry in data.entries(data_set(one))]
+    if not files or any(changed > time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in files):
+        return None
+    key = json.dumps([bench.__version__, name, text, files])
+    return default_cache() / "known" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"

@@ -1,0 +1,278 @@
+"""Tasks and benchmarks of the mteb package, scored by mteb's own code on this run's vectors: protocol ``mteb/2``.
+
+A task's value is mteb's main score x 100, under the main score's own name; of several splits or languages their mean, as mteb
+takes it. ``--suite mteb`` alone means the seven STS sets as mteb has them; ``--suite mteb:NAME,...`` any tasks or benchmarks.
+mteb is imported when a task is loaded, not before.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import BenchError, RunFailed, UnknownName
+from bench.data.sets import DataFolder, data_set
+from bench.score.suites import RunPlace, Suite, TaskResult, split_names
+from bench.score.suites.mteb_data import Source, leaves, loaded_offline, quiet, source_of
+from bench.score.suites.mteb_encoder import MtebEncoder
+from bench.score.suites.vectors import Vectors
+
+PROTOCOL = "mteb/2"
+FOLDER = "mteb"  # in the run's folder: what mteb itself writes
+BATCH = 1024  # sentences that mteb hands over at once; batches of a bounded size are made later
+
+
+@dataclass(frozen=True)
+class LoadedMteb:
+    """A task whose data is within reach. ``pristine`` is never run: each scoring works on a copy, so that mteb's draws are the same."""
+
+    pristine: Any
+    source: Source
+    offline: bool = False
+
+    form: None = None  # mteb knows one text of a task
+
+    @property
+    def name(self) -> str:
+        return str(self.pristine.metadata.name)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """None: mteb asks for them as it goes."""
+        return ()
+
+    @property
+    def n(self) -> int:
+        return declared_items(self.pristine)
+
+    @property
+    def sha256(self) -> str:
+        """Of what names the data: its revision on the hub, or the content of the user's own files; splits and languages."""
+        named = [[one.metadata.name, one.metadata.dataset, *_parts(one)] for one in leaves(self.pristine)]
+        text = json.dumps([named, _parts(self.pristine), self.source.sha256], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """The task's result; mteb's files are thrown away. ``vectors`` must answer for any sentence."""
+        with tempfile.TemporaryDirectory() as folder:
+            return self.score_in(RunPlace("model", "unknown", Path(folder)), vectors)
+
+    def score_in(self, place: RunPlace, vectors: Vectors) -> TaskResult:
+        """The task's result; results and predictions as mteb writes them are kept below ``place.folder``/mteb.
+
+        Raises RunFailed where the vectors cannot be scored or mteb fails, DataMissing where the data cannot be had.
+        """
+        import mteb
+
+        folder = place.folder / FOLDER
+        predictions = folder / "predictions"
+        with quiet(self.offline):
+            task = copy.deepcopy(self.pristine)
+            self.source.fill(task)
+            for one in leaves(task):
+                (predictions / one.prediction_file_name).unlink(missing_ok=True)
+            if not _aggregate(task):
+                loaded_offline(task, self.offline)
+            encoder = MtebEncoder(f"bench/{place.name}", place.revision, vectors=vectors)
+            try:
+                run = mteb.evaluate(
+                    encoder, task, cache=mteb.ResultCache(folder), overwrite_strategy="always", prediction_folder=predictions,
+                    encode_kwargs={"batch_size": BATCH, "show_progress_bar": False}, show_progress_bar=False, co2_tracker=False,
+                )  # fmt: skip
+            except (BenchError, MemoryError):
+                raise
+            except Exception as error:
+                if "out of memory" in str(error).lower():
+                    raise
+                shown = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+                raise RunFailed(f"{self.name}: mteb {mteb.__version__} raised {shown}") from error
+        result = run.task_results[0]
+        value = float(result.get_score())
+        if not np.isfinite(value):
+            hint = "the model gives every pair the same similarity: did its training collapse?"
+            raise RunFailed(f"{self.name}: mteb's {task.metadata.main_score} is not a number", hint)
+        return TaskResult(
+            suite="mteb", task=self.name, protocol=PROTOCOL, metric=str(task.metadata.main_score), value=100 * value,
+            n=_items(task) or self.n, detail=self._detail(task, result, folder, place.folder),
+            predictions=_predictions(task, predictions),
+        )  # fmt: skip
+
+    def _detail(self, task: Any, result: Any, folder: Path, above: Path) -> dict[str, Any]:
+        scores = {
+            split: [{key: _plain(value) for key, value in one.items() if isinstance(value, bool | int | float | str | list | None)
+                     and not (isinstance(value, list) and value and not isinstance(value[0], str | int | float))}
+                    for one in each]
+            for split, each in result.scores.items()
+        }  # fmt: skip
+        return {
+            "mteb_version": result.mteb_version,
+            "type": task.metadata.type,
+            "dataset": {"path": self.pristine.metadata.dataset["path"], "revision": result.dataset_revision},
+            "source": self.source.words,
+            "superseded_by": task.metadata.superseded_by,
+            "subtasks": {one.metadata.name: one.metadata.dataset["revision"] for one in leaves(task)} if _aggregate(task) else {},
+            "scores": scores,
+            "results": sorted(str(file.relative_to(above)) for file in folder.glob(f"results/**/{self.name}.json")),
+            "predictions": [
+                str(file.relative_to(above))
+                for one in leaves(task)
+                if (file := folder / "predictions" / one.prediction_file_name).is_file()
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class MtebTask:
+    """One task of mteb by its name; ``pristine`` where it was made already, with the splits and languages of a benchmark."""
+
+    name: str
+    metric: str
+    n: int = 0
+    pristine: Any = field(default=None, compare=False, repr=False)
+    suite: str = "mteb"
+    protocol: str = PROTOCOL
+
+    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedMteb:
+        """``text`` does not matter: the task says which text it is. Raises DataMissing where its data cannot be had."""
+        import mteb
+
+        with quiet(data.offline):
+            task = self.pristine if self.pristine is not None else mteb.get_task(self.name)
+            return LoadedMteb(task, source_of(task, data), data.offline)
+
+
+def chosen(names: str) -> Suite:
+    """The suite of these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for what is no text."""
+    import mteb
+
+    found: dict[str, Any] = {}
+    with quiet():
+        for name in split_names(names):
+            for task in _named(mteb, name):
+                label = task.metadata.name
+                if label in found and _parts(found[label]) != _parts(task):
+                    raise BenchError(
+                        f"mteb: {label} is asked for twice, with different splits or languages", "score them in two runs folders"
+                    )
+                found.setdefault(label, task)
+    if not found:
+        raise BenchError("mteb: names no task", "for example --suite mteb:STSBenchmark,Banking77Classification")
+    other = [name for name, task in found.items() if set(task.metadata.modalities) != {"text"}]
+    if other:
+        raise BenchError(
+            f"mteb: {len(other)} of {len(found)} tasks are not about text, first {other[0]}", "name the tasks of text alone"
+        )
+    return _suite(
+        tuple(MtebTask(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items())
+    )
+
+
+def _named(mteb: Any, name: str) -> list[Any]:
+    """The task of that name, or a benchmark's tasks."""
+    try:
+        return [mteb.get_task(name)]
+    except KeyError as error:
+        first = str(error)
+    try:
+        return [copy.deepcopy(task) for task in mteb.get_benchmark(name).tasks]
+    except KeyError as error:
+        near = re.findall(r"Did you mean: '?([^'?]+)", f"{first} {error}")
+        raise UnknownName("mteb task or benchmark", name, near, hint="mteb available-tasks, mteb available-benchmarks") from None
+
+
+def _parts(task: Any) -> list[Any]:
+    """Splits and subsets (languages) that are scored."""
+    return [list(task.eval_splits), list(task.hf_subsets)]
+
+
+def _aggregate(task: Any) -> bool:
+    return leaves(task) != [task]
+
+
+def declared_items(task: Any) -> int:
+    """Items of the scored splits, as mteb's package counts them; 0 where it does not."""
+    total = 0
+    for one in leaves(task):
+        for split, known in (one.metadata.descriptive_stats or {}).items():
+            if split in one.eval_splits:
+                by_subset = known.get("hf_subset_descriptive_stats") or {}
+                counted = [by_subset[name] for name in one.hf_subsets if name in by_subset] or [known]
+                total += sum(int(each.get("num_queries") or each.get("num_samples") or 0) for each in counted)
+    return total
+
+
+def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
+    """(subset, split, data) of what was scored, where it is still loaded."""
+    for subset in task.hf_subsets:
+        whole = (task.dataset or {}).get(subset, task.dataset if subset == "default" else None)
+        for split in task.eval_splits:
+            if isinstance(whole, Mapping) and split in whole:
+                yield subset, split, whole[split]
+
+
+def _items(task: Any) -> int:
+    """Items that were scored: of retrieval the queries, of everything else the rows."""
+    return sum(
+        len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data) for _, _, data in _scored_data(task)
+    )
+
+
+def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
+    """Row by row what mteb wrote of similarity and classification tasks, with the gold value; nothing of other kinds.
+
+    "prediction" is (n,) cosines, or (n, experiments) classes: mteb fits a classifier on several samples of the training split.
+    """
+    file = folder / task.prediction_file_name
+    if _aggregate(task) or not file.is_file():
+        return {}
+    written = json.loads(file.read_text(encoding="utf-8"))
+    gold_column = {"STS": "score", "Classification": getattr(task, "label_column_name", "label")}.get(task.metadata.type)
+    rows: dict[str, list[np.ndarray]] = {"prediction": [], "gold": [], "subset": []}
+    for subset, split, data in _scored_data(task):
+        made = written.get(subset, {}).get(split)
+        if gold_column is None or made is None or gold_column not in data.column_names:
+            return {}
+        made = made.get("cosine_scores") if isinstance(made, Mapping) else list(zip(*made, strict=True))
+        gold = np.array(data[gold_column])
+        if made is None or len(made) != len(gold) or gold.dtype.hasobject:
+            return {}
+        rows["prediction"].append(np.array(made))
+        rows["gold"].append(gold)
+        rows["subset"].append(np.full(len(gold), f"{subset}/{split}"))
+    return {key: np.concatenate(parts) for key, parts in rows.items() if parts}
+
+
+def _plain(value: Any) -> Any:
+    """Without NaN and infinity, which JSON does not have."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _suite(tasks: tuple[MtebTask, ...]) -> Suite:
+    return Suite(
+        name="mteb",
+        title="Tasks of the mteb package",
+        description="Any text task or benchmark of mteb by name, scored by mteb's own code: --suite mteb:NAME,NAME.",
+        tasks=tasks,
+        average=None,
+        docs="suites/mteb.md",
+    )
+
+
+_STS = {name: name for name in ("STS12", "STS13", "STS14", "STS15", "STS16")} | {"STSBenchmark": "STS-B", "SICK-R": "SICK-R"}
+_WHOLE = ("SICK-R",)  # mteb scores train, trial and test together
+
+SUITE = _suite(tuple(
+    MtebTask(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
+    for name, ours in _STS.items()
+))  # fmt: skip

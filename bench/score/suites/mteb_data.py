@@ -1,0 +1,200 @@
+"""Where the data of an mteb task comes from: the user's data folder, mteb's own cache on this machine, or the hub.
+
+The folder has the seven STS sets in the very text that mteb hosts, white space as the files have it (a test compares them with
+mteb's own counts of pairs, characters and distinct sentences); a record says which source it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import logging
+import random
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import DataMissing
+from bench.data.sets import DataFolder, NotFetchedYet, Pending, SentencePairs, read_sts
+from bench.data.sets.store import ON_ITS_PAGE
+
+FROM_FOLDER = {
+    **{name: (name, "tokenised", "test") for name in ("STS12", "STS13", "STS14", "STS15", "STS16")},
+    "STSBenchmark": ("STS-B", "raw", "test"),
+    "SICK-R": ("SICK-R", "raw", "all"),
+}
+"""mteb's task -> (our set, its text form, its split)."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """``pairs`` where the user's folder has the data; otherwise the hub's revision that mteb asks for."""
+
+    words: str
+    sha256: str | None = None
+    pairs: SentencePairs | None = None
+
+    def fill(self, task: Any) -> None:
+        """Give an STS task of mteb the folder's pairs, under a revision that says so."""
+        if self.pairs is None:
+            return
+        revision = f"local-{self.sha256}"
+        task.metadata = task.metadata.model_copy(update={"dataset": {**task.metadata.dataset, "revision": revision}})
+        task.dataset = as_dataset(self.pairs)
+        task.data_loaded = True
+
+
+def as_dataset(pairs: SentencePairs) -> Any:
+    """The pairs as mteb's STS tasks hold them: {"test": sentence1, sentence2, score}."""
+    from datasets import Dataset, DatasetDict
+
+    columns = {"sentence1": pairs.sentences1, "sentence2": pairs.sentences2, "score": pairs.gold.tolist()}
+    return DatasetDict(test=Dataset.from_dict(columns))
+
+
+def leaves(task: Any) -> list[Any]:
+    """The tasks that have data: the task itself, or those that an aggregate is made of."""
+    parts = getattr(task.metadata, "tasks", None)
+    return [leaf for part in parts for leaf in leaves(part)] if parts else [task]
+
+
+def source_of(task: Any, data: DataFolder) -> Source:
+    """The user's folder where it has this very text; otherwise what the hub has, fetched now unless it is here or offline.
+
+    Raises DataMissing where it cannot be had, DataDamaged where the folder's copy is not what it should be.
+    """
+    name = task.metadata.name
+    if name in FROM_FOLDER and data.roots and _hosted(task):
+        ours, form, split = FROM_FOLDER[name]
+        with contextlib.suppress(DataMissing):
+            pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
+            return Source(f"data folder, {form} text of {ours}, {split} split", pairs.sha256, pairs)
+    for one in leaves(task):
+        if not _hosted(one) or one.data_loaded or _cached(one.metadata.dataset):
+            continue
+        if data.later is not None:
+            data.later.note(Pending(
+                name=f"mteb:{name}", kind="data", where=f"hub data set {one.metadata.dataset['path']}", urls=(page(one.metadata.dataset["path"]),),
+                licence=one.metadata.license or ON_ITS_PAGE,
+            ))  # fmt: skip
+            raise NotFetchedYet(name)
+        if data.offline or offline_now():
+            raise missing(one)
+        fetched = copy.deepcopy(one)
+        try:
+            fetched.load_data()
+        except Exception as error:  # datasets, huggingface_hub and httpx each have their own
+            raise missing(one, error) from None
+    return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
+
+
+def page(repo: str) -> str:
+    from bench.data.fetching.http import endpoint
+
+    return f"{endpoint()}/datasets/{repo}"
+
+
+def missing(task: Any, error: Exception | None = None) -> DataMissing:
+    """One line: what is not here, and what would fetch it."""
+    name, wanted = task.metadata.name, task.metadata.dataset
+    why = f" ({' '.join(f'{type(error).__name__}: {error}'.split())[:160]})" if error else ""
+    folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
+    return DataMissing(
+        f"{name}: {wanted['path']} at revision {wanted['revision'][:12]} is not in the local cache {_cache()}{why}",
+        f"with a connection: python -c \"import mteb; mteb.get_task('{name}').load_data()\"{folder}",
+    )
+
+
+def loaded_offline(task: Any, offline: bool) -> None:
+    """Load the data. Raises DataMissing where it is not here, or where the cache holds another revision than mteb asks for.
+
+    (Without a connection, ``datasets`` takes the newest copy that it finds, whatever the revision.)
+    """
+    if task.data_loaded:
+        return
+    try:
+        task.load_data()
+    except (ConnectionError, FileNotFoundError, ValueError) as error:
+        raise missing(task, error) from None
+    if offline or offline_now():
+        found = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
+        wanted = task.metadata.dataset["revision"]
+        if _hosted(task) and found and wanted not in found:
+            raise missing(task, ValueError(f"revision {', '.join(sorted(one[:12] for one in found))} is there"))
+
+
+def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(dataset, Mapping):
+        for one in dataset.values():
+            yield from _cache_files(one)
+    else:
+        yield from getattr(dataset, "cache_files", ())
+
+
+def _hosted(task: Any) -> bool:
+    """Whether mteb's own code loads the task from the hub; a class of the user's may bring its data itself."""
+    return type(task).__module__.split(".")[0] == "mteb"
+
+
+def _cache() -> Path:
+    from datasets import config
+
+    return Path(config.HF_DATASETS_CACHE)
+
+
+def _cached(dataset: Mapping[str, Any]) -> bool:
+    """Whether a copy of this revision was once prepared here. Nothing is read."""
+    from datasets.naming import camelcase_to_snakecase
+
+    owner, slash, name = str(dataset["path"]).rpartition("/")
+    folder = (f"{owner}___" if slash else "") + camelcase_to_snakecase(name)
+    return any((_cache() / folder).glob(f"*/*/{dataset['revision']}"))
+
+
+def offline_now() -> bool:
+    from datasets import config
+
+    return bool(config.HF_HUB_OFFLINE)
+
+
+@contextlib.contextmanager
+def quiet(offline: bool = False) -> Iterator[None]:
+    """mteb and ``datasets`` without progress bars and log lines, without a connection if ``offline``, and without a trace: mteb
+    seeds the global random states, which are put back."""
+    states = random.getstate(), np.random.get_state()
+    torch = sys.modules.get("torch")
+    torch_state = torch.get_rng_state() if torch else None
+    import datasets
+    import huggingface_hub.constants as hub
+    from datasets.utils import are_progress_bars_disabled
+
+    shown = not are_progress_bars_disabled()
+    before = hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
+    loggers = [logging.getLogger(name) for name in ("mteb", "datasets", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    datasets.disable_progress_bars()
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    if offline:
+        hub.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
+    try:
+        random.seed(0)
+        np.random.seed(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        hub.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
+        if shown:
+            datasets.enable_progress_bars()
+        random.setstate(states[0])
+        np.random.set_state(states[1])
+        if torch is not None and torch_state is not None:
+            torch.set_rng_state(torch_state)

@@ -1,0 +1,228 @@
+"""The seven STS tasks as SimCSE and the papers after it score them: protocol ``senteval-all/1``.
+
+A pair's prediction is the cosine of its two vectors; a task's value is one Spearman correlation over the pairs of all its
+sub-datasets together ("all"), x 100. No regressor is trained. "mean" and "wmean" over sub-datasets, which earlier papers
+print, and Pearson stand in ``detail``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import DataMissing, RunFailed
+from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, data_set, read_sts
+from bench.score.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
+from bench.score.suites import Suite, TaskResult
+from bench.score.suites.of_data import OfData
+from bench.score.suites.vectors import Vectors, checked
+
+PROTOCOL = "senteval-all/1"
+
+
+@dataclass(frozen=True)
+class LoadedPairs(OfData):
+    """Pairs that a cosine scores. ``whole`` holds all splits of the set, where they are scored beside the test split."""
+
+    suite: str
+    protocol: str
+    data: SentencePairs
+    whole: SentencePairs | None = None
+
+    @property
+    def sentences(self) -> list[str]:
+        source = self.whole or self.data  # all splits contain the test split
+        return source.sentences1 + source.sentences2
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """The task's result. Raises RunFailed where the vectors cannot be scored."""
+        name = self.data.name
+        predictions: dict[str, np.ndarray] = {
+            "prediction": cosines(self.data.sentences1, self.data.sentences2, vectors, name),
+            "gold": self.data.gold,
+            "subset": np.array(self.data.subset, dtype=str),
+        }
+        if self.whole is not None:
+            predictions["all_splits_prediction"] = cosines(self.whole.sentences1, self.whole.sentences2, vectors, name)
+            predictions["all_splits_gold"] = self.whole.gold
+        value, detail = score_predictions(predictions, name)
+        return TaskResult(
+            suite=self.suite,
+            task=name,
+            protocol=self.protocol,
+            metric="spearman",
+            value=value,
+            n=self.n,
+            text=self.form,
+            detail=detail,
+            predictions=predictions,
+        )
+
+
+@dataclass(frozen=True)
+class StsTask:
+    """One STS task. ``all_splits``: also score train, dev and test together, as mteb does with SICK-R."""
+
+    name: str
+    all_splits: bool = False
+    suite: str = "sts"
+    protocol: str = PROTOCOL
+    metric: str = "spearman"
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def n(self) -> int:
+        return data_set(self.name).items["test"]
+
+    @property
+    def subsets(self) -> dict[str, int]:
+        """Scored pairs of every sub-dataset, in the data's order."""
+        gold = [file for file in data_set(self.name).files if file.role == "gold"]
+        return {str(file.subset): file.filled or file.rows for file in gold} or {self.name: self.n}
+
+    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedPairs:
+        pairs = read_sts(data, self.name, text=text)
+        whole = None
+        if self.all_splits:
+            try:
+                whole = read_sts(data.as_it_is, self.name, text=pairs.form, split="all")
+            except DataMissing:  # the other splits are for comparison only; the protocol needs the test split alone
+                whole = None
+        return LoadedPairs(self.suite, self.protocol, pairs, whole)
+
+
+def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
+    """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form where it is there, else another."""
+    return LoadedPairs("sts", PROTOCOL, read_sts(data, "STS-B", text=text or "any", split="dev"))
+
+
+CLEAN_DEV = "sts-dev-clean"
+
+
+@dataclass(frozen=True)
+class LoadedCleanDev:
+    """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
+
+    Scored by the mean of the two Spearman correlations, for the two were rated on other scales.
+    """
+
+    parts: tuple[SentencePairs, ...]
+    dropped: tuple[int, ...]  # of each part, pairs that are test pairs
+
+    @property
+    def sentences(self) -> list[str]:
+        return [sentence for part in self.parts for sentence in (*part.sentences1, *part.sentences2)]
+
+    @property
+    def form(self) -> str | None:
+        return self.parts[0].form
+
+    @property
+    def sha256(self) -> str:
+        """Over the text and the gold score of every pair that is left, in order."""
+        rows = [
+            list(row) for part in self.parts for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)
+        ]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+    @property
+    def n(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """Raises RunFailed where the vectors cannot be scored."""
+        each = {}
+        for part in self.parts:
+            cosine = cosines(part.sentences1, part.sentences2, vectors, f"{CLEAN_DEV}, {part.name}")
+            try:
+                each[part.name] = spearman(cosine, part.gold)
+            except ValueError as error:
+                raise RunFailed(f"{CLEAN_DEV}, {part.name}: {error}", "did the training collapse?") from None
+        return TaskResult(suite="sts", task=CLEAN_DEV, protocol=PROTOCOL, metric="spearman", value=sum(each.values()) / len(each),
+                          n=self.n, text=self.form, detail={"each": each})  # fmt: skip
+
+
+def pair_key(first: str, second: str) -> tuple[str, str]:
+    """Two pairs with one key are one pair: by letters and digits, whatever their case, order, spaces and punctuation."""
+    one, other = sorted("".join(c for c in sentence.lower() if c.isalnum()) for sentence in (first, second))
+    return one, other
+
+
+def tested_in(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
+    """Of each pair, the sets of the suite in whose test split it is. Raises DataMissing where one is not here."""
+    tests: dict[str, set[tuple[str, str]]] = {}
+    for name in STS_TASKS:
+        test = read_sts(data, name, text="any")
+        tests[name] = set(map(pair_key, test.sentences1, test.sentences2))
+    keys = map(pair_key, pairs.sentences1, pairs.sentences2)
+    return [tuple(name for name, test in tests.items() if key in test) for key in keys]
+
+
+def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
+    """SICK trial and STS-B dev without the pairs that a set of the suite tests. Needs the test splits of all of them: DataMissing."""
+    parts, dropped = [], []
+    for name in ("STS-B", "SICK-R"):
+        whole = read_sts(data, name, text=text, split="dev")
+        left = [i for i, sets in enumerate(tested_in(whole, data)) if not sets]
+        parts.append(replace(whole, sentences1=[whole.sentences1[i] for i in left], sentences2=[whole.sentences2[i] for i in left],
+                             gold=whole.gold[left], subset=[whole.subset[i] for i in left]))  # fmt: skip
+        dropped.append(len(whole) - len(left))
+    return LoadedCleanDev(tuple(parts), tuple(dropped))
+
+
+def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str) -> np.ndarray:
+    """Cosine of every pair, (N,) float64; a pair of identical sentences has exactly 1 (0 for a zero vector).
+
+    Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
+    """
+    a_ND = checked(vectors(sentences1), sentences1, task)
+    b_ND = np.array(checked(vectors(sentences2), sentences2, task))
+    if a_ND.shape != b_ND.shape:
+        raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
+    same_N = np.array([first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool)
+    b_ND[same_N] = a_ND[same_N]  # an encoder may round one sentence two ways; its two vectors still mean the same
+    return paired_cosine(a_ND, b_ND)
+
+
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
+    """(value, detail) from stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
+    prediction, gold, subset = predictions["prediction"], predictions["gold"], predictions["subset"]
+    groups = subset.tolist()
+    try:
+        ranked, linear = grouped(prediction, gold, groups, spearman), grouped(prediction, gold, groups, pearson)
+        detail = _detail(ranked, linear)
+        if "all_splits_prediction" in predictions:
+            both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
+            detail["all_splits"] = {"spearman": spearman(*both), "pearson": pearson(*both), "n": len(both[0])}
+    except ValueError as error:
+        hint = "the model gives every pair the same similarity: did its training collapse?"
+        raise RunFailed(f"{task}: {error}", hint) from None
+    return ranked.all, detail
+
+
+def _detail(ranked: Grouped, linear: Grouped) -> dict[str, Any]:
+    subsets = {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
+    return {
+        "mean": ranked.mean,
+        "wmean": ranked.wmean,
+        "pearson": {"all": linear.all, "mean": linear.mean, "wmean": linear.wmean},
+        "subsets": subsets,
+    }
+
+
+SUITE = Suite(
+    name="sts",
+    title="Semantic textual similarity",
+    description="Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training on them.",
+    tasks=tuple(StsTask(name, all_splits=name == "SICK-R") for name in STS_TASKS),
+    average=STS_TASKS,
+    docs="suites/sts.md",
+)

@@ -1,0 +1,163 @@
+"""SentEval's seven transfer tasks: can a linear classifier read the class from frozen vectors? Protocol ``senteval-probe/1``.
+
+A task's value is test accuracy x 100, rounded to two decimals as SentEval prints it. The sentences are scored as they are, also
+the blank lines of CR and MPQA (SimCSE does so too; SentEval's own examples put a full stop there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bench.base.errors import RunFailed
+from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
+from bench.score.metrics.probe import Probe, accuracy, inner_kfold, kfold, mean, split
+from bench.score.suites import Suite, TaskResult
+from bench.score.suites.of_data import OfData
+from bench.score.suites.vectors import Vectors, checked, varied
+
+PROTOCOL = "senteval-probe/1"
+LARGEST = 1e15
+
+Classified = tuple[np.ndarray, np.ndarray, dict[str, Any]]
+"""Of the test items in the data's order: the class predicted, the fold it was tested in; and the detail for the record."""
+Classify = Callable[[LabelledTexts, np.ndarray, str], Classified]
+
+
+def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
+    """SentEval's own algorithm: nested cross-validation, cross-validation or a dev split, by what splits the set has."""
+    from bench.score.metrics.probe_batched import fit_batched
+
+    fitter = partial(fit_batched, device=device)
+    train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
+    classes = len(texts.classes)
+    if not len(train):
+        probe = inner_kfold(x_ND, texts.labels, test, classes, fitter)
+    elif not len(dev):
+        probe = kfold(x_ND, texts.labels, train, np.sort(test), classes, fitter)
+    else:
+        probe = split(x_ND, texts.labels, train, dev, np.sort(test), classes, fitter)
+    return probe.predicted, probe.fold, _detail(probe)
+
+
+def _detail(probe: Probe) -> dict[str, Any]:
+    return {"dev": probe.dev, "folds": [asdict(fold) for fold in probe.folds], "fits": probe.fits}
+
+
+@dataclass(frozen=True)
+class LoadedTransfer(OfData):
+    """A labelled set and the classifier that scores it. ``device``: where the classifiers are fitted."""
+
+    suite: str
+    task: str
+    protocol: str
+    data: LabelledTexts
+    classify: Classify
+    device: str = "cpu"
+
+    @property
+    def sentences(self) -> list[str]:
+        return [sentence for texts in self.data.texts for sentence in texts]
+
+    @property
+    def n(self) -> int:
+        return int((self.data.split == "test").sum())
+
+    def on(self, device: str) -> LoadedTransfer:
+        """Fitted on a CUDA device where the model ran on one; the double precision that the fits need is not on every other."""
+        return replace(self, device=device if device.startswith("cuda") else "cpu")
+
+    def score(self, vectors: Vectors) -> TaskResult:
+        """The task's result. Raises RunFailed where the vectors cannot be scored or a classifier diverges."""
+        try:
+            predicted, fold, detail = self.classify(self.data, features(self.data, vectors, self.task), self.device)
+        except ValueError as error:
+            raise RunFailed(f"{self.task}: {error}", "are the vectors of a reasonable size?") from None
+        predictions = {
+            "prediction": predicted,
+            "gold": self.data.labels[self.data.split == "test"],
+            "subset": np.full(len(predicted), self.data.name),
+            "fold": fold,
+        }
+        value, shown = score_predictions(predictions, self.task)
+        return TaskResult(
+            suite=self.suite, task=self.task, protocol=self.protocol, metric="accuracy", value=value, n=self.n, text=self.form,
+            detail={**shown, **detail, "classes": list(self.data.classes)}, predictions=predictions,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TransferTask:
+    """One transfer set under one protocol. ``set_name`` where the task is not called like its set."""
+
+    name: str
+    set_name: str = ""
+    suite: str = "transfer"
+    protocol: str = PROTOCOL
+    metric: str = "accuracy"
+    classify: Classify = classify
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return (self.set_name or self.name,)
+
+    @property
+    def n(self) -> int:
+        return data_set(self.data[0]).items["test"]
+
+    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTransfer:
+        """SentEval's text for both known forms: there is one. Another form by its name, "any" for whichever is there."""
+        texts = read_transfer(data, self.data[0], text=text)
+        return LoadedTransfer(self.suite, self.name, self.protocol, texts, self.classify)
+
+
+def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
+    """(N, D) float32, the vectors as they are; of pairs (N, 2D): absolute difference, then product. Raises RunFailed."""
+    sides = []
+    for sentences in texts.texts:
+        side = np.asarray(checked(vectors(sentences), sentences, task), dtype=np.float32)
+        checked(side, sentences, task)  # float64 may not fit into float32
+        _small_enough(side, sentences, task)
+        sides.append(varied(side, sentences, task))
+    if len(sides) == 1:
+        return sides[0]
+    u_ND, v_ND = sides
+    if u_ND.shape != v_ND.shape:
+        raise RunFailed(f"{task}: vectors of {u_ND.shape[1]} and of {v_ND.shape[1]} dimensions")
+    return np.concatenate([np.abs(u_ND - v_ND), u_ND * v_ND], axis=1)
+
+
+def _small_enough(side_ND: np.ndarray, sentences: Sequence[str], task: str) -> None:
+    if max(side_ND.max(), -side_ND.min()) > LARGEST:
+        first = int(np.argmax((np.abs(side_ND) > LARGEST).any(axis=1)))
+        raise RunFailed(
+            f"{task}: a number above {LARGEST:g}, whose square overflows float32, first for the sentence '{sentences[first][:60]}'",
+            "did the training diverge? curve.jsonl in the run's folder has its losses",
+        )
+
+
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
+    """(value, detail) from stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
+    predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
+    value = mean([accuracy(predicted[fold == one], gold[fold == one]) for one in np.unique(fold)])
+    return value, {"f1": _f1(predicted, gold)} if task.startswith("MRPC") else {}
+
+
+def _f1(predicted: np.ndarray, gold: np.ndarray) -> float:
+    """F1 x 100 of class 1, two decimals; 0 where that class was neither predicted nor there."""
+    both, either = int((predicted & gold).sum()), int(predicted.sum() + gold.sum())
+    return round(200 * both / max(either, 1), 2)
+
+
+SUITE = Suite(
+    name="transfer",
+    title="Transfer to classification",
+    description="Can a linear classifier read sentiment, topic or paraphrase from frozen vectors? SentEval's seven tasks.",
+    tasks=tuple(TransferTask(name) for name in TRANSFER_TASKS),
+    average=TRANSFER_TASKS,
+    docs="suites/transfer.md",
+)

@@ -1,0 +1,49 @@
+"""The transfer sets with a plain logistic regression: protocol ``logreg-probe/1``. A quick look, not the papers' numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bench.data.sets import TRANSFER_TASKS, LabelledTexts
+from bench.score.metrics.probe import stratified_folds
+from bench.score.suites import Suite
+from bench.score.suites.transfer import Classified, TransferTask
+
+PROTOCOL = "logreg-probe/1"
+FOLDS, SEED, INVERSE_PENALTY, ITERATIONS = 5, 1111, 0.01, 100
+
+
+def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
+    """One fit for each test fold or split. No grid, no dev split: fixed L2, dimensions standardised on the train rows."""
+    train, test = texts.rows("train"), np.flatnonzero(texts.split == "test")
+    if len(train):
+        return _predict(x_ND, texts.labels, train, test), np.zeros(len(test), dtype=np.int64), {}
+    fold = stratified_folds(texts.labels, FOLDS, SEED)
+    predicted = np.zeros(len(fold), dtype=np.int64)
+    for one in range(FOLDS):
+        predicted[fold == one] = _predict(x_ND, texts.labels, np.flatnonzero(fold != one), np.flatnonzero(fold == one))
+    return predicted, fold, {}
+
+
+def _predict(x_ND: np.ndarray, y_N: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model: Any = make_pipeline(StandardScaler(), LogisticRegression(C=INVERSE_PENALTY, max_iter=ITERATIONS))
+    return np.asarray(model.fit(x_ND[train], y_N[train]).predict(x_ND[test]), dtype=np.int64)
+
+
+SUITE = Suite(
+    name="transfer-quick",
+    title="Transfer to classification, quick",
+    description="The transfer sets with one plain logistic regression each: a quick look, not comparable with papers.",
+    tasks=tuple(
+        TransferTask(f"{name}-quick", set_name=name, suite="transfer-quick", protocol=PROTOCOL, classify=classify)
+        for name in TRANSFER_TASKS
+    ),
+    average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
+    docs="suites/transfer.md",
+)

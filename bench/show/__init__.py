@@ -1,0 +1,1 @@
+"""How numbers look: tables in every format, pages, figures."""

@@ -1,0 +1,125 @@
+"""The average against one recipe value, from runs that are equal in all else (PromCSE, Figure 2 and Table 4; Focal-InfoNCE, Tables 4, 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.compare.statistics.grouping import SENDER
+from bench.compare.words import score, visible
+from bench.show.figures import lines
+from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
+from bench.show.figures.figure import Figure, parsed
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, points
+
+FEWEST = 3  # points of a curve
+MOST = 6  # curves of a group
+PAPERS: Mapping[str, str] = {
+    "prompt_length": "PromCSE, Figure 2", "eh_margin": "PromCSE, Table 4", "temperature": "Focal-InfoNCE, Table 4",
+    "margin": "Focal-InfoNCE, Table 5",
+}  # fmt: skip
+"""Where papers show the same recipe value."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """Rows that differ in one number of their recipe alone, by that number."""
+
+    method: str  # with its variant
+    key: str
+    values: tuple[float, ...]
+    points: tuple[Point, ...]
+
+
+def ablations(group: Group) -> list[Figure]:
+    """A figure for each recipe value of which a method has at least three, those with most values first."""
+    if "sts" not in group.tables:
+        return []
+    table = group.tables["sts"].table
+    found = swept(points(table, table.head))
+    cxc = group.tables.get("cxc")
+    there = {run: p for p in points(cxc.table, cxc.table.columns[0]) for run in p.row.runs} if cxc else {}
+    return [_figure(group, one, there) for one in found[:MOST]]
+
+
+def swept(found: Sequence[Point]) -> list[Swept]:
+    """Of each method and recipe key the longest series of rows that are equal in everything else."""
+    series: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], dict[float, Point]]] = {}
+    for point in found:
+        row = point.row
+        for key, text in row.differs:
+            value = parsed(text)
+            if value is not None and key != SENDER:
+                rest = tuple(pair for pair in row.differs if pair[0] != key)
+                series.setdefault((row.name, row.setting, row.backbone, key), {}).setdefault(rest, {}).setdefault(value, point)
+    made = []
+    for (name, _, _, key), alike in series.items():
+        longest = max(alike.items(), key=lambda pair: (len(pair[1]), [str(part) for part in pair[0]]))[1]
+        if len(longest) >= FEWEST:
+            values = sorted(longest)
+            made.append(Swept(visible(name, limit=40), visible(key, limit=40), tuple(values), tuple(longest[v] for v in values)))
+    return sorted(made, key=lambda one: (-len(one.values), one.method, one.key))
+
+
+def _figure(group: Group, one: Swept, there: Mapping[str, Point]) -> Figure:
+    others = [there.get(point.row.runs[0]) for point in one.points]
+    panels = [("STS Avg.", list(one.points))]
+    if sum(point is not None for point in others) >= FEWEST:
+        panels.append(("CxC-STS", [point for point in others if point is not None]))
+    table = group.tables["sts"].table
+    best = max(range(len(one.points)), key=lambda i: one.points[i].cell.mean)
+    log = one.values[0] > 0 and one.values[-1] / one.values[0] >= 8
+    with library():
+        high = 190.0
+        drawing = Drawing(height=TOP + BOTTOM + high * len(panels) - 40)
+        for i, (what, shown) in enumerate(panels):
+            low = BOTTOM + (len(panels) - 1 - i) * (high + (TOP - 40) / 2)
+            axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + high - 50)
+            xs = [one.values[k] for k, point in enumerate(one.points if what == "STS Avg." else others) if point is not None]
+            _axis(axes, one.values, log)
+            lines.draw(drawing, axes, [_line(what, xs, shown)])
+            last = i == len(panels) - 1
+            lines.ticks(drawing, axes, one.values, [f"{v:g}" for v in one.values])
+            drawing.names(axes, one.key if last else "", what)
+        name, title = group.name("ablation", one.method, one.key.replace("_", "-")), group.titled(f"{one.method}: {one.key}")
+        lowest = min(point.cell.mean for point in one.points)
+        top = one.points[best].cell.mean
+        finding = (f"{one.method} is highest at {one.key} = {one.values[best]:g}: {score(top)}; over {one.values[0]:g} to "
+                   f"{one.values[-1]:g} it moves by {score(top - lowest)} points.")  # fmt: skip
+        seeds = sorted({len(point.row.runs) for point in one.points})
+        how = (
+            f"Runs that are equal in all else, {counted(seeds[-1], 'seed')} each."
+            if len(seeds) == 1
+            else "Runs that are equal in all else."
+        )
+        alt = f"Curve of {len(one.values)} points: average of the STS sets against {one.key}. {finding}"
+        return Figure(
+            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(one.key, ""),
+            caption=" ".join(filter(None, (finding, how, bars_words([table])))), header=("method", one.key, "STS Avg.", "low", "high", "CxC-STS"),
+            data=tuple((one.method, value, round(point.cell.mean, 4), *(ends(point.cell) or ("", "")),
+                        "" if other is None else round(other.cell.mean, 4))
+                       for value, point, other in zip(one.values, one.points, others, strict=True)),
+        )  # fmt: skip
+
+
+def _axis(axes: object, values: Sequence[float], log: bool) -> None:
+    from matplotlib.ticker import NullLocator
+
+    low, high = values[0], values[-1]
+    if log:
+        axes.set_xscale("log")  # type: ignore[attr-defined]
+        axes.xaxis.set_minor_locator(NullLocator())  # type: ignore[attr-defined]
+        room = math.exp(math.log(high / low) * 0.06)
+        axes.set_xlim(low / room, high * room)  # type: ignore[attr-defined]
+    else:
+        room = (high - low) * 0.06
+        axes.set_xlim(low - room, high + room)  # type: ignore[attr-defined]
+
+
+def _line(what: str, xs: Sequence[float], shown: Sequence[Point]) -> lines.Line:
+    """Nothing stands at its end: a panel has one line, and says what it is."""
+    return lines.Line(
+        label="", x=tuple(xs), y=tuple(point.cell.mean for point in shown), strong=True, bars=tuple(ends(point.cell) for point in shown),
+        tips=tuple(f"{x:g}: {what} {score(point.cell.mean)}" for x, point in zip(xs, shown, strict=True)),
+    )  # fmt: skip

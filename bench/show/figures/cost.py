@@ -1,0 +1,168 @@
+"""Quality against cost, with the Pareto front: the methods that no other is both cheaper and better than."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bench.compare.words import score
+from bench.show.figures import scatter
+from bench.show.figures.drawing import SMALL, Drawing, library
+from bench.show.figures.figure import Figure
+from bench.show.figures.labels import Box
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, listed, methods, points
+from bench.show.figures.svg import ACCENT, LINE, QUIET
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Priced = list[tuple[float, Point]]
+SECONDS = {1: "1 s", 3: "3 s", 10: "10 s", 30: "30 s", 60: "1 min", 180: "3 min", 600: "10 min", 1800: "30 min", 3600: "1 h", 10800: "3 h",
+           36000: "10 h", 86400: "1 d", 259200: "3 d", 864000: "10 d"}  # fmt: skip
+NUMBERS = {10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)}
+FREE = "none"  # the tick of what cost nothing
+
+
+def time(group: Group) -> Figure | None:
+    """Average of the STS sets against training time, of runs on one hardware. None where fewer than two rows have both."""
+    one = group.tables.get("sts")
+    if one is None:
+        return None
+    note = one.cost_note.rstrip(".")
+    return _figure(group, "cost", "Quality against training time", "training time of one run", SECONDS, lambda p: _time(p),
+                   _spent, f"Training time is a mean over seeds{f'. {note[:1].upper()}{note[1:]}' if note else ''}.")  # fmt: skip
+
+
+def parameters(group: Group) -> Figure | None:
+    """Average of the STS sets against the number of parameters that are trained."""
+    return _figure(group, "parameters", "Quality against trained parameters", "trained parameters", NUMBERS, lambda p: _trained(p),
+                   _number, "Trained parameters are those that get a gradient.")  # fmt: skip
+
+
+def _time(point: Point) -> float | None:
+    seconds = point.row.cost.train_seconds if point.row.cost else None
+    return 0.0 if seconds is None and point.row.setting == "none" else seconds
+
+
+def _trained(point: Point) -> float | None:
+    return point.row.cost.trainable_parameters if point.row.cost else None
+
+
+def front(priced: Sequence[tuple[float, float]]) -> list[int]:
+    """Of (cost, quality) pairs those on the Pareto front, cheapest first; of equals the first."""
+    found: list[int] = []
+    for i in sorted(range(len(priced)), key=lambda i: (priced[i][0], -priced[i][1], i)):
+        if not found or priced[i][1] > priced[found[-1]][1]:
+            found.append(i)
+    return found
+
+
+def _figure(
+    group: Group, kind: str, title: str, what: str, ticks: dict[int, str], cost: Callable[[Point], float | None],
+    words: Callable[[float], str], how: str,
+) -> Figure | None:  # fmt: skip
+    table = group.tables["sts"].table if "sts" in group.tables else None
+    if table is None:
+        return None
+    found = methods(points(table, table.head), table)
+    priced: Priced = [(spent, point) for point in found if (spent := cost(point)) is not None]
+    spent_all = {spent for spent, _ in priced}
+    if max(spent_all, default=0.0) <= 1.01 * min(spent_all, default=0.0) or not max(spent_all, default=0.0):
+        return None  # all cost the same
+    on_front = front([(spent, point.cell.mean) for spent, point in priced])
+    with library():
+        drawing = Drawing()
+        axes = drawing.axes()
+        left_out = _draw(drawing, axes, priced, on_front, ticks, words, what, f"STS {table.head}")
+        names = [f"{priced[i][1].label} ({words(priced[i][0])}, {score(priced[i][1].cell.mean)})" for i in on_front]
+        caption = " ".join(filter(None, (
+            f"{counted(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
+            f"where no other is both cheaper and better: {listed(names, 5)}.",
+            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), scatter.unlabelled(left_out),
+        )))  # fmt: skip
+        name, heading = group.name(kind), group.titled(title)
+        alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; the front runs from {names[0]} to {names[-1]}."
+        return Figure(
+            name=name, kind=kind, title=heading, caption=caption, alt=alt, svg=drawing.svg(name, heading, alt),
+            header=("method", what, f"STS {table.head}", "low", "high", "on the front"),
+            data=tuple((point.label, spent, round(point.cell.mean, 4), *_rounded(ends(point.cell)), "yes" if i in on_front else "no")
+                       for i, (spent, point) in enumerate(priced)),
+        )  # fmt: skip
+
+
+def _rounded(bar: tuple[float, float] | None) -> tuple[float | str, float | str]:
+    return ("", "") if bar is None else (round(bar[0], 4), round(bar[1], 4))
+
+
+def _without(many: int) -> str:
+    return f"{counted(many, 'method')} without a comparable cost {'is' if many == 1 else 'are'} not shown." if many else ""
+
+
+def _draw(
+    drawing: Drawing, axes: Axes, priced: Priced, on_front: Sequence[int], ticks: dict[int, str], words: Callable[[float], str],
+    what: str, y_name: str,
+) -> int:  # fmt: skip
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    paid = [spent for spent, _ in priced if spent > 0]
+    low, high = min(paid), max(paid)
+    if high < 4 * low:  # less than a factor of four: wider, so that a tick or two lie within
+        middle = (low * high) ** 0.5
+        low, high = middle / 2.2, middle * 2.2
+    room = (high / low) ** 0.07
+    free = any(spent == 0 for spent, _ in priced)
+    nothing = low / (high / low) ** 0.22  # where free ones stand, apart from the scale
+    axes.set_xscale("log")
+    axes.set_xlim((nothing / room if free else low / room), high * room)
+    marks = [scatter.Mark(spent or nothing, point.cell.mean, point.label,
+                          f"{point.label}: {score(point.cell.mean)}, {words(spent)}", strong=i in on_front, y_bar=ends(point.cell))
+             for i, (spent, point) in enumerate(priced)]  # fmt: skip
+    scatter.fit(axes, marks, x=False)
+    axes.xaxis.set_major_locator(FixedLocator([]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    box = drawing.box(axes)
+    for value, text in _shown([(value, text) for value, text in ticks.items() if low / room <= value <= high * room]):
+        drawing.text(drawing.at(axes, value, 0)[0], box.low - 15, text, size=SMALL, anchor="middle", colour=QUIET)
+    if free:
+        x = drawing.at(axes, nothing, 0)[0]
+        drawing.text(x, box.low - 15, FREE, size=SMALL, anchor="middle", colour=QUIET)
+        cut = drawing.at(axes, (nothing * low / room) ** 0.5, 0)[0]
+        drawing.line((cut, box.low), (cut, box.high), LINE)
+    line = _steps(drawing, axes, [marks[i] for i in on_front])
+    drawing.names(axes, what, y_name)
+    return scatter.draw(drawing, axes, marks, line)
+
+
+def _shown(ticks: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """At most five ticks; of many every second or third."""
+    step = -(-len(ticks) // 5) if ticks else 1
+    return ticks[::step]
+
+
+def _steps(drawing: Drawing, axes: Axes, marks: Sequence[scatter.Mark]) -> list[Box]:
+    """The front as a staircase: as good as the best so far, until something better is paid for."""
+    xs, ys = [mark.x for mark in marks], [mark.y for mark in marks]
+    xs.append(axes.get_xlim()[1])
+    ys.append(ys[-1])
+    axes.plot(xs, ys, drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.5, zorder=2)
+    covered = []
+    for i in range(len(xs) - 1):
+        (x0, y0), (x1, y1) = drawing.at(axes, xs[i], ys[i]), drawing.at(axes, xs[i + 1], ys[i + 1])
+        covered += [Box(x0, y0 - 1, x1, y0 + 1), Box(x1 - 1, y0, x1 + 1, y1)]
+    return covered
+
+
+def _spent(seconds: float) -> str:
+    if seconds == 0:
+        return "not trained"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _number(count: float) -> str:
+    for unit in ("", "k", "M", "G"):
+        if count < 999.5:
+            return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}"
+        count /= 1000
+    return f"{count:.1f}T"

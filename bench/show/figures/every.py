@@ -1,0 +1,39 @@
+"""Which figures a version has, and in which order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bench.show.figures.figure import Figure
+from bench.show.figures.points import groups
+
+if TYPE_CHECKING:
+    from bench.board.board import Board
+    from bench.show.figures.groups import Pairs
+
+
+def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
+    """All figures that the board has data for, of each setting and backbone that has at least two rows."""
+    from bench.show.figures.ablation import ablations
+    from bench.show.figures.cost import parameters, time
+    from bench.show.figures.few_shot import few_shot
+    from bench.show.figures.frequent import frequent
+    from bench.show.figures.groups import grouped
+    from bench.show.figures.papers import papers
+    from bench.show.figures.shift import shift
+    from bench.show.figures.sphere import sphere
+
+    runs = {run.record.run_id: run for run in board.runs}
+    records = {run_id: run.record for run_id, run in runs.items()}
+    found = groups(board)
+    made: list[Figure | None] = [] if found else [papers(board)]
+    for i, group in enumerate(found):
+        made += [time(group), shift(group)]
+        made += [papers(board)] if i == 0 else []
+        made += [sphere(group), parameters(group), frequent(group, records), few_shot(group, records), *ablations(group)]
+        made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
+    named: dict[str, Figure] = {}
+    for one in made:
+        if one is not None:
+            named.setdefault(one.name, one)
+    return tuple(named.values())

@@ -1,0 +1,142 @@
+"""Accuracy from few labelled examples, draw by draw (ConPVP, Figure 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from bench.compare.statistics.grouping import AVERAGE
+from bench.compare.statistics.table import Row, Table
+from bench.compare.words import score
+from bench.runs.record import RunRecord
+from bench.show.figures import lines, scatter
+from bench.show.figures.drawing import TEXT, WIDTH, Drawing, fitting, library
+from bench.show.figures.figure import Figure, numbers
+from bench.show.figures.labels import width
+from bench.show.figures.points import Group, methods, points
+from bench.show.figures.svg import ACCENT, INK, LINE, PAPER, QUIET
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST = 7  # methods
+STEP = 17.0  # units of height of a method
+HEAD, FOOT, BETWEEN = 18.0, 20.0, 14.0
+OUTLINE = 14  # points of a violin's outline; more cannot be told apart
+
+Draws = dict[str, list[float]]
+
+
+def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
+    """A violin per method and task over draws and seeds. None where no method, or only one, has its draws."""
+    one = group.tables.get("fewshot")
+    if one is None:
+        return None
+    table = one.table
+    tasks = [task for task in table.columns if task != AVERAGE]
+    scored = methods(points(table, table.head), table)
+    found = [(p.label, p.row.is_baseline, draws) for p in scored if (draws := _draws(p.row, table, tasks, records))]
+    found.sort(key=lambda one: (-fmean(one[2][AVERAGE]), one[0]))
+    if len(found) < 2:
+        return None
+    shown = found[:MOST]
+    if len(found) > MOST and (base := next((one for one in found[MOST:] if one[1]), None)):
+        shown[-1] = base
+    rows = [(name, draws) for name, _, draws in shown]
+    with library():
+        drawing = _draw(rows, [AVERAGE, *tasks])
+        name, title = group.name("few-shot"), group.titled("From 16 examples a class")
+        finding = _finding([(name, draws) for name, _, draws in found])
+        kept = len(rows[0][1][AVERAGE])
+        rest = f" Shown are {len(rows)} of {len(found)} methods." if len(rows) < len(found) else ""
+        alt = f"Violins of {len(rows)} methods on {len(tasks)} tasks: accuracy over draws of the examples. {finding}"
+        return Figure(
+            name=name, kind="few-shot", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 7",
+            caption=f"{finding} Each shape is the distribution of accuracy over {kept} draws and seeds, the mark its mean; the draws are the "
+                    f"same for all methods.{rest}",
+            header=("method", "task", "mean", "lowest", "highest", "draws and seeds"),
+            data=tuple((name, task, round(fmean(values), 4), round(min(values), 4), round(max(values), 4), float(len(values)))
+                       for name, _, draws in found for task, values in draws.items()),
+        )  # fmt: skip
+
+
+def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, RunRecord]) -> Draws:
+    """Task -> accuracies of all draws of all the row's runs, and their averages; empty where a task is missing."""
+    found: Draws = {task: [] for task in (AVERAGE, *tasks)}
+    for run in row.runs:
+        record = records.get(run)
+        scores = [record.score(table.suite, task, table.protocol, table.text) if record else None for task in tasks]
+        each = [numbers(one.detail.get("draws")) if one else [] for one in scores]
+        if not each or not each[0] or len({len(values) for values in each}) > 1:
+            return {}
+        for task, values in zip(tasks, each, strict=True):
+            found[task] += values
+        found[AVERAGE] += [fmean(values) for values in zip(*each, strict=True)]
+    return found if found[AVERAGE] else {}
+
+
+def _finding(found: Sequence[tuple[str, Draws]]) -> str:
+    (best, draws), (second, others) = found[0], found[1]
+    ahead = "highest" if len(found) > 2 else "higher"
+    finding = f"{best} is {ahead} on average: {score(fmean(draws[AVERAGE]))}, {score(fmean(draws[AVERAGE]) - fmean(others[AVERAGE]))} above {second}"
+    if len(draws[AVERAGE]) != len(others[AVERAGE]):
+        return f"{finding}."
+    won = sum(a > b for a, b in zip(draws[AVERAGE], others[AVERAGE], strict=True))
+    return f"{finding}, and above it in {won} of {len(draws[AVERAGE])} draws."
+
+
+def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
+    names = min(100.0, max(width(name, TEXT) for name, _ in rows)) + 6
+    wide = (WIDTH - names - 10 - BETWEEN) / 2
+    high = HEAD + STEP * len(rows) + FOOT
+    lanes = -(-len(tasks) // 2)
+    drawing = Drawing(height=lanes * (high + 8))
+    for i, task in enumerate(tasks):
+        left = names + (i % 2) * (wide + BETWEEN)
+        top = drawing.height - (i // 2) * (high + 8)
+        axes = lines.panel(drawing, left, top - HEAD - STEP * len(rows), left + wide, top - HEAD)
+        _panel(drawing, axes, task, [draws[task] for _, draws in rows])
+        if i % 2 == 0:
+            for k, (name, _) in enumerate(rows):
+                drawing.text(
+                    0, top - HEAD - STEP * (k + 0.5) - 0.35 * TEXT, fitting(name, names - 6), colour=INK if k else ACCENT
+                )
+    return drawing
+
+
+def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]]) -> None:
+    low, high = scatter.limits([v for one in values for v in one], around=0.06, least=2.0)
+    axes.set_xlim(low, high)
+    axes.set_ylim(len(values) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.grid(False)
+    box = drawing.box(axes)
+    drawing.text(box.left, box.high + 6, task, colour=QUIET)
+    from matplotlib.ticker import MaxNLocator
+
+    found = [t for t in MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= t <= high]
+    axes.vlines(found, len(values) - 0.5, -0.5, color=LINE, linewidth=0.6, zorder=1)
+    lines.ticks(drawing, axes, found, [f"{t:g}" for t in found])
+    axes.set_yticks([])
+    for k, one in enumerate(values):
+        _violin(axes, k, one, ACCENT if k == 0 else QUIET)
+        axes.plot([fmean(one)], [k], marker="o", markersize=4, markerfacecolor=PAPER, markeredgecolor=ACCENT if k == 0 else QUIET, linestyle="",
+                  zorder=5, gid=drawing.tip(f"{task}: {score(fmean(one))}, {score(min(one))} to {score(max(one))}"))  # fmt: skip
+
+
+def _violin(axes: Axes, k: int, values: list[float], colour: str) -> None:
+    if max(values) - min(values) < 1e-6:  # nothing varies: there is no density
+        return
+    body = axes.violinplot([values], positions=[k], orientation="horizontal", widths=0.85, showextrema=False, points=OUTLINE)[
+        "bodies"
+    ]
+    for one in body:  # type: ignore[attr-defined]
+        one.set(facecolor=colour, edgecolor=colour, alpha=None, linewidth=0.6)
+        one.set_facecolor((*_rgb(colour), 0.3))
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(colour)

@@ -1,0 +1,86 @@
+"""What the correlation on STS-B becomes when the most frequent words are taken out of the sentences (ConPVP, Figure 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bench.compare.statistics.table import Row
+from bench.compare.words import score
+from bench.runs.record import RunRecord
+from bench.show.figures import lines
+from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
+from bench.show.figures.figure import Figure, number
+from bench.show.figures.points import Group, methods, points
+
+KEY = "without_frequent_words"
+
+
+def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
+    """A line per method over the number of words taken out. None where fewer than two methods have them."""
+    one = group.tables.get("geometry")
+    if one is None:
+        return None
+    table = one.table
+    rows = methods(points(table, "alignment"), table)
+    curves = [(p.label, curve) for p in rows if (curve := _curve(p.row, records, table.protocol, table.text))]
+    steps = sorted({k for _, curve in curves for k in curve})
+    whole = sorted(
+        [(name, curve) for name, curve in curves if len(curve) == len(steps)], key=lambda pair: (-pair[1][steps[0]], pair[0])
+    )
+    if len(whole) < 2 or len(steps) < 2:
+        return None
+    losses = [curve[steps[0]] - curve[steps[-1]] for _, curve in whole]
+    least, most = losses.index(min(losses)), losses.index(max(losses))
+    shown = sorted({*range(min(lines.MOST, len(whole))), least, most})
+    drawn = [
+        lines.Line(
+            label=whole[i][0], x=tuple(range(len(steps))), y=tuple(whole[i][1][k] for k in steps), strong=i == least,
+            tips=tuple(f"{whole[i][0]}, {k} words fewer: {score(whole[i][1][k])}" for k in steps),
+        )
+        for i in shown
+    ]  # fmt: skip
+    with library():
+        drawing = Drawing()
+        axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
+        axes.set_xlim(-0.3, len(steps) - 0.9)
+        lines.draw(drawing, axes, drawn)
+        lines.ticks(drawing, axes, range(len(steps)), [str(k) for k in steps])
+        drawing.names(axes, "most frequent words taken out", "STS-B test, Spearman × 100")
+        name, title = group.name("frequent-words"), group.titled("Without the most frequent words")
+        finding = (f"Without the {steps[-1]} most frequent words {whole[most][0]} {_moves(losses[most])}, the most of {len(whole)} methods, "
+                   f"and {whole[least][0]} {_moves(losses[least])}.")  # fmt: skip
+        rest = (
+            f" The {len(shown)} lines are those highest at first; the table has all {len(whole)}."
+            if len(shown) < len(whole)
+            else ""
+        )
+        alt = f"Lines of {len(shown)} methods: correlation on STS-B test against the number of words taken out. {finding}"
+        return Figure(
+            name=name, kind="frequent-words", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 5",
+            caption=f"{finding} The words are the most frequent ones of STS-B test; means over seeds.{rest}",
+            header=("method", *(f"{k} words taken out" for k in steps)),
+            data=tuple((name, *(round(curve[k], 4) for k in steps)) for name, curve in whole),
+        )  # fmt: skip
+
+
+def _moves(loss: float) -> str:
+    return f"{'loses' if loss >= 0 else 'gains'} {score(abs(loss))} points"
+
+
+def _curve(row: Row, records: Mapping[str, RunRecord], protocol: str, text: str | None) -> dict[int, float]:
+    """Number of words -> correlation, mean over the row's runs; only what all of them have."""
+    found = [values for run in row.runs if (record := records.get(run)) and (values := _values(record, protocol, text))]
+    if not found:
+        return {}
+    shared: Sequence[int] = [k for k in found[0] if all(k in values for values in found)]
+    return {k: sum(values[k] for values in found) / len(found) for k in shared}
+
+
+def _values(record: RunRecord, protocol: str, text: str | None) -> dict[int, float]:
+    score_of = record.score("geometry", "alignment", protocol, text)
+    kept: Any = score_of.detail.get(KEY) if score_of else None
+    if not isinstance(kept, list):
+        return {}
+    pairs = [(number(one.get("k")), number(one.get("spearman"))) for one in kept if isinstance(one, dict)]
+    return {int(k): value for k, value in pairs if k is not None and value is not None}

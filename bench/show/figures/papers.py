@@ -1,0 +1,104 @@
+"""What papers printed against what was measured here, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.compare.statistics.grouping import AVERAGE
+from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Printed
+from bench.compare.words import score, signed, visible
+from bench.show.figures import scatter
+from bench.show.figures.drawing import Drawing, library
+from bench.show.figures.figure import Figure
+from bench.show.figures.points import counted, label, short_name
+from bench.show.figures.svg import LINE
+
+if TYPE_CHECKING:
+    from bench.board.board import Board
+
+NAMED = 6  # cells that are labelled: those farthest from the diagonal
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A measured cell and the printed one."""
+
+    method: str
+    where: str
+    task: str
+    cell: Cell
+    printed: Printed
+
+
+def compared(board: Board) -> list[Compared]:
+    """The cells of the board that a paper printed on the same scale; averages are left out, for they follow from the others."""
+    return [
+        Compared(label(row, one.table), f"{row.setting}, {short_name(row.backbone)}", task, cell, cell.printed)
+        for one in board.tables
+        for row in one.table.rows
+        for task, cell in zip(one.table.columns, row.cells, strict=True)
+        if cell is not None and cell.printed and (task != AVERAGE or len(one.table.columns) == 1) and task not in LOWER_IS_BETTER
+    ]
+
+
+def papers(board: Board) -> Figure | None:
+    """Printed values across, ours upwards, equal on the diagonal. None where fewer than two cells were printed."""
+    cells = compared(board)
+    if len(cells) < 2:
+        return None
+    outside = [one.printed.inside is False for one in cells]
+    far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
+    marks = [
+        scatter.Mark(one.printed.value, one.cell.mean, visible(f"{one.method} {one.task}", limit=30) if i in far else "",
+                     f"{one.method}, {one.task}: printed {score(one.printed.value)}, here {score(one.cell.mean)} "
+                     f"({signed(one.printed.difference)})",
+                     strong=outside[i], y_bar=(one.cell.spread.low, one.cell.spread.high) if one.cell.spread else None)
+        for i, one in enumerate(cells)
+    ]  # fmt: skip
+    with library():
+        drawing = Drawing()
+        axes = drawing.axes()
+        scatter.fit(axes, marks)
+        ends = scatter.limits([v for mark in marks for v in (mark.x, mark.y, *(mark.y_bar or ()))])
+        axes.set_xlim(*ends)
+        axes.set_ylim(*ends)
+        axes.set_yticks([t for t in axes.get_xticks() if ends[0] <= t <= ends[1]])
+        axes.plot(ends, ends, color=LINE, linewidth=1.2, zorder=1)
+        drawing.names(axes, "printed in the paper", "measured here")
+        _draw(drawing, axes, marks, far)
+        title, alt = (
+            "Printed against reproduced",
+            f"Scatter of {len(cells)} numbers: printed across, measured here upwards. {_finding(cells)}",
+        )
+        return Figure(
+            name="papers", kind="papers", title=title, caption=_caption(cells), alt=alt, svg=drawing.svg("papers", title, alt),
+            header=("method", "setting, backbone", "task", "paper:table", "printed", "here", "low", "high", "difference"),
+            data=tuple((one.method, visible(one.where), one.task, one.printed.source, one.printed.value, round(one.cell.mean, 4),
+                        *((one.cell.spread.low, one.cell.spread.high) if one.cell.spread else ("", "")), one.printed.difference)
+                       for one in cells),
+        )  # fmt: skip
+
+
+def _draw(drawing: Drawing, axes: object, marks: Sequence[scatter.Mark], far: Sequence[int]) -> None:
+    """Labels only where there is something to say; all other points are in their way."""
+    order = [*far, *(i for i in range(len(marks)) if i not in far)]
+    scatter.draw(drawing, axes, [marks[i] for i in order])  # type: ignore[arg-type]
+
+
+def _finding(cells: Sequence[Compared]) -> str:
+    tested = [one for one in cells if one.printed.inside is not None]
+    inside = sum(one.printed.inside is True for one in tested)
+    far = max(cells, key=lambda one: abs(one.printed.difference))
+    found = f"{inside} of {counted(len(tested), 'printed number')} lie in our interval. " if tested else ""
+    return f"{found}Farthest apart: {far.method} on {far.task}, printed {score(far.printed.value)}, here {score(far.cell.mean)}."
+
+
+def _caption(cells: Sequence[Compared]) -> str:
+    copied = sum(not one.printed.own for one in cells)
+    parts = [_finding(cells), "On the line both are equal; filled points are those whose printed value lies outside our interval, which "
+             "the bars show."]  # fmt: skip
+    if copied:
+        parts.append(f"{counted(copied, 'number')} {'was' if copied == 1 else 'were'} copied by the paper from another one.")
+    return " ".join(parts)

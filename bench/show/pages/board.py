@@ -1,0 +1,336 @@
+"""The main page of a version: one sentence that answers, the tables, figures, what papers printed, how it was made."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench.compare.statistics.grouping import AVERAGE
+from bench.compare.statistics.table import LOWER_IS_BETTER
+from bench.compare.words import visible
+from bench.runs.predictions import predictions_file
+from bench.show.pages.addresses import link
+from bench.show.pages.engine import render as rendered
+from bench.show.pages.engine import says
+from bench.show.pages.printed import PrintedPaper, printed_papers
+from bench.show.pages.score_tables import SETTINGS, ScoreTable, compared_words, letter, score_tables
+from bench.show.tables.lines import SIGNS
+
+if TYPE_CHECKING:
+    from bench.board.board import Board, BoardTable, Fact, PublishedRun
+    from bench.compare.statistics.table import Cell, Row, Table
+    from bench.show.figures import Figure
+
+
+WORDS = {"b": "better", "w": "worse", "e": "equivalent", "u": "unknown", "x": "better, exploratory", "y": "worse, exploratory"}
+"""Class of a sign in the style sheet -> what it says to who does not see it."""
+SEEN = 3
+"""Figures in the row under the tables; the others unfold."""
+MOST_DATA = 60
+"""Rows of a figure's data on the page; all of them are in its CSV file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One of the things that may be shown."""
+
+    value: str = field(metadata=says("as it stands in the address of a view"))
+    words: str = field(metadata=says("as the reader sees it"))
+    anchor: str = field(metadata=says("id of the first table that it shows: where the link leads without a script"))
+    rows: int | None = field(metadata=says("how many rows that table has; None where it is no matter of rows"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """A choice of what is shown."""
+
+    key: str = field(metadata=says("as it stands in the address of a view"))
+    label: str = field(metadata=says("as the reader sees it"))
+    options: tuple[Option, ...] = field(metadata=says("in the order of the tables"))
+    scripted: bool = field(metadata=says("it does nothing without a script, and is not shown then"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageFigure:
+    """A drawing with its data."""
+
+    figure: Figure = field(metadata=says("the drawing itself"))
+    rows: tuple[tuple[str, ...], ...] = field(metadata=says("the first rows of its data, as printed"))
+    numbers: tuple[bool, ...] = field(metadata=says("of each column, whether it holds numbers"))
+    more: int = field(metadata=says("rows that are in the CSV file only"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """Sentences about one thing in how the version was made."""
+
+    name: str = field(metadata=says("what they are about"))
+    facts: tuple[Fact, ...] = field(metadata=says("text, and the command for it where there is one"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardPage:
+    """Everything that the main page shows."""
+
+    title: str = field(metadata=says("of the leaderboard"))
+    version: str = field(metadata=says("such as v1"))
+    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
+    lasting: bool = field(metadata=says("it is a version, which never changes, and no preview"))
+    date: str = field(metadata=says("of the newest own run"))
+    answer: str = field(metadata=says("one computed sentence"))
+    note: str | None = field(metadata=says("what the publisher has to say"))
+    counts: str = field(metadata=says("how many runs, methods and seeds"))
+    switches: tuple[Switch, ...] = field(metadata=says("choices that there are; one with a single option is none"))
+    tables: tuple[ScoreTable, ...] = field(metadata=says("one per setting, backbone, suite, protocol and text form"))
+    figures: tuple[PageFigure, ...] = field(metadata=says("the three that everyone sees"))
+    more_figures: tuple[PageFigure, ...] = field(metadata=says("those that a reader asks for"))
+    printed: tuple[PrintedPaper, ...] = field(metadata=says("the papers' tables"))
+    made: tuple[Topic, ...] = field(metadata=says("how it was made, and how to go on from it"))
+    changes: tuple[str, ...] = field(metadata=says("what is new since the version before; empty for the first"))
+    cell_by_cell: bool = field(metadata=says("there is a page of every cell that changed"))
+    before: str = field(metadata=says("the version before; empty for the first"))
+    left_out: tuple[str, ...] = field(metadata=says("runs that are not in the tables, one line each"))
+    data: str = field(metadata=says("what the panel of a number shows, as JSON for a script element"))
+
+
+def render(board: Board, figures: Sequence[Figure] = ()) -> str:
+    """The page as HTML; it links to board.css, panel.js and board.js in ``assets/``, which lie among the templates."""
+    from markupsafe import Markup
+
+    from bench.board.grades import WORDS as GRADE_WORDS
+
+    page = board_page(board, figures)
+    return rendered(
+        "board.html",
+        page=page,
+        signs=SIGNS,
+        words=WORDS,
+        grades=GRADE_WORDS,
+        data=Markup(page.data),
+        drawn=lambda svg: Markup(svg),
+    )  # noqa: S704 - escaped where they are made
+
+
+def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
+    """The page's content: a pure function of the board."""
+    tables = score_tables(board)
+    topics: dict[str, list[Fact]] = {}
+    for fact in board.made:
+        topics.setdefault(fact.topic, []).append(fact)
+    return BoardPage(
+        title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=board.note, counts=_counts(board),
+        switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
+        figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
+        made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
+        changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
+        left_out=board.left_out, data=board_data(board),
+    )  # fmt: skip
+
+
+def _counts(board: Board) -> str:
+    """ "18 runs of 6 methods" """
+    runs, methods = len(board.runs), len({run.record.method for run in board.runs})
+    return f"{runs:,} run{'s' * (runs != 1)} of {methods:,} method{'s' * (methods != 1)}"
+
+
+def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
+    baselines = dict.fromkeys(
+        name for one in board.tables for name in (*([one.table.baseline] if one.table.baseline else []), *one.baselines)
+    )
+    first = tables[0].anchor if tables else ""
+    papers = [Option(value="all", words="with papers", anchor=first, rows=None), Option(value="ours", words="ours", anchor=first, rows=None),
+              Option(value="papers", words="only papers", anchor="printed", rows=None)]  # fmt: skip
+    return (
+        *(Switch(key=key, label=key, options=_options(key, tables), scripted=False) for key in ("setting", "backbone", "suite")),
+        Switch(key="text", label="text", options=_options("text", _of_several_forms(tables)), scripted=False),
+        Switch(key="baseline", label="baseline", scripted=True,
+               options=tuple(Option(value=visible(name), words=name, anchor=first, rows=None) for name in baselines)),
+        Switch(key="show", label="show", options=tuple(papers) if board.references else (), scripted=True),
+    )  # fmt: skip
+
+
+def _of_several_forms(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
+    """Those that differ from another one in the text form alone."""
+    places = [(table.setting, table.backbone, table.suite, table.protocol) for table in tables]
+    return [table for table, place in zip(tables, places, strict=True) if places.count(place) > 1]
+
+
+def _options(key: str, tables: Sequence[ScoreTable]) -> tuple[Option, ...]:
+    """The values of one field of the tables, each with the first table that has it."""
+    found: dict[str, ScoreTable] = {}
+    for table in tables:
+        found.setdefault(getattr(table, key), table)
+    options = [Option(value=visible(value), words=SETTINGS.get(value, value) if key == "setting" else value, anchor=table.anchor, rows=len(table.rows))
+               for value, table in found.items()]  # fmt: skip
+    if len(options) > 1:
+        rows = sum(len(table.rows) for table in tables)
+        options.append(Option(value="all", words="all", anchor=tables[0].anchor, rows=rows))
+    return tuple(options)
+
+
+def _figure(figure: Figure) -> PageFigure:
+    rows = tuple(tuple(_printed(cell) for cell in row) for row in figure.data[:MOST_DATA])
+    numbers = tuple(all(not isinstance(row[i], str) or not row[i] for row in figure.data) for i in range(len(figure.header)))
+    return PageFigure(figure=figure, rows=rows, numbers=numbers, more=len(figure.data) - len(rows))
+
+
+def _printed(cell: str | float) -> str:
+    if isinstance(cell, str):
+        return cell
+    text = (
+        f"{cell:,.0f}"
+        if float(cell).is_integer() and abs(cell) >= 100
+        else f"{cell:,.4g}"
+        if abs(cell) < 1000
+        else f"{cell:,.0f}"
+    )
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+# --- what the panel of a number shows, as data beside the tables: values by seed, intervals, commands, files ---
+# Everything is an index, a number or a short text, because a page of a thousand runs has ten thousand numbers.
+
+MOST_TESTS = 4_000
+"""Comparisons whose intervals are on the page. Beyond, other baselines than the first have their verdicts alone, then all."""
+
+
+def board_data(board: Board) -> str:
+    """The data as JSON that may stand in a script element: no ``<``, no ``&``."""
+    own = sum(len(one.table.rows) * len(one.table.columns) for one in board.tables)
+    all_of_them = sum(len(one.table.rows) * len(one.table.columns) * (1 + len(one.baselines)) for one in board.tables)
+    whole = 2 if all_of_them <= MOST_TESTS else int(own <= MOST_TESTS)
+    commands = {command: i for i, command in enumerate(dict.fromkeys(run.record.provenance.command or "" for run in board.runs))}
+    places = {run.record.run_id: i for i, run in enumerate(board.runs)}
+    by_id = {run.record.run_id: run for run in board.runs}
+    by_anchor = {one.anchor: one for one in board.tables}
+    content = {
+        "commands": [visible(command, limit=None) for command in commands],
+        "runs": [_run(run, commands) for run in board.runs],
+        "tables": {one.anchor: _table(one, places, by_id, by_anchor, whole=whole) for one in board.tables},
+    }  # fmt: skip
+    text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
+
+
+def _run(run: PublishedRun, commands: Mapping[str, int]) -> list[Any]:
+    """[folder of the run's page as a link, seed or null, place of its command, has a curve, grade], and where its files lie if they lie
+    in an older version."""
+    record, path = run.record, f"runs/{run.record.run_id}"
+    curve = int((run.folder / "curve.jsonl").is_file())
+    held = [link(path, version=run.held_by)] if run.held_by is not None else []
+    return [link(path), record.seed, commands[record.provenance.command or ""], curve, run.grade, *held]
+
+
+def _table(
+    one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable], *, whole: int
+) -> dict[str, Any]:  # fmt: skip
+    table = one.table
+    columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
+    cells = [list(row.cells) for row in table.rows]
+    for other in one.beside:
+        own = by_anchor[other.anchor].table
+        j = own.columns.index(other.name) if other.name in own.columns else 0
+        columns.append(_column(own, j, other.cells, by_id))
+        for row, cell in zip(cells, other.cells, strict=True):
+            row.append(cell)
+    ns = [column["n"] for column in columns]
+    covers = list(dict.fromkeys(_covers(cell) for row in cells for cell in row if cell is not None and cell.spread))
+    judged: dict[str, tuple[Table, Mapping[str, Table]]] = {}
+    if table.baseline:
+        judged[table.baseline] = table, {other.anchor: by_anchor[other.anchor].table for other in one.beside}
+    for name, found in one.baselines.items():
+        judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in one.beside}
+    return {
+        "columns": columns,
+        "covers": covers,
+        "rows": [
+            [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)]]
+            for row, values in zip(table.rows, cells, strict=True)
+        ],
+        "baselines": [
+            [visible(name), _judged(found, others, one, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
+        ],
+    }  # fmt: skip
+
+
+def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[str, PublishedRun]) -> dict[str, Any]:
+    task = table.columns[j]
+    found = [cell for cell in cells if cell is not None]
+    first = next((row for row in table.rows if row.cells[j] is not None), None)
+    file = _file(table, task, first, by_id) if first is not None and task != AVERAGE else ""
+    return {
+        "task": visible(task), "how": visible(f"{table.protocol}, {table.text}" if table.text else table.protocol),
+        "n": Counter(cell.n for cell in found).most_common(1)[0][0] if found else 0,
+        "d": found[0].decimals if found else 2, "file": file,
+        "low": int(table.metric in LOWER_IS_BETTER or task in LOWER_IS_BETTER),
+    }  # fmt: skip
+
+
+def _file(table: Table, task: str, row: Row, by_id: Mapping[str, PublishedRun]) -> str:
+    """Where the predictions of a task lie below a run's folder, as a link; "" where none are kept."""
+    for run in row.runs:
+        one = by_id[run]
+        for score in one.record.scores:
+            if score.suite == table.suite and score.task == task and score.protocol == table.protocol:
+                if table.text and score.text not in (table.text, None) and not (score.text or "").startswith("other-"):
+                    continue
+                path = predictions_file(one.folder.parent / run, score.key).relative_to(one.folder.parent / run)
+                return link(path.as_posix()) if (one.folder / path).is_file() else ""
+    return ""
+
+
+def _covers(cell: Cell) -> str:
+    return f"{100 * cell.spread.level:g} % interval over {cell.spread.covers}" if cell.spread else ""
+
+
+def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
+    """[values by seed, low, high, printed or 0, items or 0, what the interval covers]; 0 where nothing was scored.
+
+    Zeros at the end are left out: items are those of the column, the interval covers the first of ``covers``.
+    """
+    if cell is None:
+        return 0
+    d, paper = cell.decimals, cell.printed
+    low, high = (round(cell.spread.low, d), round(cell.spread.high, d)) if cell.spread else (0, 0)
+    printed = [paper.value, visible(paper.source.replace(":", ", table ")), int(paper.own), paper.std or 0] if paper else 0
+    found = [[round(value, d) for value in cell.values], low, high, printed, 0 if cell.n == n else cell.n,
+             covers.index(_covers(cell)) if cell.spread else 0]  # fmt: skip
+    while found[-1] == 0:
+        found.pop()
+    return found
+
+
+def _judged(table: Table, others: Mapping[str, Table], one: BoardTable, *, whole: bool) -> dict[str, Any]:
+    """Of a baseline: its row, how the others were compared with it, and each verdict."""
+    base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
+    by_runs = {anchor: {row.runs[0]: row for row in found.rows if row.runs} for anchor, found in others.items()}
+    rows = []
+    for row in table.rows:
+        cells: list[Cell | None] = list(row.cells)
+        for other in one.beside:
+            own = others[other.anchor]
+            found = by_runs[other.anchor].get(row.runs[0])
+            j = own.columns.index(other.name) if other.name in own.columns else None
+            cells.append(None if found is None or j is None or own.suite != other.suite else found.cells[j])
+        letters = [letter(cell, primary=table.head is not None and j == len(row.cells) - 1) for j, cell in enumerate(cells)]
+        rows.append(
+            [_against(cell, sign) for cell, sign in zip(cells, letters, strict=True)]
+            if whole
+            else "".join(sign or "-" for sign in letters)
+        )
+    return {"row": base, "how": compared_words(table), "rows": rows}
+
+
+def _against(cell: Cell | None, sign: str) -> Any:
+    """[letter of the verdict, low, high, adjusted p, chance of a new run in per cent]; 0 where nothing was tested."""
+    if cell is None or cell.against is None or not sign:
+        return 0
+    one, found = cell.against, list[Any]([sign])
+    if one.low is not None and one.high is not None:
+        found += [round(one.low, cell.decimals), round(one.high, cell.decimals), float(f"{one.p_adjusted or 0:.2g}")]
+        found += [] if one.chance is None else [round(100 * one.chance)]
+    return found

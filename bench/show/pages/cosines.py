@@ -1,0 +1,177 @@
+"""How a run's cosines spread over pairs that people rated alike: a density per gold level, as PromCSE draws them in its Figure 3.
+
+Drawn by hand rather than by a library: every run has one, and a thousand of them take a few seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.base.errors import BenchError
+from bench.runs.record import RunRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+
+WIDTH, LEFT, RIGHT, TOP, STEP, BOTTOM = 400, 52, 44, 62, 32, 36
+TALLEST = 1.45  # steps that the highest density reaches over its line
+LEVELS = 5  # of gold values from 0 to 5; the last one includes its upper end
+FEWEST = 5  # pairs of a level that has a density
+BINS, EVERY = 240, 3  # parts of the axis that pairs are counted in, and every how many of them the outline has a point
+SOURCES = (("sts", "STS-B"), ("sts", "SICK-R"), ("geometry", "alignment"))  # whose predictions are looked for, in this order
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """The density of one level, in drawing units."""
+
+    label: str  # "4 to 5"
+    pairs: int
+    mean: float
+    middle: tuple[float, float]  # the quartiles: half of the pairs lie between
+    path: str
+    y: float  # of its line
+    mean_x: float
+    mean_y: float  # where its density ends above the mean
+
+
+@dataclass(frozen=True)
+class Cosines:
+    """The drawing, highest level first; ``caption`` says what is found, ``method`` how it was made."""
+
+    caption: str
+    method: str
+    ridges: tuple[Ridge, ...]
+    ticks: tuple[tuple[float, str], ...]
+    height: int
+    width: int = WIDTH
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    base: int = 0
+
+
+def cosines(record: RunRecord, folder: Path) -> Cosines | None:
+    """Of STS-B, or else of another set of rated pairs whose predictions lie in ``folder``; None where there are none."""
+    for suite, task in SOURCES:
+        score = next((s for s in record.scores if (s.suite, s.task) == (suite, task) and s.text in (None, "tokenised")), None)
+        found = None if score is None else _read(folder, score.key)
+        if found is not None:
+            return _draw(*found, "STS-B" if task == "alignment" else task)
+    return None
+
+
+def _read(folder: Path, key: tuple[str, str, str, str | None]) -> tuple[np.ndarray, np.ndarray] | None:
+    """(cosines, gold values) of all pairs, or None where they are not stored or are something else."""
+    import numpy as np
+
+    from bench.runs.arrays import read_arrays
+    from bench.runs.predictions import predictions_file
+
+    try:
+        arrays = read_arrays(predictions_file(folder.resolve(), key))
+    except BenchError:
+        return None
+    cosine, gold = arrays.get("cosine", arrays.get("prediction")), arrays.get("gold")
+    if cosine is None or gold is None or cosine.ndim != 1 or cosine.shape != gold.shape:
+        return None
+    if cosine.dtype.kind != "f" or gold.dtype.kind not in "fiu":
+        return None
+    cosine, gold = cosine.astype(np.float64), gold.astype(np.float64)
+    fits = np.isfinite(cosine).all() and np.isfinite(gold).all() and (np.abs(cosine) <= 1 + 1e-6).all()
+    return (cosine.clip(-1, 1), gold) if fits and (gold >= 0).all() and (gold <= LEVELS).all() else None
+
+
+def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
+    import numpy as np
+
+    level = np.minimum(gold.astype(int), LEVELS - 1)
+    groups = [(k, np.sort(cosine[level == k])) for k in range(LEVELS - 1, -1, -1)]
+    groups = [(k, values) for k, values in groups if len(values) >= FEWEST]
+    if len(groups) < 2:
+        return None
+    shown = np.concatenate([values for _, values in groups])
+    low, high = math.floor(10 * shown.min() + 1e-9) / 10, math.ceil(10 * shown.max() - 1e-9) / 10
+    high = max(high, low + 0.1)
+    densities = [density(values, low, high) for _, values in groups]
+    tallest = max(heights.max() for heights in densities)
+    base = TOP + STEP * (len(groups) - 1) + 6
+
+    def x(value: float) -> float:
+        return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+
+    drawn = [x(low + (i + 0.5) * (high - low) / BINS) for i in range(0, BINS, EVERY)]
+    ridges = []
+    for i, ((k, values), heights) in enumerate(zip(groups, densities, strict=True)):
+        y = TOP + STEP * i
+        tops = y - heights / tallest * STEP * TALLEST
+        mean = float(values.mean())
+        points = "L".join([f"{a} {b:.1f}" for a, b in zip(drawn, tops[::EVERY].tolist(), strict=True)])
+        above = float(tops[min(int((mean - low) / (high - low) * BINS), BINS - 1)])
+        ridges.append(Ridge(
+            label=f"{k} to {k + 1}", pairs=len(values), mean=mean, middle=(quantile(values, 0.25), quantile(values, 0.75)), y=y, mean_x=x(mean), mean_y=round(above, 1),
+            path=f"M{drawn[0]} {y}L{points}V{y}Z",
+        ))  # fmt: skip
+    return Cosines(
+        caption=_finding(task, groups[0][1], groups[-1][1], ridges), ridges=tuple(ridges), base=base, height=base + BOTTOM,
+        method=f"Density of the cosines of the {len(shown):,} pairs at each level of human rating, all to one scale of height; "
+        "the line is the mean. As PromCSE Figure 3 and ConPVP Figure 4.",
+        ticks=tuple((x(tick), f"{tick:.1f}".replace("-", "\N{MINUS SIGN}")) for tick in _ticks(low, high)),
+    )  # fmt: skip
+
+
+def density(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Gaussian kernel density of (n,) values at the middles of BINS equal parts of [low, high], with Scott's bandwidth.
+
+    The values are counted per part first; a group without spread gets the width of two of them, so that it can be seen.
+    Integrates to 1 over the whole line. Source: Scott, Multivariate Density Estimation, 1992, section 6.5.
+    """
+    import numpy as np
+
+    step = (high - low) / BINS
+    counts = np.bincount(np.clip((values - low) / step, 0, BINS - 1).astype(int), minlength=BINS)
+    width = max(float(values.std(ddof=1)) * len(values) ** -0.2, 2 * step)
+    reach = math.ceil(4 * width / step)  # beyond four widths a kernel is nothing that could be seen
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2) / (width * math.sqrt(2 * math.pi))
+    return np.convolve(counts, kernel)[reach : reach + BINS] / len(values)
+
+
+def quantile(ordered: np.ndarray, share: float) -> float:
+    """Of (n,) values in rising order, as numpy's default interpolates: below it lies that share of them."""
+    place = (len(ordered) - 1) * share
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
+
+
+def larger(above: np.ndarray, below: np.ndarray) -> float:
+    """The share of pairs (one of (n,) ``above``, one of (m,) ``below``, in rising order) of which the first is larger; equal ones
+    count half."""
+    import numpy as np
+
+    less, at_most = np.searchsorted(below, above, "left"), np.searchsorted(below, above, "right")
+    return float((less + at_most).mean() / 2 / len(below))
+
+
+def _finding(task: str, above: np.ndarray, below: np.ndarray, ridges: list[Ridge]) -> str:
+    first, last = ridges[0], ridges[-1]
+    return (
+        f"{task}: pairs rated {first.label} have a mean cosine of {_signed(first.mean)}, pairs rated {last.label} one of "
+        f"{_signed(last.mean)}. A pair of the first kind has the larger cosine in {100 * larger(above, below):.1f} % of all cases."
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "\N{MINUS SIGN}")
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Multiples of 0.1, 0.2 or 0.5 inside the axis, six at most."""
+    for step in (0.1, 0.2, 0.5):
+        first = math.ceil(low / step - 1e-9)
+        ticks = [round(i * step, 1) + 0.0 for i in range(first, math.floor(high / step + 1e-9) + 1)]
+        if len(ticks) <= 6:
+            break
+    return ticks

@@ -1,0 +1,83 @@
+"""The template engine of all pages: autoescape, nothing undefined, compiled once for a thousand pages."""
+
+from __future__ import annotations
+
+import json
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jinja2
+    from markupsafe import Markup
+
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def render(template: str, **values: Any) -> str:
+    """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what it was not given."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    import jinja2
+
+    from bench.compare.words import score, signed
+    from bench.show.pages.addresses import link
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, finalize=finalize, auto_reload=False,
+    )  # fmt: skip
+    environment.filters |= {"score": score, "capital": lambda text: text[:1].upper() + text[1:]}
+    environment.filters["signed"] = lambda value: signed(value).replace("-", "\N{MINUS SIGN}")
+    environment.globals |= {"link": link, "as_is": _as_is}
+    return environment
+
+
+def _as_is(text: str) -> Markup:
+    """Escaped, with the blanks that align it: its control characters must have been shown before (``bench.show.tables.prose.lines``)."""
+    from markupsafe import escape
+
+    return escape(text)
+
+
+def finalize(value: object) -> object:
+    """None must never be printed, and foreign text has no control characters."""
+    if isinstance(value, str):
+        return value if hasattr(value, "__html__") else _shown(value)
+    if value is None:
+        raise ValueError("the template printed a value that was not recorded")
+    return value
+
+
+@lru_cache(maxsize=1 << 16)  # a thousand records say much the same
+def _shown(text: str) -> Markup:
+    """Escaped, on one line, with control characters as visible escapes."""
+    from markupsafe import escape
+
+    from bench.compare.words import visible
+
+    return escape(visible(text, limit=None))
+
+
+# --- what a field of a page says, beside the field ---
+
+
+def says(text: str) -> dict[str, str]:
+    """As the metadata of a dataclass field."""
+    return {"help": text}
+
+
+# --- how values of a recipe are written on pages ---
+
+
+def value_words(value: Any) -> str:
+    """ "none", "true", 3e-05 as "3e-5"; text as it is, lists as JSON."""
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:g}".replace("e-0", "e-").replace("e+0", "e+")
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,313 @@
+"""The page of one method: how it works, its numbers on all tables, its runs, its recipes, and what papers printed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from bench.board.names import public_name
+from bench.compare.statistics.table import Cell
+from bench.compare.words import is_top, metric_words, rank_words, score, signed, spread
+from bench.references.ours import meaning
+from bench.run.method_reader import Stated
+from bench.run.recipe_file import Disagreement, Entry
+from bench.show.pages.addresses import link, run_page
+from bench.show.pages.engine import render as rendered
+from bench.show.pages.engine import says, value_words
+from bench.show.pages.method_text import How, how, source
+from bench.show.pages.printed import PrintedTable, printed_papers
+from bench.show.pages.rows_of_board import Place, places
+from bench.show.pages.run_page import package_of
+from bench.show.tables import report
+from bench.show.tables.lines import SIGNS
+
+if TYPE_CHECKING:
+    from bench.board.board import Board, PublishedRun, ReferenceTable
+
+
+UP = 1  # folders between a method's page and its version
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """A named switch of the method."""
+
+    name: str = field(metadata=says("its name"))
+    changes: str = field(metadata=says("recipe values that it sets; may be empty"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodRun:
+    """One run, in a line."""
+
+    run_id: str = field(metadata=says("id of the run"))
+    link: str = field(metadata=says("to its page"))
+    variant: str = field(metadata=says("its variant; may be empty"))
+    where: str = field(metadata=says("setting and backbone"))
+    seed: str = field(metadata=says("its seed"))
+    heads: str = field(metadata=says("the average of each suite"))
+    grade: str = field(metadata=says("how far it was checked"))
+    time: str = field(metadata=says("training time; empty where nothing was trained or it was not recorded"))
+    made: str = field(metadata=says("the day"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodPage:
+    """Everything about one method."""
+
+    name: str = field(metadata=says("name of the method"))
+    version: str = field(metadata=says("of the leaderboard"))
+    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
+    board: str = field(metadata=says("link to the main page"))
+    how: How | None = field(metadata=says("what it says of itself; None where its source is not installed"))
+    packages: tuple[str, ...] = field(metadata=says("whose code its runs ran, with version"))
+    settings: str = field(metadata=says("what it can be run in; empty where that is not known"))
+    variants: tuple[Variant, ...] = field(metadata=says("named switches"))
+    tables: tuple[MethodTable, ...] = field(metadata=says("its rows, one table per suite and protocol"))
+    runs: tuple[MethodRun, ...] = field(metadata=says("by setting, backbone, variant and seed"))
+    recipes: tuple[Recipes, ...] = field(metadata=says("one per setting"))
+    disagreements: tuple[Disagreement, ...] = field(metadata=says("where the paper and its authors' code differ"))
+    printed: tuple[PrintedTable, ...] = field(metadata=says("rows of the papers' tables that mean it"))
+
+
+def render(board: Board, method: str) -> str:
+    """The page ``methods/<method>.html`` as HTML, a function of the board and of the method's source where it is installed."""
+    return rendered("method.html", page=page(board, method), up=UP)
+
+
+def page(board: Board, method: str) -> MethodPage:
+    """What the page holds."""
+    runs = [run for run in board.runs if run.record.method == method]
+    plugins = [run.record.provenance.plugin or {} for run in runs]
+    names = [package_of(plugin) for plugin in plugins] or [None]
+    package = next((name for name in names if source(method, name) is not None), names[0])
+    said = source(method, package)
+    return MethodPage(
+        name=method, version=board.version, alone=board.alone, board=link("index.html", UP), how=how(method, package), settings=_settings(said),
+        packages=tuple(dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))),
+        variants=_variants(said), tables=method_tables(places(board).by_method.get(method, ()), UP),
+        runs=tuple(_run(run) for run in sorted(runs, key=_order)), recipes=recipes(said),
+        disagreements=said.file.disagreements if said is not None else (),
+        printed=_printed(board, method),
+    )  # fmt: skip
+
+
+def _package(plugin: Any) -> str:
+    return " ".join(str(part) for part in (plugin["package"], plugin.get("version")) if part)
+
+
+def _settings(said: Stated | None) -> str:
+    return ", ".join("nothing trained" if one == "none" else str(one) for one in said.settings) if said is not None else ""
+
+
+def _variants(said: Stated | None) -> tuple[Variant, ...]:
+    return tuple(Variant(name=str(name), changes=", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
+                 for name, changes in (said.variants if said is not None else {}).items())  # fmt: skip
+
+
+def _order(run: PublishedRun) -> tuple[object, ...]:
+    record = run.record
+    return record.setting, record.backbone, record.variant, -1 if record.seed is None else record.seed, record.run_id
+
+
+def _run(run: PublishedRun) -> MethodRun:
+    record = run.record
+    seconds = record.cost.train_seconds
+    return MethodRun(
+        run_id=record.run_id, link=link(run_page(record.run_id), UP), variant=record.variant, seed="any" if record.seed is None else str(record.seed),
+        where=f"{'nothing trained' if record.setting == 'none' else record.setting}, {public_name(record.backbone)}",
+        heads=report.heads(record), grade=run.grade, time="" if not seconds else report.duration(seconds), made=record.provenance.created[:10],
+    )  # fmt: skip
+
+
+def _printed(board: Board, method: str) -> tuple[PrintedTable, ...]:
+    papers = printed_papers(replace(board, references=tuple(_of(board.references, method))))
+    return tuple(table for paper in papers for table in paper.tables)
+
+
+def _of(tables: Sequence[ReferenceTable], method: str) -> list[ReferenceTable]:
+    """Of each printed table the rows that mean the method, with the columns in which they have a number."""
+    made = []
+    for table in tables:
+        rows = [row for row in table.rows if meaning(row.method, row.variant).method == method]
+        kept = [i for i in range(len(table.tasks)) if any(row.cells[i] is not None for row in rows)]
+        if kept:
+            rows = [replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows]
+            made.append(replace(table, rows=tuple(rows), tasks=tuple(table.tasks[i] for i in kept)))
+    return made
+
+
+# --- A method's rows on all tables of a board: one table per suite and protocol, whatever the setting and backbone ---
+
+VERDICTS = {"better": "better than", "worse": "worse than", "equivalent": "equivalent to", "unknown": "cannot be told from"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowCell:
+    """One number of the method."""
+
+    text: str = field(metadata=says("mean over seeds"))
+    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
+    mark: str = field(metadata=says("best, second or empty: among all rows of its table"))
+    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
+    title: str = field(metadata=says("in words: seeds, items, interval, difference from the baseline"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodRow:
+    """The method as configured, in one setting on one backbone."""
+
+    name: str = field(metadata=says("variant and whatever sets the row apart; empty where nothing does"))
+    setting: str = field(metadata=says("setting in words"))
+    backbone: str = field(metadata=says("public name of the backbone"))
+    table: str = field(metadata=says("link to its table on the main page"))
+    rank: str = field(metadata=says("place among all rows of that table; empty where it was not tested"))
+    verdict: str = field(metadata=says("sign of the difference from the table's baseline; may be empty"))
+    verdict_words: str = field(metadata=says("the same in words; may be empty"))
+    runs: tuple[tuple[str, str], ...] = field(metadata=says("(seed, link) of each run"))
+    cells: tuple[RowCell | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodTable:
+    """Numbers of one suite and protocol, which can be compared along a column as far as setting and backbone allow."""
+
+    suite: str = field(metadata=says("name of the suite"))
+    metric: str = field(metadata=says("what the numbers are, in words"))
+    protocol: str = field(metadata=says("how it was scored, and of which text form"))
+    columns: tuple[str, ...] = field(metadata=says("tasks, and the average last where the suite has one"))
+    average: int | None = field(metadata=says("index of the average"))
+    rows: tuple[MethodRow, ...] = field(metadata=says("in the order of the board's tables"))
+
+
+def method_tables(found: Sequence[Place], up: int) -> tuple[MethodTable, ...]:
+    """From a page that lies ``up`` folders deep."""
+    groups: dict[tuple[object, ...], list[Place]] = {}
+    for place in found:
+        table = place.of.table
+        groups.setdefault((table.suite, table.protocol, table.text, table.metric, table.columns), []).append(place)
+    return tuple(_table(places, up) for places in groups.values())
+
+
+def _table(places: Sequence[Place], up: int) -> MethodTable:
+    table = places[0].of.table
+    return MethodTable(
+        suite=table.suite, metric=metric_words(table.metric), protocol=table.protocol + (f", {table.text} text" if table.text else ""),
+        columns=table.columns, rows=tuple(_row(place, up) for place in places),
+        average=len(table.columns) - 1 if len(table.columns) > 2 and table.head == table.columns[-1] else None,
+    )  # fmt: skip
+
+
+def _row(place: Place, up: int) -> MethodRow:
+    row, table = place.row, place.of.table
+    head = None if table.head is None else row.cells[table.columns.index(table.head)]
+    verdict = head.against.verdict if head is not None and head.against is not None else None
+    parts = ([row.variant] if row.variant else []) + [f"{key}={value}" for key, value in row.differs]
+    runs = zip(row.runs, row.seeds, strict=True)
+    return MethodRow(
+        name=" ".join(parts), setting="nothing trained" if row.setting == "none" else row.setting, backbone=public_name(row.backbone),
+        table=f"{link('index.html', up)}#{place.of.anchor}", rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
+        verdict=SIGNS.get(verdict or "", ""), verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
+        runs=tuple(("any" if seed is None else str(seed), link(run_page(run_id), up)) for run_id, seed in runs),
+        cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row)) for cell in row.cells),
+    )  # fmt: skip
+
+
+def _cell(cell: Cell, place: Place, *, top: bool) -> RowCell:
+    half = spread(cell)
+    d = cell.decimals
+    told = [f"{len(cell.values)} seed{'s' * (len(cell.values) != 1)}, {cell.n:,} items"]
+    if cell.spread is not None:
+        told.append(f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)}")
+    if cell.against is not None and not place.row.is_baseline:
+        told.append(f"{signed(cell.against.difference, d)} from {place.of.table.baseline}")
+    if top:
+        told.append("its row may be the best")
+    return RowCell(
+        text=score(cell.mean, d).replace("-", "\N{MINUS SIGN}"), spread="" if half is None else score(half, d), mark=cell.mark,
+        top=top, title="; ".join(told).replace("-", "\N{MINUS SIGN}"),
+    )  # fmt: skip
+
+
+# --- the recipes that lie beside a method: what is the same for all backbones, what differs, and where each value is from ---
+
+EXPECT = "paper's Avg."
+LONGEST = 24  # characters of a value that fits into a column
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sourced:
+    """A value of some recipes."""
+
+    key: str = field(metadata=says("the recipe key; empty where it stands in the line above"))
+    value: str = field(metadata=says("what those recipes have"))
+    of: str = field(metadata=says("their backbones; empty where all have it"))
+    source: str = field(metadata=says("where the value is from"))
+    note: str = field(metadata=says("what another source says; may be empty"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipes:
+    """Those of one setting."""
+
+    setting: str = field(metadata=says("setting in words"))
+    names: tuple[str, ...] = field(metadata=says("backbone and variant of each recipe"))
+    differing: tuple[tuple[str, tuple[str, ...]], ...] = field(metadata=says("(key, one value per recipe)"))
+    same: tuple[tuple[str, str], ...] = field(metadata=says("(key, value) where all recipes have one value"))
+    sources: tuple[Sourced, ...] = field(metadata=says("every value with its source"))
+    facts: tuple[Sourced, ...] = field(metadata=says("what the sources state, and no recipe key changes"))
+    notes: tuple[str, ...] = field(metadata=says("about whole recipes"))
+
+
+def recipes(source: Stated | None) -> tuple[Recipes, ...]:
+    """One per setting; none where the method has no recipe file, or its source is not installed."""
+    entries = source.file.recipes if source is not None else ()
+    return tuple(_recipes([one for one in entries if one.setting == setting], setting)
+                 for setting in dict.fromkeys(one.setting for one in entries))  # fmt: skip
+
+
+def _recipes(entries: Sequence[Entry], setting: str) -> Recipes:
+    entries = sorted(entries, key=lambda one: one.backbone == "builtin")
+    keys = dict.fromkeys(key for one in entries for key in one.values)
+    rows: dict[str, list[str]] = {"corpus": [one.corpus or "" for one in entries]}
+    rows |= {key: [value_words(one.values[key].value) if key in one.values else "" for one in entries] for key in keys}
+    rows[EXPECT] = [f"{one.expect['value']:.2f}" if one.expect else "" for one in entries]
+    differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
+    return Recipes(
+        setting="nothing trained" if setting == "none" else setting, names=tuple(map(_name, entries)),
+        differing=tuple((key, tuple(cells)) for key, cells in differing.items() if max(map(len, cells)) <= LONGEST),
+        same=tuple((key, cells[0]) for key, cells in rows.items() if key not in differing and cells[0]),
+        sources=tuple(_sourced(keys, entries, lambda one: one.values)), notes=_notes(entries),
+        facts=tuple(_sourced(dict.fromkeys(key for one in entries for key in one.facts), entries, lambda one: one.facts)),
+    )  # fmt: skip
+
+
+def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Each with the recipes that it is about, where these are not all."""
+    found: dict[str, list[Entry]] = {}
+    for one in entries:
+        if one.note:
+            found.setdefault(one.note, []).append(one)
+    return tuple(note if len(who) == len(entries) else f"{', '.join(map(_name, who))}: {note}" for note, who in found.items())
+
+
+def _name(entry: Entry) -> str:
+    return entry.backbone + (f" +{entry.variant}" if entry.variant else "")
+
+
+def _sourced(keys: Iterable[str], entries: Sequence[Entry], values: Callable[[Entry], Mapping[str, object]]) -> Iterable[Sourced]:
+    """One line for each value that comes from one source; the recipes that share it together."""
+    for key in keys:
+        found: dict[tuple[str, str, str], list[Entry]] = {}
+        for one in entries:
+            if (value := values(one).get(key)) is not None:
+                said = (
+                    value_words(getattr(value, "value", None)),
+                    getattr(value, "source", ""),
+                    getattr(value, "note", None) or "",
+                )
+                found.setdefault(said, []).append(one)
+        for i, ((value_text, origin, note), who) in enumerate(found.items()):
+            of = "" if len(who) == len(entries) else ", ".join(map(_name, who))
+            yield Sourced(key=key if i == 0 else "", value=value_text, of=of, source=origin, note=note)

@@ -1,0 +1,93 @@
+"""How a method works, in its own words: a paragraph for a run's page, all of it for the method's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+
+from bench.run.method_reader import Stated, stated
+from bench.show.pages.engine import says
+from bench.show.tables.prose import Block, blocks, spans
+
+Spans = tuple[tuple[str, bool], ...]
+"""(text, is code) of each stretch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A paragraph, a list or lines as they stand."""
+
+    kind: str = field(metadata=says('"paragraph", "list" or "lines"'))
+    items: tuple[tuple[tuple[str, bool], ...], ...] = field(
+        metadata=says("each a sequence of (text, is code); one, but for a list")
+    )
+    text: str = field(metadata=says("of lines, with their blanks; empty for the others"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """What a method says of itself."""
+
+    summary: Spans = field(metadata=says("one line; may be empty"))
+    paper: str = field(metadata=says("citation; may be empty"))
+    trains: Spans = field(metadata=says("which parameters train; may be empty"))
+    short: tuple[Piece, ...] = field(metadata=says("its first paragraph, with the list or the equation that follows"))
+    whole: tuple[Piece, ...] = field(metadata=says("all of it"))
+
+
+@cache
+def how(method: str, package: str | None) -> How | None:
+    """None where no method of this name is installed, or where the run was made with another package's."""
+    found = source(method, package)
+    if found is None:
+        return None
+    told = list(blocks(found.about))
+    if len(told) > 1 and _is_title(told[0], found):
+        told = told[1:]
+    second = next((i for i, block in enumerate(told) if i and block.first and block.kind == "paragraph"), len(told))
+    return How(
+        summary=_sentence(found.summary),
+        paper=found.paper,
+        trains=_sentence(found.trains),
+        short=_pieces(told[:second]),
+        whole=_pieces(told),
+    )
+
+
+def source(method: str, package: str | None) -> Stated | None:
+    """What the installed method says, if it is the one that the run was made with, as far as the record tells."""
+    found = stated(method)
+    return found if found is not None and package in (None, found.package) else None
+
+
+def _sentence(text: str) -> Spans:
+    return spans(f"{text[:1].upper()}{text[1:].rstrip('.')}.") if text else ()
+
+
+def _is_title(block: Block, found: Stated) -> bool:
+    """The first line is the paper's title and authors, which the citation says too."""
+    words = set(re.findall(r"\w{4,}", block.text.lower()))
+    return (
+        bool(found.paper)
+        and block.kind == "paragraph"
+        and len(words & set(re.findall(r"\w{4,}", found.paper.lower()))) > len(words) / 2
+    )
+
+
+def _pieces(told: list[Block]) -> tuple[Piece, ...]:
+    made: list[Piece] = []
+    for block in told:
+        if block.kind == "lines":
+            made.append(Piece(kind="lines", items=(), text=_undented(block.text)))
+        elif block.kind == "item" and made and made[-1].kind == "list":
+            made[-1] = Piece(kind="list", items=(*made[-1].items, spans(block.text)), text="")
+        else:
+            made.append(Piece(kind="list" if block.kind == "item" else "paragraph", items=(spans(block.text),), text=""))
+    return tuple(made)
+
+
+def _undented(text: str) -> str:
+    lines = text.splitlines()
+    least = min(len(line) - len(line.lstrip(" ")) for line in lines)
+    return "\n".join(line[least:] for line in lines)

@@ -1,0 +1,119 @@
+"""What the papers printed, as the main page shows it: another thing than runs, with the audit's remarks where they belong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench.show.pages.addresses import link, method_page
+from bench.show.pages.engine import says
+
+if TYPE_CHECKING:
+    from bench.board.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedRemark:
+    """What the audit says of a cell or row."""
+
+    number: int = field(metadata=says("its number below the table"))
+    anchor: str = field(metadata=says("id of its place on the page"))
+    title: str = field(metadata=says("the kind of remark"))
+    text: str = field(metadata=says("the reason"))
+    where: str = field(metadata=says("row and task that it concerns"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedCell:
+    """One printed number."""
+
+    text: str = field(metadata=says("as printed, with its spread"))
+    remarks: tuple[PrintedRemark, ...] = field(metadata=says("those of this cell"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedRow:
+    """One printed row."""
+
+    label: str = field(metadata=says("the row's own words"))
+    page: str = field(metadata=says("link to the method that it means, where runs of it are on this board; else empty"))
+    setting: str = field(metadata=says("setting, and what else the row says of its training"))
+    backbone: str = field(metadata=says("backbone"))
+    origin: str = field(metadata=says("own, or whom it was copied from; and of how many runs"))
+    cells: tuple[PrintedCell | None, ...] = field(metadata=says("one per task"))
+    remarks: tuple[PrintedRemark, ...] = field(metadata=says("those of the whole row"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedTable:
+    """One table of a paper."""
+
+    anchor: str = field(metadata=says("id of its place on the page"))
+    paper: str = field(metadata=says("short name of the paper"))
+    table: str = field(metadata=says("its number"))
+    suites: tuple[str, ...] = field(metadata=says("suites that its numbers belong to"))
+    tasks: tuple[str, ...] = field(metadata=says("headings of its columns"))
+    rows: tuple[PrintedRow, ...] = field(metadata=says("in the paper's order"))
+    remarks: tuple[PrintedRemark, ...] = field(metadata=says("all of them, by number"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedPaper:
+    """The tables of one paper."""
+
+    name: str = field(metadata=says("short name of the paper"))
+    title: str = field(metadata=says("authors, title, venue"))
+    tables: tuple[PrintedTable, ...] = field(metadata=says("in the paper's order"))
+
+
+def printed_papers(board: Board) -> tuple[PrintedPaper, ...]:
+    """The printed tables of a board, paper after paper, in its order."""
+    found: dict[tuple[str, str], list[PrintedTable]] = {}
+    for one in board.references:
+        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods)))
+    return tuple(PrintedPaper(name=name, title=title, tables=tuple(tables)) for (name, title), tables in found.items())
+
+
+class _Remarks:
+    """Numbers the remarks of a table; the same words about the same row are one remark."""
+
+    def __init__(self, anchor: str) -> None:
+        self.anchor = anchor
+        self.found: dict[tuple[str, str, str], PrintedRemark] = {}
+
+    def of(self, one: ReferenceRow | ReferenceCell, where: str) -> tuple[PrintedRemark, ...]:
+        made = []
+        for remark in one.remarks:
+            number = len(self.found) + 1
+            new = PrintedRemark(
+                number=number, anchor=f"{self.anchor}-{number}", title=remark.title, text=remark.text, where=where
+            )
+            made.append(self.found.setdefault((where, remark.kind, remark.text), new))
+        return tuple(made)
+
+
+def _table(one: ReferenceTable, methods: frozenset[str]) -> PrintedTable:
+    remarks = _Remarks(one.anchor)
+    rows = tuple(_row(row, one.tasks, remarks, methods) for row in one.rows)
+    return PrintedTable(
+        anchor=one.anchor, paper=one.paper, table=one.table, suites=tuple(one.suite.split(", ")), tasks=one.tasks,
+        rows=rows, remarks=tuple(remarks.found.values()),
+    )  # fmt: skip
+
+
+def _row(row: ReferenceRow, tasks: tuple[str, ...], remarks: _Remarks, methods: frozenset[str]) -> PrintedRow:
+    origin = "own" if row.own else f"copied from {row.source}" if row.source else "copied"
+    method = row.ours.partition("+")[0]
+    whole = remarks.of(row, row.label)
+    return PrintedRow(
+        label=row.label, page=link(method_page(method)) if method in methods else "", backbone=row.backbone, remarks=whole,
+        setting="; ".join(part for part in ("" if row.setting == "none" else row.setting, row.corpus) if part),
+        origin="; ".join(part for part in (origin, row.runs) if part),
+        cells=tuple(None if cell is None else _cell(cell, f"{row.label}, {task}", remarks)
+                    for cell, task in zip(row.cells, tasks, strict=True)),
+    )  # fmt: skip
+
+
+def _cell(cell: ReferenceCell, where: str, remarks: _Remarks) -> PrintedCell:
+    std = "" if cell.std is None else f" ±{cell.std:g}"
+    return PrintedCell(text=cell.text.replace("-", "\N{MINUS SIGN}") + std, remarks=remarks.of(cell, where))

@@ -1,0 +1,357 @@
+"""The page of one run: what it scored, how it was trained, what it cost, where it comes from, and how to repeat it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError
+from bench.board.names import public_name
+from bench.compare.statistics.grouping import AVERAGE
+from bench.compare.statistics.table import Cell
+from bench.compare.words import metric_words, rank_words, score, spread, variant_words
+from bench.runs.record import RunRecord
+from bench.show.pages.addresses import link, method_page, run_file, run_page
+from bench.show.pages.cosines import Cosines, cosines
+from bench.show.pages.curves import Curve, curves
+from bench.show.pages.engine import render as rendered
+from bench.show.pages.engine import says, value_words
+from bench.show.pages.method_text import How, how
+from bench.show.pages.rows_of_board import Place, places
+from bench.show.tables import report
+from bench.show.tables.section import Section
+
+if TYPE_CHECKING:
+    from bench.board.board import Board, PublishedRun
+
+
+UP = 2  # folders between a run's page and its version
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeRow:
+    """One hyperparameter."""
+
+    key: str = field(metadata=says("its name"))
+    value: str = field(metadata=says("what the run had"))
+    source: str = field(metadata=says("where the value is from"))
+    note: str = field(metadata=says("what another source says; may be empty"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One line of the provenance."""
+
+    name: str = field(metadata=says("what it is"))
+    text: str = field(metadata=says("in short: a hash by its first twelve digits"))
+    whole: str = field(metadata=says("in full, where that is longer"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """A group of the provenance."""
+
+    title: str = field(metadata=says("what its facts are of"))
+    facts: tuple[Fact, ...] = field(metadata=says("never empty"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """Something to download."""
+
+    name: str = field(metadata=says("below the run's folder"))
+    link: str = field(metadata=says("relative, percent-quoted"))
+    what: str = field(metadata=says("what it holds; empty for one of many of a kind"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sibling:
+    """Another run of the same row: it differs in the seed."""
+
+    name: str = field(metadata=says("its seed"))
+    link: str = field(metadata=says("of its page"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPage:
+    """Everything about one run."""
+
+    run_id: str = field(metadata=says("id of the run"))
+    method: str = field(metadata=says("name of the method"))
+    variant: str = field(metadata=says("its variant; may be empty"))
+    where: str = field(metadata=says("setting, backbone and seed in words"))
+    version: str = field(metadata=says("of the leaderboard"))
+    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
+    board: str = field(metadata=says("link to the main page"))
+    method_link: str = field(metadata=says("link to the method's page"))
+    siblings: tuple[Sibling, ...] = field(metadata=says("runs with other seeds"))
+    grade: str = field(metadata=says("how far it was checked"))
+    grade_words: str = field(metadata=says("what that grade means"))
+    reason: str = field(metadata=says("why it has this grade; may be empty"))
+    submitted_by: str | None = field(metadata=says("who sent it; None for an own run"))
+    heads: tuple[Head, ...] = field(metadata=says("one number per suite"))
+    how: How | None = field(metadata=says("how the method works; None where its source is not installed"))
+    command: str | None = field(metadata=says("what repeats it; None where it was not recorded"))
+    files: tuple[File, ...] = field(metadata=says("record, scores, curve"))
+    predictions: tuple[File, ...] = field(metadata=says("one file per task"))
+    scores: tuple[ScoreTable, ...] = field(metadata=says("one per suite, protocol and text form"))
+    sides: tuple[Section, ...] = field(metadata=says("text forms and domains side by side"))
+    curves: tuple[Curve, ...] = field(metadata=says("loss and dev score over steps; empty without a curve"))
+    training: Section = field(metadata=says("steps, and which checkpoint was kept; without rows where nothing was trained"))
+    cosines: Cosines | None = field(metadata=says("cosines by gold level; None without predictions"))
+    by_hand: tuple[RecipeRow, ...] = field(metadata=says("recipe values that the command set"))
+    recipe: tuple[RecipeRow, ...] = field(metadata=says("the others, by name"))
+    cost: Section = field(metadata=says("what it took"))
+    overlap: Section = field(metadata=says("evaluation sentences in the corpus; without rows where that was not counted"))
+    provenance: tuple[Facts, ...] = field(metadata=says("in groups"))
+
+
+def render(board: Board, run: PublishedRun) -> str:
+    """The page ``runs/<run-id>/index.html`` as HTML, a function of the board, the run's curve and its predictions."""
+    return rendered("run.html", page=page(board, run), up=UP)
+
+
+def page(board: Board, run: PublishedRun) -> RunPage:
+    """What the page holds."""
+    from bench.board.grades import WORDS
+
+    record, known = run.record, places(board).by_run.get(run.record.run_id, [])
+    plugin = record.provenance.plugin or {}
+    rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
+    return RunPage(
+        run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version, alone=board.alone,
+        board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known),
+        grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
+        heads=heads(record, known), how=how(record.method, package_of(plugin)), command=record.provenance.command or None,
+        files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=side_tables(record),
+        curves=curves(record, run.folder), training=report.training(record, None), cosines=cosines(record, run.folder),
+        by_hand=tuple(row for row in rows if row.source.startswith("--set")),
+        recipe=tuple(row for row in rows if not row.source.startswith("--set")), cost=report.cost(record),
+        overlap=report.overlap_section(record), provenance=_provenance(record),
+    )  # fmt: skip
+
+
+def package_of(plugin: Mapping[str, Any]) -> str | None:
+    """Whose code a run ran; None where its record does not say so."""
+    package = plugin.get("package")
+    return None if package is None else str(package)
+
+
+def _where(record: RunRecord) -> str:
+    setting = "nothing trained" if record.setting == "none" else record.setting
+    seed = "the same for every seed" if record.seed is None else f"seed {record.seed}"
+    return f"{setting}, {public_name(record.backbone)}, {seed}"
+
+
+def _siblings(board: Board, record: RunRecord, known: list[Place]) -> tuple[Sibling, ...]:
+    found: dict[str, Any] = {}
+    for place in known:
+        found |= dict(zip(place.row.runs, place.row.seeds, strict=True))
+    found.pop(record.run_id, None)
+    return tuple(
+        Sibling(name="any" if seed is None else str(seed), link=link(run_page(run_id), UP)) for run_id, seed in found.items()
+    )
+
+
+def _recipe_row(key: str, value: Any) -> RecipeRow:
+    return RecipeRow(key=key, value=value_words(value.value), source=value.source, note=value.note or "")
+
+
+def _file(run: PublishedRun, name: str) -> str:
+    """A link to a file of the run from its page: beside it, or in the older version that holds the run. Scores are always beside it."""
+    if run.held_by is None or name == "scores.csv":
+        return link(name)
+    return link(run_file(run.record.run_id, name), UP, run.held_by)
+
+
+def _files(run: PublishedRun) -> tuple[File, ...]:
+    found = [("run.json", "the record"), ("scores.csv", "all scores, sub-datasets too")]
+    if (run.folder / "curve.jsonl").is_file():
+        found.append(("curve.jsonl", "the training curve"))
+    return tuple(File(name=name, link=_file(run, name), what=what) for name, what in found)
+
+
+def _predictions(run: PublishedRun) -> tuple[File, ...]:
+    """Of every score whose predictions lie in the run's folder."""
+    from bench.runs.predictions import predictions_file
+
+    folder = run.folder.resolve()
+    found: dict[str, None] = {}
+    for one in run.record.scores:
+        try:
+            path = predictions_file(folder, one.key)
+        except BenchError:  # the folder's name is no run id
+            return ()
+        if os.path.isfile(path):  # which is False for a name too long for this disk, where a Path would raise
+            found[path.relative_to(folder).as_posix()] = None
+    return tuple(
+        File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in found
+    )
+
+
+def _provenance(record: RunRecord) -> tuple[Facts, ...]:
+    from_where = record.provenance
+    made = {"created": from_where.created, "bench": from_where.bench_version, "fingerprint": record.fingerprint}
+    git = {key: value for key, value in (from_where.git or {}).items() if value is not None}
+    if isinstance(git.get("dirty"), bool):
+        git["dirty"] = "uncommitted changes" if git["dirty"] else None
+    groups: list[tuple[str, Mapping[str, Any]]] = [
+        ("this run", made), ("commit", {"": git.pop("commit", None), "with": git.pop("dirty", None), **git}),
+        ("method's code", from_where.plugin or {}), ("backbone", from_where.backbone or {}),
+        ("corpus", {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"}),
+        ("machine", from_where.platform), ("packages", from_where.packages), ("checkpoint", record.checkpoint or {}),
+        ("data", from_where.data), ("also determined by", from_where.determines or {}), ("executed with", from_where.execution or {}),
+    ]  # fmt: skip
+    made_groups = (
+        (title, tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])))
+        for title, group in groups
+    )
+    return tuple(Facts(title=title, facts=facts) for title, facts in made_groups if facts)
+
+
+def _fact(name: str, value: Any) -> Fact:
+    whole = report.plain_value(value)
+    hashed = re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", whole)
+    return Fact(name=name, text=f"{whole[:12]}…" if hashed else whole, whole=whole if hashed else "")
+
+
+# --- the scores of one run: what it has itself, what the row of all its seeds has, and what a paper printed ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """The number of a suite that ranks."""
+
+    suite: str = field(metadata=says("name of the suite, with its text form where it is not the usual one"))
+    what: str = field(metadata=says("Avg., or the only task"))
+    value: str = field(metadata=says("this run's score"))
+    around: str = field(
+        metadata=says("mean and interval over the seeds of its row, or its own interval; empty where there is none")
+    )
+    rank: str = field(metadata=says("its row's place among all rows; empty where it has none"))
+    anchor: str = field(metadata=says("id of the table on the main page; empty where it is in none"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreTable:
+    """All tasks of one suite, protocol and text form."""
+
+    suite: str = field(metadata=says("name of the suite"))
+    metric: str = field(metadata=says("what the numbers are, in words"))
+    protocol: str = field(metadata=says("how it was scored, and of which text form"))
+    section: Section = field(metadata=says("rows of text; a row whose first cell begins with blanks is a sub-dataset"))
+    anchor: str = field(metadata=says("id of the table on the main page; empty where it is in none"))
+    sources: tuple[str, ...] = field(metadata=says("where the papers' numbers were printed"))
+
+
+def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:
+    """In the order of the record's suites."""
+    made = []
+    for suite, protocol, text in _forms(record):
+        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
+        head = next((s for s in scores if s.task == AVERAGE), scores[0] if len(scores) == 1 else None)
+        if head is None:
+            continue
+        place = _place(places, suite, protocol, text)
+        cell = None if place is None else _cell(place, head.task)
+        form = "" if text in (None, "tokenised", "sccl") else f" ({text})"
+        decimals = cell.decimals if cell else 2
+        made.append(Head(
+            suite=suite + form, what=head.task if head.task == AVERAGE else f"{head.task}, {protocol}",
+            value=score(head.value, decimals), around="" if place is None or cell is None else _around(place, cell),
+            rank="" if place is None or place.row.rank is None or place.of.table.head != head.task
+            else f"rank {rank_words(place.row)} of {len(place.of.table.rows)}",
+            anchor="" if place is None else place.of.anchor,
+        ))  # fmt: skip
+    return tuple(made)
+
+
+def score_tables(record: RunRecord, places: Sequence[Place]) -> tuple[ScoreTable, ...]:
+    """One per suite, protocol and text form, in the record's order."""
+    made = []
+    for (suite, protocol, text), told in zip(_forms(record), report.score_sections(record), strict=True):
+        section = _without_echoes(told)
+        place = _place(places, suite, protocol, text)
+        metrics = dict.fromkeys(s.metric for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text))
+        made.append(ScoreTable(
+            suite=suite, metric=metric_words(", ".join(metrics)), protocol=protocol + (f", {text} text" if text else ""),
+            section=section if place is None else _widened(section, place), anchor="" if place is None else place.of.anchor,
+            sources=() if place is None else _sources(place, section),
+        ))  # fmt: skip
+    return tuple(made)
+
+
+def side_tables(record: RunRecord) -> tuple[Section, ...]:
+    """What changes with the text form and with the domain."""
+    return tuple(report.shift_sections(record))
+
+
+def row_name(place: Place) -> str:
+    return " ".join(filter(None, (place.row.method, variant_words(place.row, place.of.table))))
+
+
+def _forms(record: RunRecord) -> list[tuple[str, str, str | None]]:
+    return list(dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores))
+
+
+def _without_echoes(section: Section) -> Section:
+    """Without the rows of a sub-dataset that is the whole task: it would say the same again."""
+    kept = []
+    task = ""
+    for row in section.rows:
+        task = task if row[0].startswith(" ") else row[0]
+        if row[0] != "  " + task:
+            kept.append(row)
+    return Section(section.title, section.heading, tuple(kept), section.numbers)
+
+
+def _place(places: Sequence[Place], suite: str, protocol: str, text: str | None) -> Place | None:
+    wanted = (suite, protocol, text)
+    return next((one for one in places if (one.of.table.suite, one.of.table.protocol, one.of.table.text) == wanted), None)
+
+
+def _cell(place: Place, task: str) -> Cell | None:
+    columns = place.of.table.columns
+    return place.row.cells[columns.index(task)] if task in columns else None
+
+
+def _around(place: Place, cell: Cell) -> str:
+    if len(cell.values) > 1:
+        return f"{_over_seeds(place, cell)} over {len(cell.values)} seeds"
+    if cell.spread is None:
+        return ""
+    return f"{score(cell.spread.low, cell.decimals)} to {score(cell.spread.high, cell.decimals)} ({100 * cell.spread.level:g} %)"
+
+
+def _over_seeds(place: Place, cell: Cell) -> str:
+    if len(cell.values) < 2:
+        return ""
+    half = spread(cell)
+    return score(cell.mean, cell.decimals) + ("" if half is None else f" ±{score(half, cell.decimals)}")
+
+
+def _widened(section: Section, place: Place) -> Section:
+    """With a column of the row's mean after the score, and one of the paper's number, where there are such."""
+    tasks = [row[0] for row in section.rows]
+    cells = [None if task.startswith(" ") else _cell(place, task) for task in tasks]
+    means = ["" if cell is None else _over_seeds(place, cell) for cell in cells]
+    papers = ["" if cell is None or cell.printed is None else score(cell.printed.value, cell.decimals) for cell in cells]
+    added = [(f"{len(place.row.runs)} seeds", means), ("paper", papers)]
+    added = [(heading, column) for heading, column in added if any(column)]
+    heading = (*section.heading[:2], *(heading for heading, _ in added), *section.heading[2:])
+    rows = tuple((*row[:2], *(column[i] for _, column in added), *row[2:]) for i, row in enumerate(section.rows))
+    return Section(section.title, heading, rows, tuple(range(1, len(heading))))
+
+
+def _sources(place: Place, section: Section) -> tuple[str, ...]:
+    """ "promcse, table 1", and whether it is a quotation there."""
+    cells = [_cell(place, row[0]) for row in section.rows]
+    found: dict[str, None] = {}
+    for cell in cells:
+        if cell is not None and cell.printed is not None:
+            paper, _, table = cell.printed.source.partition(":")
+            found[f"{paper}, table {table}" + ("" if cell.printed.own else " (copied there)")] = None
+    return tuple(found)

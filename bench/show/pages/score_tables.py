@@ -1,0 +1,241 @@
+"""The tables of scores of the main page: what stands in each cell, ready to be drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
+from bench.compare.words import (
+    cells_of,
+    family_words,
+    has_ranks,
+    has_spread,
+    is_top,
+    metric_words,
+    rank_words,
+    score,
+    seeds_borrowed,
+    spread,
+    spread_words,
+    variant_words,
+)
+from bench.show.pages.addresses import link, method_page, run_page
+from bench.show.pages.engine import says
+from bench.show.tables.lines import costs, has_costs, under
+
+if TYPE_CHECKING:
+    from bench.board.board import Board, BoardTable, PublishedRun
+    from bench.compare.statistics.table import Cell, Row, Table
+
+COSTS = ("params", "train")
+SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
+"""Verdict against the baseline -> class of its sign in the style sheet."""
+EXPLORATORY = {"b": "x", "w": "y"}
+"""The same of a single task."""
+GRADES = ("submitted", "checkpoint", "retrained")
+"""How far a run was checked, least first: a row counts as its least checked run."""
+SETTINGS = {"none": "nothing trained"}
+MOST_LINKS = 4_000
+"""Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
+MOST_COLUMNS = 11
+"""Scores that stand side by side on a wide screen; with more of them the table scrolls in itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreColumn:
+    """One column of scores."""
+
+    name: str = field(metadata=says("the task as it is printed"))
+    average: bool = field(metadata=says("the average, which comes right after the method on a phone"))
+    apart: bool = field(metadata=says("the first column of another group than the table's own"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreGroup:
+    """Columns that were scored alike."""
+
+    words: str = field(metadata=says("metric, protocol, text form, how checkpoints were chosen"))
+    span: int = field(metadata=says("how many columns"))
+    apart: bool = field(metadata=says("it is not the first group"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreCell:
+    """One number."""
+
+    text: str = field(metadata=says("the mean, as printed"))
+    mark: str = field(metadata=says("best, second or empty"))
+    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
+    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
+    sign: str = field(metadata=says("class of the sign against the baseline: b, w, e, u, x, y, or empty where it was not tested"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintedLine:
+    """What a paper printed for a row."""
+
+    source: str = field(metadata=says("paper and table"))
+    copied: bool = field(metadata=says("the paper quotes somebody else"))
+    anchor: str = field(metadata=says("id of the printed table on this page; empty where it is not here"))
+    entries: tuple[str, ...] = field(metadata=says("one per column, empty where nothing was printed"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRow:
+    """One method."""
+
+    method: str = field(metadata=says("its name"))
+    beside: str = field(metadata=says("variant, and whatever else sets the row apart; may be empty"))
+    page: str = field(metadata=says("link to the page of the method"))
+    run: str = field(metadata=says("link to the page of its first run"))
+    rank: str = field(metadata=says("those that it may have; empty where it was not tested"))
+    cells: tuple[ScoreCell | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
+    costs: tuple[tuple[str, float], ...] = field(metadata=says("as printed, and to sort by; -1 where it was not recorded"))
+    seeds: int = field(metadata=says("runs behind the row"))
+    grade: str = field(metadata=says("the grade of its least checked run"))
+    footnotes: tuple[int, ...] = field(metadata=says("numbers of the table's footnotes that concern it"))
+    printed: tuple[PrintedLine, ...] = field(metadata=says("what papers printed of it"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreTable:
+    """One comparable set of numbers, and what is shown beside it."""
+
+    anchor: str = field(metadata=says("id of its place, the same from version to version"))
+    setting: str = field(metadata=says("setting as the records name it"))
+    setting_words: str = field(metadata=says("setting in words"))
+    backbone: str = field(metadata=says("name of the backbone"))
+    suite: str = field(metadata=says("name of the suite"))
+    protocol: str = field(metadata=says("how it was scored"))
+    text: str = field(metadata=says("form of the sentences; empty where there is only one"))
+    besides: str = field(metadata=says("protocol and text form, where another table has the same setting, backbone and suite"))
+    groups: tuple[ScoreGroup, ...] = field(metadata=says("of columns; the table's own first"))
+    columns: tuple[ScoreColumn, ...] = field(metadata=says("of all groups, in one sequence"))
+    average: int | None = field(metadata=says("place of the average that comes first on a phone"))
+    linked: int | None = field(metadata=says("the only column whose numbers are links; None where all are"))
+    wide: bool = field(metadata=says("it scrolls in itself on every screen"))
+    ranks: bool = field(metadata=says("rows have ranks"))
+    costs: tuple[str, ...] = field(metadata=says("headings of the cost columns; empty where nothing was recorded"))
+    spreads: bool = field(metadata=says("some number has something after a plus-minus sign"))
+    signs: bool = field(metadata=says("some number was compared with a baseline"))
+    rows: tuple[ScoreRow, ...] = field(metadata=says("best average first"))
+    baseline: str = field(metadata=says("what the signs compare with; empty without one"))
+    how: str = field(metadata=says("in which families it was compared, with what correction"))
+    rank_words: str = field(metadata=says("how ranks were corrected; empty without any"))
+    margin: str = field(metadata=says("points within which two values are equivalent"))
+    seed_words: str = field(metadata=says("what rows borrow of the spread over seeds; may be empty"))
+    spread_words: str = field(metadata=says("what stands after the plus-minus sign"))
+    cost_note: str = field(metadata=says("what times and memory are of; may be empty"))
+    notes: tuple[str, ...] = field(metadata=says("what a reader must know to read the numbers"))
+    footnotes: tuple[str, ...] = field(metadata=says("one per difference between the runs of a column"))
+
+
+def score_tables(board: Board) -> tuple[ScoreTable, ...]:
+    """The tables of a board, in its order."""
+    runs = {run.record.run_id: run for run in board.runs}
+    known = {f"{one.paper}:{one.table}": one.anchor for one in board.references}
+    same = Counter(_place(one) for one in board.tables)
+    linked = sum(len(one.table.rows) * len(one.table.columns) for one in board.tables) <= MOST_LINKS
+    return tuple(_table(one, runs, known, alone=same[_place(one)] == 1, linked=linked) for one in board.tables)
+
+
+def _place(one: BoardTable) -> tuple[str | None, ...]:
+    return one.table.setting, one.table.backbone, one.table.suite
+
+
+def _table(
+    one: BoardTable, runs: Mapping[str, PublishedRun], known: Mapping[str, str], *, alone: bool, linked: bool
+) -> ScoreTable:
+    table = one.table
+    columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
+    groups = [ScoreGroup(words=_group_words(table, one.selection), span=len(columns), apart=False)]
+    for other in one.beside:
+        columns.append(ScoreColumn(name=other.name, average=False, apart=True))
+        groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
+    ranks = has_ranks(table)
+    some = [cell for cell in (*cells_of(table), *(cell for other in one.beside for cell in other.cells)) if cell is not None]
+    cost = has_costs(table)
+    return ScoreTable(
+        anchor=one.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
+        backbone=table.backbone or "", suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
+        wide=len(columns) > MOST_COLUMNS, ranks=ranks, costs=COSTS if cost else (), spreads=has_spread(table),
+        signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
+        rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), how=compared_words(table),
+        spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
+        seed_words=seeds_borrowed(table),
+        cost_note=one.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
+    )  # fmt: skip
+
+
+def _average(table: Table) -> int | None:
+    return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
+
+
+def _group_words(table: Table, selection: str) -> str:
+    chosen = selection[:1].lower() + selection[1:].rstrip(".")
+    return "; ".join(part for part in (metric_words(table.metric), _form(table), chosen) if part)
+
+
+def _form(table: Table) -> str:
+    return f"{table.protocol}, {table.text}" if table.text else table.protocol
+
+
+def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> ScoreRow:
+    table, row = one.table, one.table.rows[i]
+    cells = (*row.cells, *(other.cells[i] for other in one.beside))
+    head = row.cells[-1] if table.head is not None else None
+    cost = costs(row.cost)
+    amounts = (row.cost.trainable_parameters, row.cost.train_seconds) if row.cost else (None, None)
+    return ScoreRow(
+        method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
+        rank=rank_words(row),
+        cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row)) for cell in cells), seeds=len(row.runs),
+        costs=tuple((text, -1.0 if amount is None else float(amount)) for text, amount in zip(cost, amounts, strict=False))
+        if has_costs(table) else (),
+        grade=row_grade([runs[run].grade for run in row.runs]), footnotes=tuple(number + 1 for number in row.footnotes),
+        printed=_printed(row, table, len(one.beside), known),
+    )  # fmt: skip
+
+
+def row_grade(grades: Sequence[str]) -> str:
+    """The least that all runs of a row have reached."""
+    return min(grades, key=lambda grade: GRADES.index(grade) if grade in GRADES else 0)
+
+
+def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
+    value = spread(cell)
+    return ScoreCell(
+        text=score(cell.mean, cell.decimals).replace("-", "\N{MINUS SIGN}"), mark=cell.mark, top=top,
+        spread="" if value is None else score(value, cell.decimals),
+        sign=letter(cell, primary=head),
+    )  # fmt: skip
+
+
+def letter(cell: Cell | None, *, primary: bool) -> str:
+    """Class of a cell's sign; "" where it was not compared."""
+    found = SIGNS.get((cell.against.verdict or "") if cell is not None and cell.against else "", "")
+    return found if primary else EXPLORATORY.get(found, found)
+
+
+def compared_words(table: Table) -> str:
+    """ "Avg. is the question (Holm over 7), single tasks are exploratory and another family (Holm over 49)" """
+    primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
+    parts = [f"{table.head} is the question ({primary})"] if primary else []
+    parts += [f"single tasks are exploratory (△ ▽) and {'another' if primary else 'one'} family ({single})"] if single else []
+    return ", ".join(parts)
+
+
+def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> tuple[PrintedLine, ...]:
+    """The lines that a table has under its row, but for the differences, which the panel of a number shows."""
+    lines = []
+    for line in under(row, table):
+        source = line.label.removesuffix(", copied")
+        if source in known or any(cell is not None and cell.printed and cell.printed.source == source for cell in row.cells):
+            lines.append(PrintedLine(
+                source=source.replace(":", ", table "), copied=source != line.label, anchor=known.get(source, ""),
+                entries=(*(entry.text for entry in line.entries), *[""] * others),
+            ))  # fmt: skip
+    return tuple(lines)

@@ -1,0 +1,158 @@
+"""Score tables as data: CSV with one line per cell, and JSON (``schema/compare-2.schema.json``)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from bench.compare.statistics.table import Cell, Row, Table, Tested
+from bench.compare.words import csv_text
+from bench.runs.record import RunRecord, Score
+
+SCHEMA = "bench.compare/2"
+HEADING = (
+    "suite", "protocol", "text", "setting", "backbone", "method", "variant", "differs", "task", "mean", "sd", "low", "high", "covers",
+    "seeds", "n", "mark", "rank_low", "rank_high", "difference", "difference_low", "difference_high", "difference_level", "p", "p_adjusted",
+    "verdict", "exploratory", "chance", "detectable", "seeds_needed", "paper", "paper_value", "paper_std", "paper_difference", "paper_inside", "trainable_parameters", "train_seconds",
+    "peak_memory_bytes", "footnotes", "runs",
+)  # fmt: skip
+
+
+def as_csv(tables: Sequence[Table]) -> str:
+    """One line per (row, task); numbers in full, empty where there is none."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, HEADING, lineterminator="\n", restval="")
+    writer.writeheader()
+    for table in tables:
+        for row in table.rows:
+            for task, cell in zip(table.columns, row.cells, strict=True):
+                line = {**_row_facts(row, table), **_cell_facts(cell, exploratory=task != table.head), "task": task}
+                writer.writerow({key: _csv(value) for key, value in line.items()})
+    return out.getvalue()
+
+
+def _row_facts(row: Row, table: Table) -> dict[str, Any]:
+    facts = {
+        "suite": table.suite, "protocol": table.protocol, "text": table.text, "setting": row.setting, "backbone": row.backbone,
+        "method": row.method, "variant": row.variant, "differs": " ".join(f"{key}={value}" for key, value in row.differs),
+        "rank_low": row.rank and row.rank[0], "rank_high": row.rank and row.rank[1], "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs),
+    }  # fmt: skip
+    return facts | (asdict(row.cost) if row.cost else {})
+
+
+def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
+    if cell is None:
+        return {}
+    facts: dict[str, Any] = {
+        "mean": cell.mean,
+        "sd": cell.sd,
+        "seeds": len(cell.values),
+        "n": cell.n,
+        "mark": cell.mark,
+    }
+    if cell.spread:
+        facts |= {"low": cell.spread.low, "high": cell.spread.high, "covers": cell.spread.covers}
+    if one := cell.against:
+        facts |= {"difference": one.difference, "difference_low": one.low, "difference_high": one.high,
+                  "difference_level": one.level, "p": one.p, "p_adjusted": one.p_adjusted, "verdict": one.verdict, "chance": one.chance,
+                  "exploratory": exploratory if one.verdict else None, "detectable": one.detectable, "seeds_needed": one.seeds_needed}  # fmt: skip
+        facts["difference"] = round(one.difference, cell.decimals)
+    if paper := cell.printed:
+        facts |= {"paper": paper.source + ("" if paper.own else " (copied)"), "paper_value": paper.value, "paper_std": paper.std,
+                  "paper_difference": paper.difference, "paper_inside": paper.inside}  # fmt: skip
+    return facts
+
+
+def _csv(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return csv_text(value) if isinstance(value, str) else repr(value)
+
+
+def as_json(tables: Sequence[Table]) -> str:
+    content = {
+        "schema": SCHEMA,
+        "tables": [table_data(table) for table in tables],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def tested_data(tested: Tested | None) -> dict[str, Any] | None:
+    """How a table was tested: ``$defs/tested`` of the schema."""
+    return (
+        None
+        if tested is None
+        else asdict(tested) | {"families": [asdict(one) for one in tested.families], "lent": list(tested.lent)}
+    )
+
+
+def table_data(table: Table) -> dict[str, Any]:
+    """One table as plain JSON values: ``$defs/table`` of the schema."""
+    return {
+        "suite": table.suite, "protocol": table.protocol, "text": table.text, "metric": table.metric, "setting": table.setting,
+        "backbone": table.backbone, "columns": list(table.columns), "baseline": table.baseline,
+        "tested": tested_data(table.tested), "rows": [_row(row, table) for row in table.rows], "notes": list(table.notes), "footnotes": list(table.footnotes),
+    }  # fmt: skip
+
+
+def _row(row: Row, table: Table) -> dict[str, Any]:
+    return {
+        "method": row.method, "variant": row.variant, "setting": row.setting, "backbone": row.backbone,
+        "differs": dict(row.differs), "seeds": list(row.seeds), "runs": list(row.runs), "rank": row.rank and list(row.rank),
+        "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
+        "difference": None if row.difference is None else round(row.difference, 2),
+        "cost": None if row.cost is None else asdict(row.cost), "footnotes": list(row.footnotes),
+    }  # fmt: skip
+
+
+def _cell(cell: Cell | None) -> dict[str, Any] | None:
+    if cell is None:
+        return None
+    facts = asdict(cell) | {"values": list(cell.values)}
+    if cell.against:
+        facts["against"] = against_data(cell)
+    return facts
+
+
+def against_data(cell: Cell | None) -> dict[str, Any] | None:
+    """A cell less the baseline's, as printed; None where there is none."""
+    if cell is None or cell.against is None:
+        return None
+    return asdict(cell.against) | {"difference": round(cell.against.difference, cell.decimals)}
+
+
+# --- all scores of one run as CSV: one line per task and per sub-dataset, numbers in full ---
+
+RUN_HEADING = ("suite", "task", "subset", "protocol", "text", "metric", "value", "std", "n")
+
+
+def scores_csv(record: RunRecord) -> str:
+    """``subset`` is empty in the line of the task itself. What was not recorded is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(RUN_HEADING)
+    for one in record.scores:
+        for subset, value, std, n in _lines(one):
+            cells = (one.suite, one.task, subset, one.protocol, one.text, one.metric, value, std, n)
+            writer.writerow([_run_cell(cell) for cell in cells])
+    return out.getvalue()
+
+
+def _lines(one: Score) -> Iterator[tuple[str, float, float | None, int | None]]:
+    yield "", one.value, one.std, one.n
+    subsets = one.detail.get("subsets")
+    for name, part in subsets.items() if isinstance(subsets, Mapping) else ():
+        value = part.get(one.metric) if isinstance(part, Mapping) else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            n = part.get("n")
+            yield str(name), value, None, n if isinstance(n, int) and not isinstance(n, bool) else None
+
+
+def _run_cell(value: Any) -> str:
+    return "" if value is None else csv_text(value) if isinstance(value, str) else repr(value)

@@ -1,0 +1,74 @@
+"""Items on which two runs disagree, for the terminal and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from bench.compare.words import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bench.compare.items import Disagreement, Item, Said
+
+
+def print_items(
+    found: Sequence[Disagreement], first: str, second: str, reasons: Mapping[str, str] | None = None, console: Console | None = None
+) -> None:  # fmt: skip
+    """One block a task: gold, what A and B said, and the texts where they are at hand."""
+    from rich.console import Console as RichConsole
+    from rich.text import Text
+
+    console = console or RichConsole(highlight=False, markup=False, emoji=False)
+    encoding = console.encoding
+
+    def say(text: str, style: str = "", indent: int = 0) -> None:
+        for line in Text(text, style).wrap(console, max(console.width - indent, 20)):
+            line.rstrip()
+            console.print(Text(" " * indent).append_text(line))
+
+    def shown(text: str) -> str:
+        return visible(text, encoding, limit=None)
+
+    say(f"A: {shown(first)}")
+    say(f"B: {shown(second)}")
+    for one in found:
+        _, task, protocol, form = one.key
+        console.print()
+        say(
+            f"{shown(task)}, {shown(protocol)}{f' ({shown(form)})' if form else ''}: {one.differ:,} of {one.n:,} items differ",
+            "bold",
+        )
+        for item in one.items:
+            say(
+                f"{item.number:>6}  gold {shown(_said(item.gold))}   A {shown(_said(item.first))}   B {shown(_said(item.second))}"
+            )
+            for text in item.texts or ():
+                say(shown(text), indent=8)
+        if reason := (reasons or {}).get(task):
+            say(f"no texts: {shown(reason)}", "dim")
+    if any(one.ranked for one in found):
+        console.print()
+        say("in brackets: place by rank among all items, 0 to 100; first the pairs whose places are furthest apart", "dim")
+
+
+def _said(one: Said) -> str:
+    return one.text if one.place is None else f"{one.text} ({one.place:.0f})"
+
+
+def as_data(found: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
+    """Schema ``bench.items/1``: numbers in full."""
+    return {"schema": "bench.items/1", "runs": [first, second], "tasks": [_task(one) for one in found]}
+
+
+def _task(one: Disagreement) -> dict[str, Any]:
+    suite, task, protocol, text = one.key
+    return {"suite": suite, "task": task, "protocol": protocol, "text": text, "metric": one.metric, "n": one.n, "differ": one.differ,
+            "items": [_item(item) for item in one.items]}  # fmt: skip
+
+
+def _item(item: Item) -> dict[str, Any]:
+    return {"number": item.number, "texts": None if item.texts is None else list(item.texts), "gold": asdict(item.gold),
+            "first": asdict(item.first), "second": asdict(item.second), "apart": item.apart}  # fmt: skip

@@ -1,0 +1,79 @@
+"""Score tables as one LaTeX document with booktabs: it compiles as it is, and each table can be copied out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.words import has_ranks, has_spread, headline, latex, rank_words, score, seeds_differ, spread, variant_words
+from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
+
+BEFORE = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage{amssymb,booktabs,graphicx}  % what the tables need
+\usepackage[margin=2cm]{geometry}
+\begin{document}
+"""
+AFTER = "\\end{document}\n"
+FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # a table wider than the page is shrunk, no other
+WIDEST = 9  # columns that fit on a page with a spread beside each number
+
+
+def draw(tables: Sequence[Table]) -> str:
+    return BEFORE + "\n".join(_table(table) for table in tables) + AFTER
+
+
+def _table(table: Table) -> str:
+    before = [*(["Rank"] if has_ranks(table) else []), "Method", *(["Seeds"] if seeds_differ(table) else [])]
+    heading = [*before, *table.columns, *(COSTS if has_costs(table) else ())]
+    caption = [f"{latex(f'{table.suite}: {headline(table)}')}."]
+    caption += [_sentence(words) for words in legend(table, SIGNS)]
+    caption += [rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)]
+    caption += [_sentence(note) for note in table.notes]
+    size = "small" if not has_spread(table) else "footnotesize" if len(heading) <= WIDEST + 1 else "scriptsize"
+    lines = [
+        r"\begin{table}[ht]", rf"\centering\{size}\setlength{{\tabcolsep}}{{3pt}}",
+        FIT, r"\begin{tabular}{" + "".join("l" if name == "Method" else "r" for name in heading) + "}", r"\toprule",
+        _line(latex(text) for text in heading), r"\midrule",
+    ]  # fmt: skip
+    for row in table.rows:
+        lines.append(_line(_cells(row, table)))
+        lines += [_line(_under(line, table)) for line in under(row, table)]
+    lines += [r"\bottomrule", r"\end{tabular}}", r"\caption{" + " ".join(caption) + "}", r"\end{table}", ""]
+    return "\n".join(lines)
+
+
+def _sentence(words: str) -> str:
+    return latex(words[:1].upper() + words[1:]) + "."
+
+
+def _line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _cells(row: Row, table: Table) -> list[str]:
+    words = variant_words(row, table)
+    marks = ",".join(str(number + 1) for number in row.footnotes)
+    cells = [rank_words(row).replace("-", "--")] if has_ranks(table) else []
+    cells.append(latex(row.method) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else ""))
+    if seeds_differ(table):
+        cells.append(str(len(row.runs)))
+    return cells + [_number(cell) for cell in row.cells] + ([latex(one) for one in costs(row.cost)] if has_costs(table) else [])
+
+
+def _under(line: Line, table: Table) -> list[str]:
+    before = [""] * has_ranks(table) + [rf"\quad {{\scriptsize {latex(line.label)}}}"] + [""] * seeds_differ(table)
+    entries = [
+        rf"{{\scriptsize ${entry.text}${latex(SIGNS[entry.sign]) if entry.sign else ''}}}" if entry.text else ""
+        for entry in line.entries
+    ]
+    return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
+
+
+def _number(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean, cell.decimals)
+    value = spread(cell)
+    return mean + ("" if value is None else rf"\,{{\tiny$\pm${score(value, cell.decimals)}}}")

@@ -1,0 +1,174 @@
+"""What stands under and beside a row's means in every form of a table: differences, printed values, cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE, Against, Cell, Cost, Row, Table
+from bench.compare.words import family_words, has_ranks, seeds_borrowed, signed, spread_words, variant_words
+from bench.compare.words import score as number
+
+BETTER, WORSE, EQUIVALENT, OUTSIDE = "better", "worse", "equivalent", "outside"
+MAYBE_BETTER, MAYBE_WORSE = "better, exploratory", "worse, exploratory"
+SIGNS = {BETTER: "▲", WORSE: "▼", EQUIVALENT: "≈", OUTSIDE: "*", MAYBE_BETTER: "△", MAYBE_WORSE: "▽"}
+PLAIN_SIGNS = {BETTER: "^", WORSE: "v", EQUIVALENT: "=", OUTSIDE: "*", MAYBE_BETTER: "+", MAYBE_WORSE: "-"}  # ASCII alone
+MOST_ANSWERS = 30
+"""Rows whose verdict is put into a sentence below a table; ``--format json`` has all."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A number as printed, and the name of the sign after it ("" for none)."""
+
+    text: str = ""
+    sign: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line under a row: its entries belong to the table's columns."""
+
+    label: str
+    entries: tuple[Entry, ...]
+
+
+def under(row: Row, table: Table) -> list[Line]:
+    """Differences from the baseline; then what a paper printed, and ours less that."""
+    lines = []
+    if table.baseline and not row.is_baseline:
+        lines.append(Line(f"less {table.baseline}", tuple(
+            _against(cell, primary=task == table.head) for task, cell in zip(table.columns, row.cells, strict=True))))  # fmt: skip
+    sources = list(dict.fromkeys(cell.printed.source for cell in row.cells if cell is not None and cell.printed))
+    for source in sources:
+        printed = [
+            cell.printed if cell is not None and cell.printed and cell.printed.source == source else None for cell in row.cells
+        ]
+        copied = any(one is not None and not one.own for one in printed)
+        decimals = [cell.decimals if cell is not None else 2 for cell in row.cells]
+        lines.append(Line(f"{source}{', copied' if copied else ''}",
+                          tuple(Entry(number(one.value, d)) if one else Entry() for one, d in zip(printed, decimals, strict=True))))  # fmt: skip
+        lines.append(Line("ours less that", tuple(
+            Entry(signed(one.difference, d), OUTSIDE if one.inside is False else "") if one else Entry()
+            for one, d in zip(printed, decimals, strict=True))))  # fmt: skip
+    return lines
+
+
+def _against(cell: Cell | None, *, primary: bool) -> Entry:
+    if cell is None or cell.against is None:
+        return Entry()
+    return Entry(signed(cell.against.difference, cell.decimals), sign_name(cell, primary=primary))
+
+
+def sign_name(cell: Cell, *, primary: bool) -> str:
+    """Which of the signs stands at a cell; "" for none."""
+    names = {BETTER: BETTER, WORSE: WORSE} if primary else {BETTER: MAYBE_BETTER, WORSE: MAYBE_WORSE}
+    return (names | {EQUIVALENT: EQUIVALENT}).get((cell.against.verdict or "") if cell.against else "", "")
+
+
+COSTS = ("params", "train", "memory")
+
+
+def has_costs(table: Table) -> bool:
+    return any(row.cost is not None for row in table.rows)
+
+
+def costs(cost: Cost | None) -> tuple[str, str, str]:
+    """Trained parameters, training time, peak memory, short: "5.3M", "13m32s", "1.4G"; "" where it was not recorded."""
+    if cost is None:
+        return "", "", ""
+    return _short(cost.trainable_parameters), _time(cost.train_seconds), _short(cost.peak_memory_bytes)
+
+
+def _short(count: float | None) -> str:
+    if count is None:
+        return ""
+    for unit in ("", "k", "M", "G"):
+        if count < 999.5:
+            return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}"
+        count /= 1000
+    return f"{count:.1f}T"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    if seconds < 59.5:
+        return f"{seconds:.0f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> list[str]:
+    """What the signs and lines mean, one sentence each; only what the table has. ``signs`` as the form prints them."""
+    words = []
+    if spread := spread_words(table):
+        words.append(f"{plus_minus}: half of the {spread}")
+    if borrowed := seeds_borrowed(table):
+        words.append(borrowed)
+    if has_ranks(table):
+        words.append(f"rank: those that a row may have; all pairs are one family ({family_words(table, PAIRS)})")
+    if table.baseline:
+        words += _baseline_legend(table, signs)
+    if any(cell is not None and cell.printed for row in table.rows for cell in row.cells):
+        words.append(_paper_legend(table, signs))
+    if has_costs(table):
+        words.append("params: trained; train: time of training; memory: peak, bytes; means over seeds")
+    return words
+
+
+def _baseline_legend(table: Table, signs: dict[str, str]) -> list[str]:
+    primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
+    if table.tested is None or not (primary or single):
+        return [f"less {table.baseline}: not tested" + ("" if table.tested else ", no predictions")]
+    equal = f"{signs[EQUIVALENT]} equivalent, within ±{table.tested.margin:g}; no sign: unknown"
+    words = []
+    if primary:
+        words.append(f"{table.head} less {table.baseline} is the question, a family of its own ({primary}): {signs[BETTER]} better, "
+                     f"{signs[WORSE]} worse, {equal}")  # fmt: skip
+    if single:
+        words.append(f"single tasks are exploratory, another family ({single}): {signs[MAYBE_BETTER]} better, {signs[MAYBE_WORSE]} worse"
+                     + ("" if primary else f", {equal}"))  # fmt: skip
+    return words + answers(table)
+
+
+def answers(table: Table) -> list[str]:
+    """The primary question, row by row: verdict, difference and interval, and what goes with it."""
+    found = [
+        (row, cell)
+        for row in table.rows
+        if table.head and (cell := row.cells[-1]) is not None and cell.against and cell.against.verdict
+    ]
+    lines = [f"{' '.join(filter(None, (row.method, variant_words(row, table))))}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}"
+             for row, cell in found[:MOST_ANSWERS] if cell.against]  # fmt: skip
+    return lines + ([f"and {len(found) - MOST_ANSWERS} more: --format json"] if len(found) > MOST_ANSWERS else [])
+
+
+def answer(one: Against, baseline: str, decimals: int = 2) -> str:
+    """ "worse, -17.10 [-18.90, -15.30] (99 %); one new run beats one of simcse: <1 %"; of an unknown, what would settle it."""
+    words = f"{one.verdict}, {signed(one.difference, decimals)}"
+    if one.low is not None and one.high is not None and one.level is not None:
+        words += f" [{signed(one.low, decimals)}, {signed(one.high, decimals)}] ({100 * one.level:.3g} %)"
+    if one.chance is not None:
+        words += f"; one new run beats one of {baseline}: {percent(one.chance)}"
+    if one.verdict == "unknown":
+        if one.detectable is not None:
+            words += f"; {number(one.detectable, decimals)} would have been found"
+        words += (
+            f"; {one.seeds_needed} seeds of each would settle it"
+            if one.seeds_needed
+            else "; more seeds alone would not settle it"
+        )
+    return words
+
+
+def percent(share: float) -> str:
+    """ "98 %", "<1 %", ">99 %" """
+    return "<1 %" if share < 0.01 else ">99 %" if share > 0.99 else f"{100 * share:.0f} %"
+
+
+def _paper_legend(table: Table, signs: dict[str, str]) -> str:
+    printed = [cell.printed for row in table.rows for cell in row.cells if cell is not None and cell.printed]
+    words = "paper:table: what it printed"
+    if any(one.inside is not None for one in printed):
+        words += f"; {signs[OUTSIDE]} the printed value lies outside our interval"
+    return words

@@ -1,0 +1,56 @@
+"""Score tables as Markdown that ordinary forges render."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.words import has_ranks, headline, markdown, rank_words, score, seeds_differ, spread, variant_words
+from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
+
+
+def draw(tables: Sequence[Table]) -> str:
+    return "\n".join(_table(table) for table in tables)
+
+
+def _table(table: Table) -> str:
+    before = [*(["rank"] if has_ranks(table) else []), "method", *(["seeds"] if seeds_differ(table) else [])]
+    heading = [*before, *table.columns, *(COSTS if has_costs(table) else ())]
+    lines = [f"**{markdown(headline(table))}**", "", _line([markdown(text) for text in heading])]
+    lines.append(_line([":--" if name == "method" else "--:" for name in heading]))
+    for row in table.rows:
+        lines.append(_line(_cells(row, table)))
+        lines += [_line(_under(line, table)) for line in under(row, table)]
+    notes = [f"<sup>{i}</sup> {markdown(note)}" for i, note in enumerate(table.footnotes, 1)]
+    notes += [markdown(note) for note in table.notes]
+    notes += [markdown(words) for words in legend(table, SIGNS)]
+    notes += ["**best**, <u>second</u>"] if len(table.rows) > 2 else ["**best**"] if len(table.rows) > 1 else []
+    return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _cells(row: Row, table: Table) -> list[str]:
+    words = variant_words(row, table)
+    marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
+    cells = [rank_words(row)] if has_ranks(table) else []
+    cells.append(markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks)
+    if seeds_differ(table):
+        cells.append(str(len(row.runs)))
+    return cells + [_number(cell) for cell in row.cells] + (list(costs(row.cost)) if has_costs(table) else [])
+
+
+def _under(line: Line, table: Table) -> list[str]:
+    before = [""] * has_ranks(table) + [f"*{markdown(line.label)}*"] + [""] * seeds_differ(table)
+    entries = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in line.entries]
+    return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
+
+
+def _number(cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
+    value = spread(cell)
+    return mean + ("" if value is None else f" ± {score(value, cell.decimals)}")

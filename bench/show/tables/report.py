@@ -1,0 +1,290 @@
+"""Everything about one run, as sections of plain text rows: what ``bench show`` prints and a run's part of a page lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from bench.compare.statistics.summary import DECIMALS
+from bench.compare.words import score, signed
+from bench.runs.curve import read_curve, series
+from bench.runs.dev_pairs import dev_words
+from bench.runs.record import RunRecord, Score
+from bench.show.tables.section import Section
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def what(record: RunRecord) -> str:
+    """ "promcse with eh, supervised, roberta-large, seed 42" """
+    method = f"{record.method} with {record.variant}" if record.variant else record.method
+    setting = "nothing trained" if record.setting == "none" else record.setting
+    return f"{method}, {setting}, {record.backbone}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
+
+
+def heads(record: RunRecord) -> str:
+    """ "sts 76.25, sts (raw) 77.10": each suite's average, else its only task."""
+    parts = []
+    for suite, protocol, text in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
+        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
+        head = next((s for s in scores if s.task == "Avg."), scores[0] if len(scores) == 1 else None)
+        form = "" if text in (None, "tokenised") else f" ({text})"
+        parts.append(f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks")
+    return ", ".join(parts)
+
+
+def fact_sections(record: RunRecord, folder: Path | None = None) -> list[Section]:
+    """Recipe, training, cost and provenance; only those with rows."""
+    found = [recipe(record), training(record, folder), overlap_section(record), cost(record), provenance(record)]
+    return [section for section in found if section.rows]
+
+
+def score_sections(record: RunRecord) -> list[Section]:
+    """One section per suite, protocol and text form; the sub-datasets of a task stand indented below it."""
+    made = []
+    for suite, protocol, text in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
+        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
+        rows = [row for one in scores for row in _score_rows(one)]
+        heading = ["task", "score", "sd", "n", "mean", "wmean", "Pearson"]
+        empty = [i for i in (2, 4, 5, 6) if not any(row[i] for row in rows)]
+        kept = [i for i in range(len(heading)) if i not in empty]
+        form = f" ({text})" if text else ""
+        metrics = ", ".join(dict.fromkeys(s.metric for s in scores))
+        made.append(Section(f"{suite}: {metrics}, {protocol}{form}", tuple(heading[i] for i in kept),
+                            tuple(tuple(row[i] for i in kept) for row in rows), tuple(range(1, len(kept)))))  # fmt: skip
+    return made
+
+
+def _score_rows(one: Score) -> Iterable[list[str]]:
+    detail = one.detail
+    pearson = detail.get("pearson")
+    overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
+    decimals = DECIMALS.get(one.metric, 2)
+    yield [one.task, score(one.value, decimals), "" if one.std is None else score(one.std, decimals), str(one.n), _number(detail.get("mean")),
+           _number(detail.get("wmean")), _number(overall)]  # fmt: skip
+    subsets = detail.get("subsets")
+    parts = dict(subsets) if isinstance(subsets, Mapping) else {}
+    if isinstance(detail.get("pooled"), Mapping):
+        parts = {"all pairs at once": detail["pooled"], **parts}
+    if isinstance(detail.get("all_splits"), Mapping):
+        parts["all splits (as mteb)"] = detail["all_splits"]
+    for name, part in parts.items():
+        if isinstance(part, Mapping):
+            value = part.get(one.metric, part.get("spearman"))
+            yield ["  " + str(name), _number(value), "", _count(part.get("n")), "", "", _number(part.get("pearson"))]
+
+
+def recipe(record: RunRecord) -> Section:
+    rows = tuple(
+        (key, plain_value(one.value), one.source + (f"; {one.note}" if one.note else ""))
+        for key, one in sorted(record.recipe.items())
+    )
+    return Section("recipe", ("value of", "is", "from"), rows)
+
+
+def training(record: RunRecord, folder: Path | None) -> Section:
+    rows: list[tuple[str, ...]] = []
+    if (done := record.training) is not None:
+        rows.append(("steps", f"{done.steps:,}" + (f", {done.sentences:,} sentences" if done.sentences is not None else "")))
+        if done.dev_score is not None:
+            rows.append(("kept", f"step {_or_unknown(done.best_step)}: {done.dev_task or 'dev'} {score(done.dev_score)}"))
+        else:
+            rows.append(("kept", "the last step"))
+        if words := dev_words(record):
+            rows.append(("chosen on", words))
+    curve = read_curve(folder) if folder is not None else []
+    for name, key, digits in (("loss", "loss", 4), ("dev score", "dev_score", 2)):
+        points = [value for _, value in series(curve, key)]
+        if points:
+            rows.append((name, f"{points[0]:.{digits}f} {sparkline(points)} {points[-1]:.{digits}f}"))
+    return Section("training", (), tuple(rows))
+
+
+def sparkline(values: Sequence[float], width: int = 32) -> str:
+    """The course of ``values`` in at most ``width`` characters; each stands for the mean of its stretch."""
+    if len(values) > width:
+        edges = [round(i * len(values) / width) for i in range(width + 1)]
+        values = [sum(values[a:b]) / (b - a) for a, b in zip(edges, edges[1:], strict=False)]
+    low, high = min(values), max(values)
+    if high == low:
+        return BARS[0] * len(values)
+    return "".join(BARS[min(len(BARS) - 1, int((value - low) / (high - low) * len(BARS)))] for value in values)
+
+
+_BYTES = ("peak_memory_bytes", "host_memory_bytes", "checkpoint_bytes")
+
+
+def cost(record: RunRecord) -> Section:
+    rows = []
+    for field in fields(record.cost):
+        value = getattr(record.cost, field.name)
+        if value is None:
+            continue
+        name = field.name.replace("_", " ")
+        if field.name in _BYTES:
+            name, shown = name.removesuffix(" bytes"), size(value)
+        elif field.name.endswith("per_second"):
+            shown = f"{value:,.0f}"
+        elif field.name.endswith("seconds"):
+            name, shown = name.replace(" seconds", " time"), duration(value)
+        else:
+            shown = f"{value:,}" if isinstance(value, int) else str(value)
+        rows.append((name, shown))
+    return Section("cost", (), tuple(rows))
+
+
+def provenance(record: RunRecord) -> Section:
+    """Where the run comes from, one fact per row; nested objects are flattened."""
+    rows: list[tuple[str, str]] = [("fingerprint", record.fingerprint)]
+    for field in fields(record.provenance):
+        value = getattr(record.provenance, field.name)
+        if value is None or field.name == "command":
+            continue
+        if isinstance(value, Mapping):
+            inside = ", ".join(_fact(key, one) for key, one in value.items() if one is not None and key != "overlap")
+            if inside:
+                rows.append((field.name.replace("_", " "), inside))
+        else:
+            rows.append((field.name.replace("_", " "), str(value)))
+    return Section("provenance", (), tuple(rows))
+
+
+def files(folder: Path) -> list[str]:
+    """What lies in the run's folder, with sizes; two levels deep, nothing hidden."""
+    lines = []
+    for path in sorted(folder.glob("*")):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir():
+            inside = [one for one in path.rglob("*") if one.is_file()]
+            total = sum(one.stat().st_size for one in inside)
+            lines.append(f"{path.name}/  {len(inside)} file{'s' * (len(inside) != 1)}, {size(total)}")
+        else:
+            lines.append(f"{path.name}  {size(path.stat().st_size)}")
+    return lines
+
+
+def plain_value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def duration(seconds: float) -> str:
+    """ "14.2 s", "13 min 32 s", "2 h 05 min" """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def size(count: float) -> str:
+    """ "10.6 MB": decimal units"""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def _number(value: Any) -> str:
+    return score(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _count(value: Any) -> str:
+    return str(value) if isinstance(value, int) else ""
+
+
+def _or_unknown(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
+
+
+def _fact(key: str, value: Any) -> str:
+    """ "torch 2.13.0", "not dirty", a hash by its first 12 digits"""
+    if isinstance(value, bool):
+        return key if value else f"not {key}"
+    text = plain_value(value)
+    return f"{key} {text[:12] if len(text) in (40, 64) and all(c in '0123456789abcdef' for c in text) else text}"
+
+
+# --- what changes when a run's text or domain does: the two text forms side by side, and the gap between CxC-STS and STS-B ---
+
+FORMS = {"tokenised": "raw", "sccl": "original"}  # what the papers scored -> what the data's authors published
+
+
+def shift_sections(record: RunRecord) -> list[Section]:
+    """Those that the record has numbers for."""
+    return [section for section in (text_forms(record), domain_shift(record)) if section.rows]
+
+
+def text_forms(record: RunRecord) -> Section:
+    """The tasks that were scored in both known forms, and what the model loses or gains on the one that is not the papers'."""
+    rows = []
+    for one in record.scores:
+        other = record.score(one.suite, one.task, one.protocol, FORMS.get(one.text or "", ""))
+        if other is not None:
+            rows.append((f"{one.suite}: {one.task}", *_gap(one, other)))
+    heading = ("task", "papers' text", "raw text", "raw less papers'")
+    return Section("robustness to the form of the text", heading, tuple(rows), (1, 2, 3))
+
+
+def domain_shift(record: RunRecord) -> Section:
+    """CxC-STS, captions that no campaign of STS-B saw, less STS-B: one row per CxC protocol and form of STS-B."""
+    rows = []
+    for near in _of(record, "sts", "STS-B"):
+        for far in _of(record, "cxc", "CxC-STS"):
+            rows.append((far.protocol, near.text or "", *_gap(near, far)))
+    heading = ("CxC protocol", "STS-B text", "STS-B", "CxC-STS", "CxC-STS less STS-B")
+    return Section("domain shift", heading, tuple(rows), (2, 3, 4))
+
+
+def _of(record: RunRecord, suite: str, task: str) -> Iterable[Score]:
+    """The task's scores; a task of another protocol may carry something after its name ("CxC-STS-parekh")."""
+    return (one for one in record.scores if one.suite == suite and one.task.startswith(task))
+
+
+def _gap(first: Score, second: Score) -> tuple[str, str, str]:
+    decimals = DECIMALS.get(first.metric, 2)
+    a, b = round(first.value, decimals), round(second.value, decimals)
+    return f"{a:.{decimals}f}", f"{b:.{decimals}f}", signed(b - a, decimals)
+
+
+# --- what of the evaluation sets stands in a run's corpus: a section of plain text rows ---
+
+TITLE = "sentences of the evaluation sets that stand in the corpus"
+HEADING = ("task", "sentences", "the same", "nearly", "%", "rows of the corpus")
+
+
+def overlap_section(record: RunRecord) -> Section:
+    return section((record.provenance.corpus or {}).get("overlap"))
+
+
+def section(overlap: Any) -> Section:
+    """Of what a record keeps as ``provenance.corpus["overlap"]``. A task of which nothing was found is named in one last row;
+    no rows where nothing was recorded."""
+    tasks = overlap.get("tasks") if isinstance(overlap, Mapping) else None
+    rows: list[tuple[str, ...]] = []
+    clean: list[str] = []
+    for one in tasks if isinstance(tasks, list) else []:
+        try:
+            found, sentences = int(one["exact"]) + int(one["near"]), int(one["sentences"])
+            name = f"{one['suite']}: {one['task']}" + (f" ({one['text']})" if one["text"] else "")
+            counts = (f"{sentences:,}", f"{int(one['exact']):,}", f"{int(one['near']):,}")
+            if found:
+                rows.append((name, *counts, share(found, sentences), f"{int(one['rows']):,}"))
+            else:
+                clean.append(str(one["task"]))
+        except (KeyError, TypeError, ValueError):  # not of this version
+            continue
+    if clean:
+        rows.append(("none of " + ", ".join(dict.fromkeys(clean)), "", "", "", "", ""))
+    return Section(TITLE, HEADING, tuple(rows), (1, 2, 3, 4, 5))
+
+
+def share(part: int, whole: int) -> str:
+    """ "4.0", "<0.1": per cent of the whole."""
+    percent = 100 * part / whole
+    return f"{percent:.1f}" if percent >= 0.1 else "<0.1"

@@ -1,0 +1,290 @@
+"""Score tables in a terminal of any width: spreads beside the means where they fit, then of the average alone or under the means,
+and columns that do not fit at all in blocks below one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.words import (
+    cells_of,
+    has_ranks,
+    has_spread,
+    headline,
+    rank_words,
+    score,
+    seeds_differ,
+    spread,
+    variant_words,
+    visible,
+)
+from bench.show.tables.lines import COSTS, PLAIN_SIGNS, SIGNS, Line, costs, has_costs, legend, under
+
+STYLES = {"best": "bold", "second": "underline", "": ""}
+GAP = 1
+NARROWEST_LABEL = 16
+DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+@dataclass(frozen=True)
+class Look:
+    """Width in characters, and what the terminal can show."""
+
+    width: int
+    encoding: str
+    styled: bool
+
+    def shows(self, sign: str) -> bool:
+        try:
+            sign.encode(self.encoding)
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    def sign(self, sign: str, instead: str) -> str:
+        return sign if self.shows(sign) else instead
+
+    @property
+    def signs(self) -> dict[str, str]:
+        return SIGNS if self.shows("".join(SIGNS.values())) else PLAIN_SIGNS
+
+    def mark(self, number: int) -> str:
+        """Of a footnote: ¹, or [1] where there are no raised digits."""
+        raised = "".join(DIGITS[int(digit)] for digit in str(number))
+        return self.sign(raised, f"[{number}]")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where things go: tried from the widest to the narrowest."""
+
+    spread: str  # "beside" each mean, "head": of the ranking column, in a column of its own; "under" each mean
+    rank: str = "rank"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its text in a row's first line, and in lines under it, whose entries it shows where ``index`` is one of theirs."""
+
+    heading: str
+    width: int
+    show: Callable[[Row], Text]
+    index: int = -1
+    slot: int = 0  # characters kept free after a number, for a sign
+    after: int = 0  # and after that, for a spread
+    binds: bool = False  # belongs to the column before it
+    last: bool = False  # may stand in a block of its own: cost
+
+
+def draw(tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True) -> Group:
+    """All tables, one below the other. ``styled``: bold and underline can be seen, so a line says what they mean."""
+    look = Look(max(width, 40), encoding, styled)
+    parts: list[RenderableType] = []
+    for i, table in enumerate(tables):
+        parts += [Text("")] * bool(i) + _table(table, look)
+    return Group(*parts)
+
+
+def _table(table: Table, look: Look) -> list[RenderableType]:
+    labels = [_label(row, table, look) for row in table.rows]
+    extra = [under(row, table) for row in table.rows]
+    longest = max(len("method"), *(len(label) for label in labels), *(len(line.label) + 2 for lines in extra for line in lines))
+    narrowest = min(longest, NARROWEST_LABEL)  # a longer label is folded before a number moves
+    plan, columns = _planned(table, extra, look.width - narrowest, look)
+    blocks = _blocks(columns, look.width - narrowest)
+    parts: list[RenderableType] = [_headline(table, look)]
+    for block in blocks:
+        before = [column for column in block if column.heading == plan.rank and column.index == -1]
+        after = block[len(before) :]
+        width = min(longest, look.width - _needed(block))
+        parts.append(
+            _line(
+                before,
+                [Text(c.heading, "dim") for c in before],
+                Text("method", "dim"),
+                width,
+                after,
+                [_heading(c) for c in after],
+            )
+        )
+        for row, label, lines in zip(table.rows, labels, extra, strict=True):
+            parts += _lines(before, label, width, after, row)
+            for line in lines if any(c.index >= 0 for c in block) else ():
+                told = Text("  " + visible(line.label, look.encoding), "dim")
+                parts.append(_line(before, [Text("")] * len(before), told, width, after, [_entry(line, c, look) for c in after]))
+    return parts + _legend(table, plan, look)
+
+
+def _lines(before: Sequence[Column], label: Text, width: int, after: Sequence[Column], row: Row) -> list[Text]:
+    """A row: one line, or more where the label is folded or a spread stands under its mean."""
+    folded = _fold(label, width)
+    shown = [list(text.split("\n")) if "\n" in text.plain else [text] for text in (column.show(row) for column in after)]
+    height = max(len(folded), *(len(parts) for parts in shown)) if shown else len(folded)
+    nothing = Text("")
+    return [
+        _line(before, [column.show(row) if not i else nothing for column in before], folded[i] if i < len(folded) else nothing, width,
+              after, [parts[i] if i < len(parts) else nothing for parts in shown])
+        for i in range(height)
+    ]  # fmt: skip
+
+
+def _line(
+    before: Sequence[Column], ahead: Sequence[Text], label: Text, width: int, after: Sequence[Column], cells: Sequence[Text]
+) -> Text:
+    """Columns of known width side by side: what stands before the label on the left of its room, all after it on the right."""
+    line = Text(no_wrap=True, overflow="ignore")
+    for column, text in zip(before, ahead, strict=True):
+        line.append_text(text).append(" " * (column.width + GAP - text.cell_len))
+    line.append_text(label)
+    room = width - label.cell_len
+    for column, text in zip(after, cells, strict=True):
+        line.append(" " * (room + GAP + column.width - text.cell_len)).append_text(text)
+        room = 0
+    line.rstrip()
+    return line
+
+
+def _fold(label: Text, width: int) -> list[Text]:
+    """In lines of at most ``width`` characters: between words where that is enough, else within them."""
+    if label.cell_len <= width:
+        return [label]
+    folded = list(label.wrap(Console(width=width), width, overflow="fold"))
+    for part in folded:
+        part.rstrip()
+    return folded
+
+
+def _headline(table: Table, look: Look) -> Text:
+    left = visible(headline(table), look.encoding)
+    right = f"baseline: {visible(table.baseline, look.encoding)}" if table.baseline else ""
+    space = look.width - len(left) - len(right)
+    if not right:
+        return Text(left, "bold")
+    return Text.assemble((left, "bold"), " " * space if space > 1 else "\n", right)
+
+
+def _label(row: Row, table: Table, look: Look) -> Text:
+    words = variant_words(row, table)
+    marks = look.sign("·", ",").join(look.mark(number + 1) for number in row.footnotes)
+    name = visible(row.method, look.encoding) + ("" if words else marks)
+    return Text.assemble(name, (" " + visible(words, look.encoding) + marks if words else "", "dim"))
+
+
+def _planned(table: Table, extra: Sequence[Sequence[Line]], room: int, look: Look) -> tuple[Plan, list[Column]]:
+    """The first plan whose columns fit in one block, else whose scores do, else the last one."""
+    narrow = [Plan("under")]
+    if has_spread(table) and table.head:
+        differs = bool(table.baseline)  # a second line is there already
+        narrow = [Plan("head"), Plan("head", rank="#"), *([Plan("none", rank="#")] if differs else [])]
+    made = [(plan, _columns(table, extra, plan, look)) for plan in (Plan("beside"), *narrow)]
+    for wanted in (lambda column: True, lambda column: not column.last):
+        for plan, columns in made:
+            if _needed([column for column in columns if wanted(column)]) <= room:
+                return plan, columns
+    return made[-1]
+
+
+def _columns(table: Table, extra: Sequence[Sequence[Line]], plan: Plan, look: Look) -> list[Column]:
+    columns = []
+    if has_ranks(table):
+        width = max(len(plan.rank), *(len(rank_words(row)) for row in table.rows))
+        columns.append(Column(plan.rank, width, lambda row: Text(rank_words(row))))
+    if seeds_differ(table):
+        columns.append(Column("seeds", 5, lambda row: Text(str(len(row.runs)), "dim")))
+    for i, heading in enumerate(table.columns):
+        columns.append(_task(table, i, visible(heading, "ascii"), extra, plan, look))
+        if plan.spread == "head" and heading == table.head and i == len(table.columns) - 1:
+            columns.append(_head_spread(table, look))
+    if has_costs(table):
+        for i, heading in enumerate(COSTS):
+            width = max(len(heading), *(len(costs(row.cost)[i]) for row in table.rows))
+            columns.append(Column(heading, width, lambda row, i=i: Text(costs(row.cost)[i]), last=True))  # type: ignore[misc]
+    return columns
+
+
+def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], plan: Plan, look: Look) -> Column:
+    cells = [cell for row in table.rows if (cell := row.cells[i]) is not None]
+    entries = [line.entries[i] for lines in extra for line in lines]
+    slot = int(any(entry.sign for entry in entries))
+    number = max([5, *(len(score(cell.mean, cell.decimals)) for cell in cells), *(len(entry.text) for entry in entries)])
+    spreads = [len(score(value, cell.decimals)) + 1 for cell in cells if (value := spread(cell)) is not None]
+    widest = max(spreads, default=0)
+    beside = widest if plan.spread == "beside" else 0
+    inside = max(number, widest) if plan.spread == "under" else number
+    width = max(inside + slot + beside, len(heading))
+
+    def show(row: Row) -> Text:
+        return _number(row.cells[i], plan, look, slot, beside)
+
+    return Column(heading, width, show, index=i, slot=slot, after=beside)
+
+
+def _heading(column: Column) -> Text:
+    """Over the numbers; what comes after these has none."""
+    return Text(column.heading + " " * min(column.slot + column.after, column.width - len(column.heading)), "dim")
+
+
+def _entry(line: Line, column: Column, look: Look) -> Text:
+    if column.index < 0:
+        return Text("")
+    entry = line.entries[column.index]
+    return Text(entry.text + (look.signs[entry.sign] if entry.sign else "").ljust(column.slot) + " " * column.after)
+
+
+def _number(cell: Cell | None, plan: Plan, look: Look, slot: int, beside: int) -> Text:
+    if cell is None:
+        return Text("")
+    text = Text.assemble((score(cell.mean, cell.decimals), STYLES[cell.mark]), " " * slot)
+    value = spread(cell)
+    shown = "" if value is None else look.sign("±", "~") + score(value, cell.decimals)
+    if beside:
+        return Text.assemble(text, (shown.ljust(beside), "dim"))
+    return Text.assemble(text, "\n", (shown + " " * slot, "dim")) if plan.spread == "under" and shown else text
+
+
+def _head_spread(table: Table, look: Look) -> Column:
+    last = len(table.columns) - 1
+
+    def show(row: Row) -> Text:
+        cell = row.cells[last]
+        value = None if cell is None else spread(cell)
+        return Text("" if cell is None or value is None else look.sign("±", "~") + score(value, cell.decimals), "dim")
+
+    width = max(4, *(len(show(row)) for row in table.rows))
+    return Column("95 %", width, show, binds=True)
+
+
+def _needed(columns: Sequence[Column]) -> int:
+    return sum(column.width + GAP for column in columns)
+
+
+def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
+    """Columns in as many groups as the room asks for; what belongs to a column stays with it, cost together."""
+    blocks: list[list[Column]] = [[]]
+    last = [column for column in columns if column.last]
+    for column in columns:
+        if column in last[:1] and room >= _needed(last) > room - _needed(blocks[-1]):
+            blocks.append([])
+        if blocks[-1] and _needed([*blocks[-1], column]) > room:
+            blocks.append([blocks[-1].pop()] if column.binds and len(blocks[-1]) > 1 else [])
+        blocks[-1].append(column)
+    return blocks
+
+
+def _legend(table: Table, plan: Plan, look: Look) -> list[RenderableType]:
+    lines = [f"{look.mark(i)} {visible(note, look.encoding)}" for i, note in enumerate(table.footnotes, 1)]
+    lines += [visible(note, look.encoding) for note in table.notes]
+    words = legend(table, look.signs, plus_minus=look.sign("±", "~"))
+    if plan.spread == "none":
+        del words[0]
+    elif plan.spread == "head":
+        words[0] += "; of each task: a wider terminal, or --format md"
+    if look.styled and any(cell.mark for cell in cells_of(table)):
+        second = any(cell.mark == "second" for cell in cells_of(table))
+        words.append("best in bold, second underlined" if second else "best in bold")
+    lines += [visible(line, look.encoding) for line in words]
+    return [Text(line, "dim") for line in lines]

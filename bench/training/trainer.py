@@ -1,0 +1,317 @@
+"""One sitting of a training: a step, what is counted and logged, a dev score. The loop says when."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from bench.base.devices import Meter
+from bench.base.errors import RunFailed
+from bench.base.files import write_whole
+from bench.method import Context, TrainReport, seed_for
+from bench.method.ranks import ALONE
+from bench.method.torch_method import Batch, TorchMethod
+from bench.runs.curve import CURVE, read_curve
+from bench.runs.files import FAILED_BATCH
+from bench.training.batches import row_order
+from bench.training.checkpoints import NO_SPACE, Checkpoints, Damaged
+from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use
+from bench.training.gradient import backward
+from bench.training.horizon import ENDLESS, Horizon
+from bench.training.state import Progress, kept_states
+
+if TYPE_CHECKING:
+    from bench.data.corpora import TokenisedCorpus
+
+
+LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for
+
+
+class Sitting:
+    """Of ``method`` on ``corpus``, from its beginning or from where :func:`bench.training.loop.resume` puts it."""
+
+    def __init__(self, method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> None:
+        self.method, self.corpus, self.context, self.recipe = method, corpus, context, method.recipe
+        self.ranks = context.ranks or ALONE
+        self.device = torch.device(context.device)
+        self.dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(context.precision)
+        self.horizon = Horizon(self.recipe, len(corpus))
+        self.progress = Progress(chunk=context.chunk)
+        self.window: list[dict[str, torch.Tensor]] = []  # losses since the last line of the curve
+        self.entry: dict[str, Any] = {}  # the next line of the curve
+        self.meter = Meter(context.device)
+        self.settled = False  # how a GPU computes the encoder
+        self.known: dict[str, Any] = {}  # the newest value of everything that was ever logged
+        self.states, self.checkpoints = context.folder / "state", Checkpoints(context.folder)
+        self.curve = TrainingCurve(context.folder)
+        self.saved, self.save_took = time.monotonic(), 0.0  # when the last state was written, and how long that took
+        rank = (self.ranks.rank,) if self.ranks.rank else ()
+        torch.manual_seed(seed_for(context.seed, "dropout", *rank))
+        method.to(self.device)
+        self.ranks.start_alike(method)
+        method.train()
+        method.encoder.train()
+        self.optimizer = method.optimizer()
+        self.scaler = self.new_scaler()
+        self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
+
+    # beginning and end
+
+    def new_scaler(self) -> torch.amp.GradScaler:
+        return torch.amp.GradScaler(self.device.type, enabled=self.context.precision == "fp16")
+
+    def finish(self) -> TrainReport:
+        p, method = self.progress, self.method
+        if p.best_score is None:
+            self.check_sound()
+        self.ranks.first(self._settle_checkpoint)
+        self.count_energy()
+        method.load(self.context.folder / "checkpoint")
+        ranks = None if p.ranks == [1] else p.ranks[0] if len(p.ranks) == 1 else p.ranks
+        how = {"ranks": ranks, "chunk": p.chunk, "kernels": p.kernels}
+        return TrainReport(
+            steps=p.step, best_step=p.best_step or p.step, dev_score=p.best_score, train_seconds=p.train_seconds,
+            dev_seconds=p.dev_seconds, sentences=p.rows, tokens=p.tokens, joules=p.joules,
+            execution={key: value for key, value in how.items() if value is not None},
+        )  # fmt: skip
+
+    def _settle_checkpoint(self) -> None:
+        """The best checkpoint is where it belongs: the last step where nothing was scored, else checked against its hashes."""
+        p = self.progress
+        if p.best_score is None:
+            p.best_step, p.best_files = p.step, self.checkpoints.keep(p.step, self.method.save)
+        else:
+            try:
+                line = self.checkpoints.restore(p.best_step, p.best_files)
+            except Damaged as problem:
+                raise RunFailed(str(problem), "the same command goes on from the last good state") from None
+            if line:
+                self.context.reporter.note(line)
+        (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
+
+    def is_done(self) -> bool:
+        patience = self.recipe.patience
+        return self.horizon.reached(self.progress) or (patience is not None and self.progress.worse >= patience)
+
+    def where(self) -> str:
+        return f"step {self.progress.step}" + (f" of {self.horizon.steps}" if self.horizon.steps is not None else "")
+
+    # one step
+
+    def step(self, feed: Iterator[Batch]) -> None:
+        """One update with the next batch. Making the batch is part of what it takes."""
+        began = time.perf_counter()
+        batch, p = next(feed), self.progress
+        if self.device.type == "cuda" and not self.settled:
+            self.settle_kernels(batch)
+            began = time.perf_counter()  # measuring them is no training, which a budget in time would pay for
+        rate = float(self.method.learning_rate(p.step, self.horizon.steps_at(p)))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.window.append(self.backward(batch))
+        self.ranks.mean_gradients(self.trained)
+        self.scaler.unscale_(self.optimizer)
+        if self.recipe.max_grad_norm:
+            torch.nn.utils.clip_grad_norm_(self.trained, self.recipe.max_grad_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        p.step += 1
+        p.rows += batch.whole or batch.size
+        p.tokens += batch.tokens
+        if len(self.window) >= LOG_EVERY:
+            self._summarise(rate)
+        taken = time.perf_counter() - began
+        if self.horizon.timed:
+            taken = self.ranks.share(taken)
+        p.train_seconds += taken
+        p.device_seconds += taken * self.ranks.count
+        if self.window and self.horizon.reached(p):
+            self._summarise(rate)
+
+    def backward(self, batch: Batch) -> dict[str, torch.Tensor]:
+        return backward(self.method, batch, chunk=self.progress.chunk, autocast=self.autocast(), scaler=self.scaler)
+
+    def autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None)
+
+    def settle_kernels(self, batch: Batch) -> None:
+        """Measured on the first batch of a training; a later sitting goes on in the same way."""
+        p = self.progress
+        if p.kernels is None or (p.kernels == GRAPHS and p.chunk is not None):
+            use(self.method, AS_IT_IS)
+            steps, seconds = self.horizon.left(p, batch.tokens)
+            choice = choose(self.method, batch, steps=steps, seconds=seconds, chunk=p.chunk, autocast=self.autocast)
+            p.kernels = self.ranks.share(choice.name)
+            self.context.reporter.note(choice.line)
+        use(self.method, p.kernels)
+        self.settled = True
+
+    def count_energy(self) -> None:
+        used = [joules for joules in self.ranks.gather(self.meter.take()) if joules is not None]  # each rank has a GPU of its own
+        if used:
+            self.progress.joules = (self.progress.joules or 0.0) + sum(used)
+
+    # the curve
+
+    def _summarise(self, rate: float) -> None:
+        """The means since the last line, as the next one."""
+        self.check_finite()
+        means = {name: torch.stack([w[name] for w in self.window]).mean().item() for name in self.window[0]}
+        self.window.clear()
+        self.entry = {"step": self.progress.step, **means, "learning_rate": rate}
+
+    def check_finite(self) -> None:
+        """Raises RunFailed for the first loss of the window that is no number: before it is averaged, scored or saved."""
+        losses = torch.stack([w["loss"] for w in self.window]).tolist() if self.window else []
+        for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
+            if not math.isfinite(loss):
+                raise loss_not_finite(loss, step, self.rows_of(step)[1], self.method, self.corpus, self._what_is_kept())
+
+    def check_sound(self) -> None:
+        """Raises RunFailed for a loss or a weight that is no number: nothing is kept or scored of such weights."""
+        self.check_finite()
+        if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
+            raise weights_not_finite(self.progress.step, self.method, self._what_is_kept())
+
+    def rows_of(self, step: int) -> tuple[int, Any]:
+        """(epoch, row numbers) of a step, counted from 1: of the whole batch, over all ranks."""
+        r = self.recipe
+        return next(row_order(self.context.seed, len(self.corpus), r.batch_size, r.drop_last, first=step - 1))
+
+    def _what_is_kept(self) -> str:
+        p = self.progress
+        if p.best_score is not None:
+            return f"the best checkpoint, of step {p.best_step}, is kept"
+        states = kept_states(self.states)
+        return f"the training state of step {states[0].step} is kept" if states else "nothing was kept before that step"
+
+    def log(self) -> None:
+        p = self.progress
+        if self.entry:
+            self.entry["sentences_per_second"] = round(p.rows / p.train_seconds, 1) if p.train_seconds else 0.0
+            self.ranks.first(lambda: self.curve.add(self.entry))
+            self.known |= self.entry | {"best": p.best_score, "best_step": p.best_step}
+            p.logged, self.entry = p.step, {}
+        expected = self.horizon.steps_at(p)  # of a budget in tokens or time this changes with the pace
+        known_end = {} if self.horizon.steps is not None or expected >= ENDLESS else {"total": expected}
+        self.context.reporter.advance(p.step, **self.known, **known_end)
+
+    # dev scores
+
+    def score_is_due(self) -> bool:
+        """Every ``eval_steps`` steps; and at the end, where that is before the first score."""
+        p = self.progress
+        if self.context.dev_score is None or not p.step or p.scored == p.step:
+            return False
+        return p.step % self.recipe.eval_steps == 0 or (p.best_step == 0 and self.horizon.reached(p))
+
+    def evaluate(self) -> None:
+        """Score, and keep the checkpoint if it is strictly better."""
+        began = time.perf_counter()
+        p, score_of = self.progress, self.context.dev_score
+        assert score_of is not None
+        self.check_sound()  # else the scored vectors would be blamed
+        self.context.reporter.advance(p.step, **self.known)
+        self.context.reporter.phase("dev")
+        score = float(self.ranks.first(lambda: self.method.dev_score(score_of)))
+        better = p.best_score is None or score > p.best_score
+        if better:
+            p.best_files = self.ranks.first(lambda: self.checkpoints.keep(p.step, self.method.save))
+            p.best_step, p.best_score = p.step, score
+        p.worse = 0 if better else p.worse + 1
+        p.scored = p.step
+        self.entry = {"step": p.step, **self.entry, "dev_score": score}
+        p.dev_seconds += time.perf_counter() - began
+        self.context.reporter.phase("train", self.horizon.steps)
+
+
+# --- A loss that is no number: at which step, and on which sentences ---
+
+
+def hint(method: TorchMethod) -> str:
+    """What helps: of a training that is exact already, only smaller steps."""
+    exact = method.context.precision == "fp32"
+    return "a lower --set learning_rate=" + ("" if exact else ", or --precision fp32")
+
+
+def loss_not_finite(
+    loss: float, step: int, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus, kept: str
+) -> RunFailed:
+    """The error to raise. The batch's sentences are written beside the curve; ``kept`` says what of the training is left."""
+    path = method.context.folder / FAILED_BATCH
+    written = False
+    with contextlib.suppress(OSError):  # a full disk must not hide what happened
+        if method.ranks.lead:
+            write_batch(path, rows, method, corpus)
+            written = True
+    where = f"; the {len(rows)} rows of its batch are in {path}" if written else ""
+    return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", hint(method))
+
+
+def weights_not_finite(step: int, method: TorchMethod, kept: str) -> RunFailed:
+    """Of weights that a gradient has made so although the loss was a number."""
+    return RunFailed(f"weights became NaN or infinite by step {step}; {kept}", hint(method))
+
+
+def write_batch(path: Path, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus) -> None:
+    """One line a row: its number in the corpus, from 1, then its columns as the method saw them."""
+    columns = [corpus.column(i).rows(rows) for i in range(len(corpus.columns))]
+    lines = ["\t".join(("row", *corpus.columns))]
+    for i, row in enumerate(rows):
+        texts = [_text(column[i], name, method) for name, column in zip(corpus.columns, columns, strict=True)]
+        lines.append("\t".join((str(int(row) + 1), *(" ".join(text.split()) for text in texts))))
+    write_whole(path, ("\n".join(lines) + "\n").encode())
+
+
+def _text(value: Any, name: str, method: TorchMethod) -> str:
+    """A cell as text: ids go back through the tokenizer, where there is one."""
+    if isinstance(value, str):
+        return value
+    ids = [int(one) for one in value]
+    decode = getattr(method.backbone.tokenizer, "decode", None)
+    return " ".join(map(str, ids)) if name == "label" or decode is None else str(decode(ids))
+
+
+# --- ``curve.jsonl`` as it is written: a line added at a time, and taken back to a step when a training goes on from there ---
+
+
+class TrainingCurve:
+    """Of the run in ``folder``. Raises RunFailed where it cannot be written."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, folder / CURVE
+
+    def go_back_to(self, step: int) -> None:
+        """Leave out what came after ``step``, and a line that a crash cut short. Whole or not at all."""
+        lines = [json.dumps(entry) for entry in read_curve(self.folder) if entry["step"] <= step]
+        try:
+            write_whole(self.path, "".join(line + "\n" for line in lines).encode())
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        try:
+            with self.path.open("a") as file:
+                file.write(json.dumps(dict(entry)) + "\n")
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def sync(self) -> None:
+        """Wait until it is on the disk: a state must not remember a line that a power cut takes away."""
+        try:
+            with self.path.open("a") as file:
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> RunFailed:
+        return RunFailed(f"{self.path} cannot be written: {error.strerror or error}", NO_SPACE)

@@ -1,0 +1,99 @@
+"""The word that ``bench verify --retrain-free`` leaves beside a run: these predictions were made again from the checkpoint.
+
+It holds hashes of what was looked at, and counts only as long as they fit: a record that was changed since has lost it. It is the word of
+whoever owns the folder, so it is never taken from somebody else's file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.base.errors import BenchError
+from bench.base.hashes import file_sha256
+from bench.runs.files import write_whole
+from bench.runs.reading import loads
+from bench.runs.record import RunRecord
+from bench.runs.store import RECORD, RunsFolder
+from bench.verify.findings import AGREES, RunReport, cell
+from bench.verify.scores import AVERAGE
+
+SCHEMA = "bench.verified/1"
+NAME = "verified.json"
+LARGEST = 1 << 24  # bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attestation:
+    """Of one run."""
+
+    date: str  # "2026-11-21"
+    bench_version: str
+    device: str
+    tasks: int  # encoded again
+
+    def words(self) -> str:
+        tasks = f"{self.tasks} task{'s' * (self.tasks != 1)}"
+        return f"encoded again from its checkpoint on {self.date} ({self.device}, bench {self.bench_version}): the same predictions on {tasks}"
+
+
+def agrees_again(report: RunReport) -> bool:
+    """Whether nothing differs and every task of the run was encoded again."""
+    record = report.record
+    if record is None or report.differences or record.status != "finished":
+        return False
+    encoded = {one.what for one in report.findings if (one.kind, one.outcome) == ("encoding", AGREES)}
+    tasks = {cell(score) for score in record.scores if score.task != AVERAGE}
+    return bool(tasks) and tasks <= encoded
+
+
+def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[str, Any] | None:
+    """What is kept of a run that was encoded again and agrees; None of any other."""
+    from bench import __version__
+
+    if not agrees_again(report) or report.record is None:
+        return None
+    return {
+        "record_sha256": file_sha256(folder / RECORD), "files": _unhashed(report.record, folder), "date": date,
+        "bench_version": __version__, "device": device, "tasks": report.count("encoding"),
+    }  # fmt: skip
+
+
+def write(path: Path, runs: Mapping[str, Mapping[str, Any]]) -> None:
+    """Entries by run id, in the place of what was there. Raises BenchError where it cannot be written."""
+    write_whole(path, json.dumps({"schema": SCHEMA, "runs": dict(runs)}, indent=1).encode() + b"\n")
+
+
+def attestation(folder: Path, path: Path | None = None) -> Attestation | None:
+    """That of the run in ``folder``, read from ``path`` (its own verified.json); None where there is none, or it no longer fits."""
+    path = path or folder / NAME
+    try:
+        if not path.is_file() or path.stat().st_size > LARGEST:
+            return None
+        content = loads(path.read_bytes())
+        found = content["runs"][folder.name]
+        if content["schema"] != SCHEMA or found["record_sha256"] != file_sha256(folder / RECORD):
+            return None
+        if any(file_sha256(folder / "predictions" / name) != sha256 for name, sha256 in found["files"].items()):
+            return None
+        return Attestation(date=str(found["date"]), bench_version=str(found["bench_version"]), device=str(found["device"]),
+                           tasks=int(found["tasks"]))  # fmt: skip
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _unhashed(record: RunRecord, folder: Path) -> dict[str, str]:
+    """Predictions whose hash the record does not keep: a file below predictions/ -> sha256."""
+    store, place = RunsFolder(folder.parent), folder / "predictions"
+    paths = {
+        store.predictions_path(folder.name, score.task, score.text, score.suite)
+        for score in record.scores
+        if score.task != AVERAGE and score.predictions_sha256 is None
+    }
+    try:
+        return {path.relative_to(place).as_posix(): file_sha256(path) for path in sorted(paths) if path.is_file()}
+    except OSError as error:
+        raise BenchError(f"predictions of {folder.name} cannot be read: {error.strerror or error}") from None

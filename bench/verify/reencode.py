@@ -1,0 +1,156 @@
+"""Encoding again from a checkpoint, without training: do the same predictions come out?"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.base.errors import BenchError, DataMissing
+from bench.data.sets import DataFolder
+from bench.run.plugins import Plugin, Registry
+from bench.runs.record import RunRecord, Score
+from bench.runs.store import RunsFolder
+from bench.score.suites import AskingTask, DeviceTask, LoadedTask, RunPlace, TaskResult, suite
+from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
+from bench.verify.scores import AVERAGE
+
+if TYPE_CHECKING:
+    from bench.run.plan import PlannedRun
+
+POINTS, ITEMS = 0.05, 3
+"""A score that moves by less is the same score: another device or library rounds otherwise, and some classes of a few items flip."""
+COSINE = 1e-4
+"""The same for one prediction that is a cosine or a distance."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Builds methods from records and scores them again. ``data``: the sets that are encoded."""
+
+    registry: Registry
+    data: DataFolder
+    device: str
+    offline: bool = True
+
+    def compare(self, record: RunRecord, folder: Path) -> Iterator[Finding]:
+        """One finding of kind encoding per task. Raises nothing for what a checkpoint or a plugin does."""
+        if not (folder / "checkpoint").is_dir():
+            yield Finding("encoding", "checkpoint", UNCHECKED, "there is no checkpoint here")
+            return
+        try:
+            self._plugin(record)
+        except BenchError as error:
+            yield Finding("encoding", "checkpoint", UNCHECKED, f"{error.message} (try: {error.hint})")
+            return
+        try:
+            results, missing = self._results(record, folder)
+        except Exception as error:  # a method's own code may raise anything
+            what = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
+            yield Finding("encoding", "checkpoint", DIFFERS, f"it cannot be encoded again: {' '.join(what.split())}")
+            return
+        store = RunsFolder(folder.parent)
+        for score in (one for one in record.scores if one.task != AVERAGE):
+            if score.key in results:
+                yield _compared(score, results[score.key], store, folder.name, self._changed(record))
+            else:
+                yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
+
+    def _plugin(self, record: RunRecord) -> Plugin:
+        return self.registry.of_run(record.run_id, record.method, record.provenance.plugin)
+
+    def _changed(self, record: RunRecord) -> str:
+        """What may explain a difference."""
+        now, then = self._plugin(record).sha256, (record.provenance.plugin or {}).get("sha256")
+        return "" if now == then else "; the method's code has changed since"
+
+    def _results(
+        self, record: RunRecord, folder: Path
+    ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str]]:
+        """Results by cell, and why a cell has none."""
+        from bench.method import SilentReporter
+        from bench.run.executors.build import build
+        from bench.run.executors.options import Options
+        from bench.score.encoding import VectorStore
+
+        loaded: list[LoadedTask] = []
+        missing: dict[object, str] = {}
+        for score in record.scores:
+            if score.task != AVERAGE:
+                try:
+                    task = self._task(score)
+                    loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
+                except DataMissing as error:
+                    missing[score.key] = error.message
+        if not loaded:
+            return {}, missing
+        with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
+            run = _planned(record, self._plugin(record))
+            method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
+            method.load(folder / "checkpoint")
+            vectors = VectorStore()
+
+            def asked(sentences: Sequence[str]) -> np.ndarray:
+                vectors.add(sentences, method.encode)
+                return vectors(sentences)
+
+            vectors.add([sentence for task in loaded for sentence in task.sentences], method.encode)
+            place = RunPlace(record.run_id, record.fingerprint[:16], Path(aside))
+            results = [one.score_in(place, asked) if isinstance(one, AskingTask) else one.score(vectors) for one in loaded]
+        return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing
+
+    def _task(self, score: Score) -> LoadedTask:
+        name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
+        found = suite(name)
+        for task in found.tasks:
+            if (task.name, task.protocol) == (score.task, score.protocol):
+                return task.load(self.data, score.text or "tokenised")
+        if score.protocol in found.earlier:
+            raise DataMissing(
+                f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
+            )
+        raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
+
+
+def _planned(record: RunRecord, plugin: Plugin) -> PlannedRun:
+    """The run as its record says it was, to be built and not trained. Raises BenchError where its backbone is another now."""
+    from bench.backbones import Reference, resolve
+    from bench.method import Recipe, Value
+    from bench.run.plan import PlannedRun
+
+    recorded = (record.provenance.backbone or {}).get("revision")
+    own = plugin.cls.own_backbone
+    backbone = Reference(own, str(recorded), None) if own else resolve(record.backbone)
+    if backbone.revision != recorded:
+        raise BenchError(
+            f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {str(recorded)[:12]} was trained"
+        )
+    recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
+    return PlannedRun(
+        plugin, record.variant, record.setting, backbone, record.seed, recipe, None, (), (), None, "", "fp32", record.fingerprint
+    )
+
+
+def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, changed: str) -> Finding:
+    """The stored predictions of one task against the new ones."""
+    what, moved = cell(score), abs(again.value - score.value)
+    try:
+        stored = store.read_predictions(run_id, score.task, score.text, score.suite)
+    except BenchError as error:
+        return Finding("encoding", what, DIFFERS, error.message)
+    before, now = stored.get("prediction"), again.predictions.get("prediction")
+    if before is None or now is None or before.shape != now.shape:
+        why = "" if before is None and now is None else "predictions of another shape come out"
+    elif now.dtype.kind == "f":
+        apart = float(np.abs(before.astype(float) - now).max(initial=0.0))
+        why = "" if apart <= COSINE else f"predictions move by up to {apart:.2g}"
+    else:
+        why = ""  # classes and clusters may be named otherwise; the score says it
+    allowed = POINTS if score.metric != "accuracy" else max(POINTS, 100 * ITEMS / max(score.n, 1))
+    if moved > allowed:
+        why = ", ".join(filter(None, (f"{score.value:.2f} is recorded, {again.value:.2f} comes out", why)))
+    return Finding("encoding", what, DIFFERS, why + changed) if why else Finding("encoding", what, AGREES)

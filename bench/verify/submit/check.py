@@ -1,0 +1,226 @@
+"""What a board takes from strangers: files unpacked, every score computed again, and a line for whatever is not taken."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.base.errors import BenchError, DataDamaged
+from bench.base.hashes import file_sha256
+from bench.runs.arrays import read_arrays
+from bench.runs.curve import CURVE
+from bench.runs.predictions import Run
+from bench.runs.record import RunRecord, Score
+from bench.runs.store import RECORD, RunsFolder, read_record
+from bench.verify import AGREES, RunReport, verify_run
+from bench.verify.attestation import Attestation, attestation
+from bench.verify.findings import cell
+from bench.verify.scores import AVERAGE
+from bench.verify.submit.layout import ATTESTED, MiB
+from bench.verify.submit.unpacking import unpack
+
+if TYPE_CHECKING:
+    from bench.data.sets import DataFolder
+
+ARRAY_BYTES, RUN_BYTES = 64 * MiB, 512 * MiB
+"""Of all arrays of one predictions file, and of a run: unpacked."""
+MOST_SCORES = 1000
+MOST_ROWS, MOST_COLUMNS = 500_000, 100
+MOST_NAMES = 400
+"""Different sub-datasets, folds, classes or clusters: what computing a score again takes grows with their number, as with those above."""
+NAMED = {"subset", "fold"}
+LONGEST_LINE = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmittedRun:
+    """One run of a submission whose scores were computed again, in a folder of its own."""
+
+    record: RunRecord
+    folder: Path
+    file: str  # name of the submission's file
+    by: str | None
+    report: RunReport
+    attested: Attestation | None = None  # what the board's owner found on encoding again
+
+    @property
+    def sender(self) -> str:
+        return self.by or f"an unnamed sender ({self.file})"
+
+    def words(self) -> str:
+        """What was looked at, for the reason of a grade."""
+        scores, known = self.report.count("score"), self.report.count("gold")
+        gold = (
+            "" if known == scores else f"; the gold values of {scores - known} of them are not known here, and were taken as sent"
+        )
+        return f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submissions:
+    """What a folder of submissions holds."""
+
+    runs: tuple[SubmittedRun, ...] = ()
+    again: tuple[SubmittedRun, ...] = ()  # runs that the board has trained itself: shown as its own, compared with these
+    refused: tuple[str, ...] = ()  # one line each: what was left out, and why
+
+
+def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder | None = None) -> Submissions:
+    """Every ``*.zip`` in ``folder``, unpacked below ``aside``, where the runs stay until the caller removes it.
+
+    A run of ``own`` is never replaced: a submitted run of the same id or fingerprint is told of and left out. A file or run that is refused
+    takes nothing else down. Raises BenchError where there is no such folder.
+    """
+    if not folder.is_dir():
+        raise BenchError(f"no folder {folder} with submissions", "--submissions DIR, with files of bench submit")
+    names = {name: record.run_id for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)}
+    taken: dict[str, SubmittedRun] = {}
+    again: list[SubmittedRun] = []
+    refused: list[str] = []
+    for i, file in enumerate(sorted(folder.glob("*.zip"))):
+        for one in received(file, aside / str(i), data):
+            if isinstance(one, str):
+                refused.append(one)
+                continue
+            run_id, fingerprint = one.record.run_id, one.record.fingerprint
+            mine = names.get(run_id.casefold()) or names.get(fingerprint)
+            before = taken.get(run_id.casefold()) or taken.get(fingerprint)
+            if mine is not None:
+                again += [one] if mine == run_id else []
+                refused.append(_line(f"{file.name}: {run_id} is left out: this board has its own run of it"))
+            elif before is not None:
+                refused.append(_line(f"{file.name}: {run_id} is left out: {before.file} has {_which(one, before)}"))
+            else:
+                taken[run_id.casefold()] = taken[fingerprint] = one
+    runs = {one.record.run_id: one for one in taken.values()}
+    return Submissions(runs=tuple(runs[name] for name in sorted(runs)), again=tuple(again), refused=tuple(refused))
+
+
+def _which(one: SubmittedRun, before: SubmittedRun) -> str:
+    same = file_sha256(before.folder / RECORD) == file_sha256(one.folder / RECORD)
+    return "the same run" if same else "another run of that name or fingerprint"
+
+
+def received(file: Path, aside: Path, data: DataFolder | None = None) -> Iterator[SubmittedRun | str]:
+    """The runs of one submission, unpacked to ``aside``; a line for each that is refused, or one for the whole file."""
+    try:
+        unpacked = unpack(file, aside)
+    except BenchError as error:
+        yield _line(error.message)
+        return
+    beside = file.with_name(file.name + ATTESTED)
+    for folder in (unpacked.folder.absolute() / name for name in unpacked.runs):
+        try:
+            report = checked(folder, data)
+        except BenchError as error:
+            why = error.message.replace(f"{folder}/", "").replace(f"{folder.name} has", "it has")
+            yield _line(f"{file.name}: {folder.name} is refused: {why}")
+            continue
+        assert report.record is not None
+        yield SubmittedRun(
+            record=report.record,
+            folder=folder,
+            file=file.name,
+            by=unpacked.by,
+            report=report,
+            attested=attestation(folder, beside),
+        )
+
+
+def checked(folder: Path, data: DataFolder | None = None) -> RunReport:
+    """What ``bench verify`` finds of a run that may be published. Raises BenchError, with the first reason, for any other."""
+    report = examined(folder, data)
+    for score in uncomputable(report):
+        raise DataDamaged(f"its {cell(score)} cannot be computed again from what it keeps; bench submit leaves such scores out")
+    return report
+
+
+def examined(folder: Path, data: DataFolder | None = None) -> RunReport:
+    """As ``checked``, of a run that may have scores that nobody can compute again."""
+    record = read_record(folder / RECORD)
+    if record.run_id != folder.name:
+        raise DataDamaged(f"its record is of {record.run_id}")
+    if record.status != "finished":
+        raise DataDamaged(f"it is not finished, but {record.status}")
+    if not 0 < len(record.scores) <= MOST_SCORES:
+        raise DataDamaged(f"it has {len(record.scores):,} scores; 1 to {MOST_SCORES:,} are taken")
+    _check_files(record, folder)
+    report = verify_run(folder, data)
+    for one in report.differences:
+        raise DataDamaged(f"{one.kind} of {one.what}: {one.why}" if one.what != one.kind else f"{one.kind}: {one.why}")
+    return report
+
+
+def uncomputable(report: RunReport) -> list[Score]:
+    """Scores that do not follow from the predictions, as far as anybody can tell."""
+    computed = {one.what for one in report.findings if one.kind in ("score", "average") and one.outcome == AGREES}
+    return [score for score in report.record.scores if cell(score) not in computed] if report.record else []
+
+
+def _check_files(record: RunRecord, folder: Path) -> None:
+    """Each predictions file belongs to a score and is of arrays that can be scored in reasonable time, and the curve is one."""
+    store, place = RunsFolder(folder.parent), folder / "predictions"
+    tasks = [score for score in record.scores if score.task != AVERAGE]
+    expected = {store.predictions_path(folder.name, one.task, one.text, one.suite): one for one in tasks}
+    total = 0
+    for path in sorted(one for one in place.rglob("*") if not one.is_dir()):
+        if path not in expected:
+            raise DataDamaged(f"predictions/{path.relative_to(place).as_posix()} belongs to none of its scores")
+        total += _unpacked_bytes(path)
+        if total > RUN_BYTES:
+            raise DataDamaged(f"its predictions unpack to more than {RUN_BYTES:,} bytes")
+        _check_arrays(path, expected[path])
+    if (folder / CURVE).exists():
+        for i, line in enumerate((folder / CURVE).read_bytes().splitlines(), 1):
+            if line.strip() and not _is_entry(line):
+                raise DataDamaged(f"line {i} of its {CURVE} is no entry of a training curve")
+
+
+def _is_entry(line: bytes) -> bool:
+    with contextlib.suppress(ValueError, RecursionError):
+        return isinstance(json.loads(line), dict)
+    return False
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """Of a predictions file that is small enough and compressed in a way that takes no more memory than it holds."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise DataDamaged(f"predictions/{path.name} is no predictions file: {str(error)[:100]}") from None
+    if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in members):
+        raise DataDamaged(f"predictions/{path.name} is compressed in a way that bench submit does not use")
+    size = sum(one.file_size for one in members)
+    if size > ARRAY_BYTES:
+        raise DataDamaged(f"predictions/{path.name} unpacks to {size:,} bytes; at most {ARRAY_BYTES:,} are taken")
+    return size
+
+
+def _check_arrays(path: Path, score: Score) -> None:
+    import numpy as np
+
+    name = f"predictions/{path.name}"
+    try:
+        arrays = read_arrays(path)
+    except BenchError as error:
+        raise DataDamaged(f"{name} is no predictions file: {error.message.rpartition(' is no predictions file: ')[2]}") from None
+    for key, values in arrays.items():
+        if values.dtype.kind not in "biufU":
+            raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
+        if values.ndim > 2 or any(n > most for n, most in zip(values.shape, (MOST_ROWS, MOST_COLUMNS), strict=False)):
+            raise DataDamaged(f"{name}: {key} has the shape {values.shape}; at most {MOST_ROWS:,} by {MOST_COLUMNS} are taken")
+        labels = key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold"))
+        if labels and len(np.unique(values)) > MOST_NAMES:
+            raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
+
+
+def _line(text: str) -> str:
+    """Foreign names and messages as one line that can be shown anywhere."""
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+    return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"

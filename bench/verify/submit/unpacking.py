@@ -1,0 +1,165 @@
+"""A submission that anybody may have made -> files in a new folder, or one line that says why not.
+
+Nothing in it is executed or unpickled. Names, kinds, sizes and numbers are looked at before a byte is unpacked; what is unpacked is
+counted, and its hash compared, while it is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from bench.base.errors import BenchError, DataDamaged
+from bench.verify.submit.layout import (
+    CHECKPOINT_BYTES,
+    HEADER,
+    MOST_BYTES,
+    MOST_FILES,
+    MOST_RUNS,
+    Header,
+    Place,
+    header_of,
+    place,
+)
+
+BLOCK = 1 << 20
+_END = struct.Struct("<4s4H2LH")  # the last record of a zip: signature, disks, members, size and place of the list, comment
+_LONGEST_ENTRY = 600  # bytes of one member in the list: a name and a little more
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """``folder`` holds one folder per run, ``runs`` are their names in alphabetical order."""
+
+    by: str | None
+    folder: Path
+    runs: tuple[str, ...]
+
+
+def unpack(file: Path, into: Path) -> Unpacked:
+    """The runs in a submission as ``into``/<run id>/...; ``into`` is made here.
+
+    Raises DataDamaged, with one line, for whatever ``bench submit`` would not have written; BenchError where it cannot be read, or
+    the disk is full. Then nothing stays of it.
+    """
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):  # opening a pipe would wait for ever
+            raise DataDamaged("it is no file")
+        with file.open("rb") as stream:
+            _check_end(stream, file)
+            with zipfile.ZipFile(stream) as archive:
+                members = _members(archive.infolist())
+                into.mkdir(parents=True)
+                try:
+                    return _write(archive, members, into)
+                except BaseException:
+                    shutil.rmtree(into, ignore_errors=True)
+                    raise
+    except DataDamaged as error:
+        raise DataDamaged(f"{file.name} is refused: {error.message}", "bench submit RUN ... makes a file that is taken") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error) as error:
+        what = " ".join(str(error).split())[:120] or type(error).__name__
+        raise DataDamaged(f"{file.name} is refused: it cannot be unpacked: {what}", "ask its sender for it again") from None
+    except OSError as error:
+        raise BenchError(f"{file.name} cannot be unpacked: {error.strerror or error}") from None
+
+
+def _check_end(stream: IO[bytes], file: Path) -> None:
+    """The size of the list of members before Python's zipfile reads it whole: a million members are refused, not remembered."""
+    found = os.fstat(stream.fileno())
+    if found.st_size > MOST_BYTES:
+        raise DataDamaged(f"{found.st_size:,} bytes; at most {MOST_BYTES:,} are taken")
+    if found.st_size < _END.size + 20:
+        raise DataDamaged("it is no zip file")
+    stream.seek(-_END.size - 20, os.SEEK_END)
+    longer, end = stream.read(4), stream.read(16 + _END.size)[16:]
+    signature, disk, first_disk, here, count, size, at, comment = _END.unpack(end)
+    if signature != b"PK\5\6":
+        raise DataDamaged("it is no zip file that bench submit wrote")
+    plain = (
+        disk == first_disk == comment == 0 and here == count and at + size == found.st_size - _END.size and longer != b"PK\6\7"
+    )
+    if not plain or count > MOST_FILES or size > count * _LONGEST_ENTRY:
+        raise DataDamaged(f"its list of files is not one that bench submit writes; at most {MOST_FILES:,} files are taken")
+
+
+def _members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.ZipInfo, Place]]:
+    """Every member with its place, after everything that can be known without unpacking."""
+    if len(listed) > MOST_FILES:
+        raise DataDamaged(f"{len(listed):,} files; at most {MOST_FILES:,} are taken")
+    members: dict[str, tuple[zipfile.ZipInfo, Place]] = {}
+    alike: set[str] = set()
+    for one in listed:
+        found = place(one.orig_filename)
+        if found is None:
+            raise DataDamaged(f"{one.orig_filename[:80]!r} has no place in a submission")
+        if stat.S_IFMT(one.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise DataDamaged(f"{one.orig_filename} is a link or a device, not a file")
+        if one.flag_bits & 0x1:
+            raise DataDamaged(f"{one.orig_filename} is encrypted")
+        if one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataDamaged(f"{one.orig_filename} is compressed in a way that bench submit does not use")
+        if one.file_size > found.most_bytes:
+            raise DataDamaged(f"{one.orig_filename} has {one.file_size:,} bytes; at most {found.most_bytes:,} are taken")
+        if one.filename.casefold() in alike:  # one file where capitals make no difference
+            raise DataDamaged(f"{one.orig_filename} is in it twice")
+        alike.add(one.filename.casefold())
+        members[one.orig_filename] = one, found
+    _check_together(members)
+    return members
+
+
+def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Place]]) -> None:
+    total = sum(one.file_size for one, _ in members.values())
+    if total > MOST_BYTES:
+        raise DataDamaged(f"{total:,} bytes when unpacked; at most {MOST_BYTES:,} are taken")
+    runs = {found.run for _, found in members.values() if found.run}
+    if len(runs) > MOST_RUNS or len({run.casefold() for run in runs}) < len(runs):
+        raise DataDamaged(f"{len(runs):,} runs; at most {MOST_RUNS:,} are taken, and no two whose names differ in capitals only")
+    if HEADER not in members or not runs:
+        raise DataDamaged("it holds no runs" if HEADER in members else f"it has no {HEADER}")
+    for run in sorted(runs):
+        if f"runs/{run}/run.json" not in members:
+            raise DataDamaged(f"{run} has no record")
+        size = sum(one.file_size for one, found in members.values() if (found.run, found.kind) == (run, "checkpoint"))
+        if size > CHECKPOINT_BYTES:
+            raise DataDamaged(f"the checkpoint of {run} has {size:,} bytes; at most {CHECKPOINT_BYTES:,} are taken")
+
+
+def _write(archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo, Place]], into: Path) -> Unpacked:
+    with archive.open(members[HEADER][0]) as source:
+        header = header_of(source.read(members[HEADER][0].file_size))
+    for name in sorted({*header.files, *members} - {HEADER}):
+        if name not in members:
+            raise DataDamaged(f"{name[:80]!r} is in its list and not in it")
+        if name not in header.files:
+            raise DataDamaged(f"{name} is not in its list")
+    for name, (one, _) in members.items():
+        if name != HEADER:
+            _one(archive, one, into.joinpath(*name.split("/")[1:]), header, name)
+    return Unpacked(header.by, into, tuple(sorted({found.run for _, found in members.values() if found.run})))
+
+
+def _one(archive: zipfile.ZipFile, one: zipfile.ZipInfo, to: Path, header: Header, name: str) -> None:
+    left, digest = one.file_size, hashlib.sha256()
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with archive.open(one) as source, to.open("xb") as target:
+        while block := source.read(min(BLOCK, left + 1)):
+            left -= len(block)
+            if left < 0:
+                raise DataDamaged(f"{name} is larger than it claims")
+            digest.update(block)
+            target.write(block)
+    if left:
+        raise DataDamaged(f"{name} is cut: {left:,} bytes are missing")
+    if digest.hexdigest() != header.files[name]:
+        raise DataDamaged(f"{name} is not what its sender packed: another sha256")

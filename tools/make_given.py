@@ -1,0 +1,94 @@
+"""Writes ``given.json``, hashes of what the data alone determines of every task: ``python tools/make_given.py DATA``.
+
+Each task is scored once with random vectors, so that its arrays are made by the code that makes them of a run. No text and no gold
+value is written, only hashes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from bench.base.errors import DataMissing
+from bench.base.files import write_whole
+from bench.base.hashes import values_sha256
+from bench.data.sets import DataFolder
+from bench.runs.dev_pairs import CLEAN_DEV, STSB_DEV
+from bench.score.suites import LoadedTask, suite, suite_names
+from bench.score.suites.check import DEV, check_dev_task
+from bench.score.suites.from_predictions import GIVEN
+from bench.score.suites.sts import clean_dev_task, dev_task, tested_in
+from bench.verify.data_hashes import SCHEMA, known
+
+FORMS = ("tokenised", "raw")
+EARLIER = ("check/CHECK", "CHECK dev")
+"""Of data that this package no longer has: these hashes are taken over, so that older records can still be verified."""
+DIMENSIONS = 4
+
+
+def given_hashes(loaded: LoadedTask) -> dict[str, str]:
+    """Array -> hash of its values, of the arrays that no model changes."""
+    made: dict[str, np.ndarray] = {}
+    draw = np.random.default_rng(0)
+
+    def vectors(sentences: Sequence[str]) -> np.ndarray:
+        for one in sentences:
+            if one not in made:
+                made[one] = draw.normal(size=DIMENSIONS).astype(np.float32)
+        return np.stack([made[one] for one in sentences])
+
+    with mock.patch.multiple("bench.score.suites.clustering", SEEDS=(0,), STARTS=1, ITERATIONS=1):  # the clusters are thrown away
+        arrays = loaded.score(vectors).predictions
+    return {name: values_sha256({name: arrays[name]}) for name in GIVEN if name in arrays}
+
+
+def measure(data: DataFolder) -> dict[str, object]:
+    """The content of ``given.json``. Raises DataMissing, DataDamaged."""
+    given: dict[str, dict[str, str]] = {}
+    shas: dict[str, dict[str, str]] = {}
+    for task in (task for name in suite_names() if name != "mteb" for task in suite(name).tasks):
+        key = f"{task.suite}/{task.name}"
+        for form in FORMS:
+            try:
+                loaded = task.load(data, form)
+            except DataMissing:
+                print(f"{key}: no {form} text", file=sys.stderr)
+                continue
+            shas.setdefault(key, {})[loaded.form or "any"] = loaded.sha256
+            found = given_hashes(loaded)
+            if found != given.setdefault(key, found):  # another text form can be in another order
+                given[f"{key}@{loaded.form}"] = found
+            print(f"{key}, {loaded.form}: {', '.join(found)}", file=sys.stderr)
+    of_dev = measure_dev(data)
+    taken_over: list[tuple[Mapping[str, Any], dict[str, Any]]] = [
+        (known().given, given),
+        (known().data, shas),
+        (known().dev, of_dev["dev"]),
+    ]
+    for before, now in taken_over:
+        now.update((name, before[name]) for name in EARLIER if name in before)
+    return {"schema": SCHEMA, "given": given, "data": shas, **of_dev}
+
+
+def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
+    """What is known of the sets that checkpoints are selected on."""
+    dev = {DEV: check_dev_task().sha256} | {f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS}
+    dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}
+    counts = Counter(" ".join(sets) for sets in tested_in(dev_task(data, FORMS[0]).data, data))
+    return {"dev": dev, "dev_pairs": {STSB_DEV: dict(sorted(counts.items())), CLEAN_DEV: {"": clean_dev_task(data, FORMS[0]).n}}}
+
+
+def main(folder: str) -> None:
+    content = measure(DataFolder(folder, offline=True))
+    write_whole(Path(__file__).parents[1] / "bench" / "verify" / "given.json", json.dumps(content, indent=1).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
