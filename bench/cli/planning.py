@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.columns import print_columns
+from bench.cli.columns import print_columns, say
+from bench.cli.progress import duration
 from bench.data.sets import Pending
 from bench.run.corpus_choice import AbsentCorpus
 from bench.run.plan import PlannedRun
@@ -22,8 +23,7 @@ from bench.runs import RunsFolder
 if TYPE_CHECKING:
     from bench.backbones import Reference
     from bench.data.fetching import Report
-    from bench.data.sets import Pending
-    from bench.run.plan import PlannedRun, Request
+    from bench.run.plan import Request
     from bench.run.plugins import Registry
 
 
@@ -163,23 +163,22 @@ def show_plan(planned: Sequence[PlannedRun], pending: Sequence[Pending], store: 
         if i:
             click.echo()
         unsure = "; its id is known when all of it is here" if run.provisional else ""
-        click.echo(f"{run.run_id}  ({i + 1} of {len(planned)}{unsure})")
+        say(f"{run.run_id}  ({i + 1} of {len(planned)}{unsure})", hang=2)
         for note in run.notes:
-            click.echo(f"  {note}")
+            say(note, indent=2, hang=2)
         seed = "any seed" if run.seed is None else f"seed {run.seed}"
         state = "finished already" if _finished(run, store) else "to do"
-        click.echo(
-            f"  method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}"
-        )
-        click.echo(f"  corpus {_corpus_words(run)}; precision {run.precision}")
-        click.echo(f"  tasks {', '.join(dict.fromkeys(task.name for task in run.tasks))} ({run.text} text)")
+        what = f"method {run.method} ({run.plugin.package}), setting {run.setting}, backbone {run.backbone.name}, {seed}: {state}"
+        tasks = ", ".join(dict.fromkeys(task.name for task in run.tasks))
+        for line in (what, f"corpus {_corpus_words(run)}; precision {run.precision}", f"tasks {tasks} ({run.text} text)"):
+            say(line, indent=2, hang=2)
         values = run.recipe.values_with_source().items()
         print_columns([(k, json.dumps(v.value), v.source + (f" ({v.note})" if v.note else "")) for k, v in values], indent=4)
-        click.echo("  " + in_words(guess))
+        say(in_words(guess), indent=2, hang=2)
     if pending and not as_json:
         click.echo("\nnot on this machine; without --dry-run this is fetched first")
         for line in table_of(pending):
-            click.echo(line)
+            say(line[2:], indent=2, hang=4)
 
 
 def _corpus_words(run: PlannedRun) -> str:
@@ -209,14 +208,10 @@ def in_words(guess: Estimate) -> str:
         return f"{guess.basis}; then encoding and scoring"
     parts = [f"{guess.steps:,} steps"]
     if guess.seconds is not None:
-        parts.append(f"about {_duration(guess.seconds)} of training")
+        parts.append(f"about {duration(guess.seconds)} of training")
     if guess.memory_bytes is not None:
         parts.append(f"about {guess.memory_bytes / 2**30:.1f} GiB")
     return f"estimate: {', '.join(parts)} ({guess.basis})"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending] = ()) -> dict[str, Any]:

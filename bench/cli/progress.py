@@ -343,8 +343,11 @@ class Course:
 
 
 def duration(seconds: float) -> str:
-    """ "40 s", "16 min", "2.5 h" """
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+    """ "40 s", "16 min", "2.5 h", "12 days" """
+    for largest, size, digits, unit in ((100, 1, 0, "s"), (6000, 60, 0, "min"), (48 * 3600, 3600, 1, "h")):
+        if seconds < largest:
+            return f"{seconds / size:.{digits}f} {unit}"
+    return f"{seconds / 86400:,.0f} days"
 
 
 # --- how downloads are shown: a bar per file on a terminal, a plain line every ten seconds elsewhere; all on standard error ---

@@ -25,7 +25,6 @@ from bench.runs.predicted import Predicted, same_items
 from bench.runs.predictions import Key, Run, has_statistics, predicted
 
 if TYPE_CHECKING:
-    from bench.runs.predicted import Predicted
     from bench.runs.record import Score
 
 

@@ -36,7 +36,6 @@ from bench.show.pages.engine import TEMPLATES
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
-    from bench.show.figures import Figure
 
 
 # --- all files of a version but its manifest and what is copied of the runs: pages, figures, data. Pure functions of the board ---

@@ -16,7 +16,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from bench.base.cache import default_cache, locked
@@ -27,10 +27,6 @@ from bench.data.corpora.lines import read_lines
 from bench.data.corpora.rows import ALSO, COLUMNS
 from bench.data.fetching import Quiet, Report, Site, download, persistently, site
 from bench.data.fetching.http import Passing, get
-
-if TYPE_CHECKING:
-    from bench.data.corpora.hub_name import HubName
-
 
 TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
 OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")

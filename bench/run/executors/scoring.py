@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bench.data.corpora import Corpus
-    from bench.method import Reporter
     from bench.run.executors.options import Options
     from bench.runs import RunRecord
     from bench.score.suites import LoadedTask, TaskResult
