@@ -38,7 +38,7 @@ from bench.method import (
 )
 from methods.gather import across_ranks
 from methods.losses import info_nce
-from methods.masking import NOT_CHOSEN, mask_tokens, mean_surprise, special_positions, surprise_of_rows
+from methods.masking import mean_surprise, surprise_of_copies
 from methods.pooling import Head, portable_of
 from methods.prefix import check_prompt, prompt_for, states_behind_prefix
 from methods.templates import Template, at_mask, portable_template, wrap
@@ -177,13 +177,12 @@ class DCPCSE(TorchMethod):
         return z
 
     def guess(self, features: Features, drawn: Any, texts: int) -> tuple[Tensor, Tensor]:
-        """The MLM surprise of a masked copy and how many tokens were guessed, both (n,); every text is masked on its own."""
-        ids, tokenizer = features["input_ids"], self.backbone.tokenizer
-        spared = special_positions(ids, tokenizer.all_special_ids)
-        masked, labels = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability)
-        states = states_behind_prefix(self.encoder, {**features, "input_ids": masked}, drawn)
-        # the vocabulary is computed for the chosen positions alone
-        return surprise_of_rows(self.lm_head(states[labels != NOT_CHOSEN]), labels, texts)
+        """The MLM surprise of a masked copy and how many tokens were guessed, both (n,)."""
+
+        def states(masked: Features) -> Tensor:
+            return states_behind_prefix(self.encoder, masked, drawn)
+
+        return surprise_of_copies(features, texts, self.backbone, self.lm_head, self.recipe.mlm_probability, states)
 
     def embed(self, features: Features) -> Tensor:
         vectors = self.pooled(self.hidden(features), features)

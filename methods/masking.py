@@ -6,11 +6,13 @@ SimCSE's authors use it beside a contrastive loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+
+from bench.method import Backbone, Features
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
@@ -49,6 +51,24 @@ def surprise_of_rows(logits_KV: Tensor, labels_nT: Tensor, texts: int = 1) -> tu
     sums_n = each_K.new_zeros(len(labels_nT)).index_add(0, rows, each_K)
     counts_n = torch.zeros_like(sums_n).index_add(0, rows, torch.ones_like(each_K))
     return sums_n.view(texts, -1).sum(0), counts_n.view(texts, -1).sum(0)
+
+
+def surprise_of_copies(
+    features: Features,
+    texts: int,
+    backbone: Backbone,
+    lm_head: nn.Module,
+    probability: float,
+    states: Callable[[Features], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """:func:`surprise_of_rows` of a masked copy of ``features``, which are those of several ``texts`` behind one another, each masked
+    on its own. ``states``: from features to the (n, T, H) of the last layer."""
+    ids_nT = features["input_ids"]
+    spared_nT = special_positions(ids_nT, backbone.tokenizer.all_special_ids)
+    masked_nT, labels_nT = mask_tokens(ids_nT, spared_nT, backbone.mask_id, len(backbone.tokenizer), probability)
+    states_nTH = states({**features, "input_ids": masked_nT})
+    # the vocabulary is computed for the chosen positions alone
+    return surprise_of_rows(lm_head(states_nTH[labels_nT != NOT_CHOSEN]), labels_nT, texts)
 
 
 def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:

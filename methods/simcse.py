@@ -24,7 +24,7 @@ from torch import Tensor
 from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_mlm_head, join
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, energy_hinge, info_nce
-from methods.masking import NOT_CHOSEN, mask_tokens, mean_surprise, special_positions, surprise_of_rows
+from methods.masking import mean_surprise, surprise_of_copies
 from methods.pooling import POOLERS, Head, pooled, portable_of
 
 
@@ -121,14 +121,9 @@ class SimCSE(TorchMethod):
         return self.vectors(join(texts, self.pad_id), with_head=True).chunk(len(texts))  # in one encoder pass
 
     def guess(self, texts: tuple[Features, ...]) -> tuple[Tensor, Tensor]:
-        """The MLM surprise of masked copies and how many tokens were guessed, both (n,); each text is masked on its own."""
-        features, tokenizer = join(texts, self.pad_id), self.backbone.tokenizer
-        ids = features["input_ids"]  # (texts * n, T)
-        spared = special_positions(ids, tokenizer.all_special_ids)
-        masked, labels = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.mlm_probability)
-        states = self.hidden({**features, "input_ids": masked})
-        # the vocabulary is computed for the chosen positions alone
-        return surprise_of_rows(self.lm_head(states[labels != NOT_CHOSEN]), labels, len(texts))
+        """The MLM surprise of masked copies and how many tokens were guessed, both (n,)."""
+        share = self.recipe.mlm_probability
+        return surprise_of_copies(join(texts, self.pad_id), len(texts), self.backbone, self.lm_head, share, self.hidden)
 
     def embed(self, features: Features) -> Tensor:
         return self.vectors(features, with_head=self.recipe.head_at_test)

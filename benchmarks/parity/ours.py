@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from bench.method import Batch, Context, Recipe, TorchMethod, Value
 from bench.method.ranks import Ranks
 from bench.run.recipes import merge
 from bench.training.gradient import backward
+from methods import masking
 
 RECIPE: dict[str, Any] = {"learning_rate": 1e-3, "max_seq_length": 16, "weight_decay": 0.0, "dropout": 0.0}
 # transformers 4.2.1 adds AdamW's eps before the bias correction, torch after it: with this one a first step is the same
@@ -114,9 +114,8 @@ def masked_as(method: TorchMethod, theirs: Arrays) -> Iterator[None]:
             raise SystemExit(f"{method.name}: the batch to be masked is not theirs")
         return rows("mlm_input_ids", ids.shape[1]), rows("mlm_labels", ids.shape[1])
 
-    module: Any = sys.modules[type(method).__module__]
-    before, module.mask_tokens = module.mask_tokens, given
+    before, masking.mask_tokens = masking.mask_tokens, given
     try:
         yield
     finally:
-        module.mask_tokens = before
+        masking.mask_tokens = before

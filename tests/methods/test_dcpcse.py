@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy
 from bench.method import BenchError
 from bench.run.recipes import merge
 from methods import dcpcse as module
+from methods import masking
 from methods.dcpcse import DCPCSE
 from methods.promcse import PromCSE
 
@@ -67,7 +68,7 @@ def test_the_total_of_both_losses_is_the_authors(
     method._modules.pop("lm_head")
     method.lm_head = lambda states: logits.flatten(0, 1)[states[:, 0].long()]
     monkeypatch.setattr(module, "states_behind_prefix", lambda *_: passes.pop(0))
-    monkeypatch.setattr(module, "mask_tokens", lambda ids, *_: (ids, labels))
+    monkeypatch.setattr(masking, "mask_tokens", lambda ids, *_: (ids, labels))
     loss = method(batch_of(method, ["word"] * 4, step=int(step)))
     assert loss.total.item() == pytest.approx(mlm["dcpcse_total"]["values"][step], abs=1e-10)
     assert loss.parts["mlm"].item() == pytest.approx(mlm["mlm_loss"], abs=1e-10)
@@ -105,7 +106,7 @@ def test_the_mlm_loss_of_a_given_masking(request: Any, backbone: str, tmp_path: 
     labels = torch.full_like(ids, -100)
     labels[:, 1], labels[2, 2] = ids[:, 1], ids[2, 2]
     masked = ids.masked_fill(labels != -100, method.backbone.mask_id)
-    monkeypatch.setattr(module, "mask_tokens", lambda *_: (masked, labels))
+    monkeypatch.setattr(masking, "mask_tokens", lambda *_: (masked, labels))
     with torch.no_grad():
         ours = method.guess(features, method.prompt(len(ids)), 1)
         logits = method.backbone.mlm_head()(method.prompt.states(method.encoder, {**features, "input_ids": masked})).double()
