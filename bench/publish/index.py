@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,7 +15,6 @@ from bench.board.board import Board
 from bench.compare.words import visible
 from bench.publish.errata import ERRATA, Erratum, errata_bytes
 from bench.publish.versions import Version
-from bench.show.pages.engine import says
 
 LIST, LIST_SCHEMA = "versions.json", "bench.versions/1"
 BADGE = "badge.svg"
@@ -25,27 +24,27 @@ BADGE = "badge.svg"
 class PageVersion:
     """One version on the page of versions."""
 
-    name: str = field(metadata=says("v1"))
-    link: str = field(metadata=says("its page, or its README where it has no page"))
-    readme: str = field(metadata=says("its Markdown; empty where it has none"))
-    date: str = field(metadata=says("of its newest own run"))
-    counted: str = field(metadata=says("runs and methods, counted"))
-    methods: str = field(metadata=says("names of its methods"))
-    answer: str = field(metadata=says("its main finding, computed"))
-    note: str | None = field(metadata=says("what its publisher has to say"))
-    changes: tuple[str, ...] = field(metadata=says("what changed since the version before; empty for the first"))
-    before: str = field(metadata=says("name of the version before it; empty for the first"))
-    errata: tuple[str, ...] = field(metadata=says("what its publisher found out later, with the day"))
-    left_out: int = field(metadata=says("runs that could not be published"))
-    manifest: str = field(metadata=says("sha256 of its manifest"))
+    name: str  # v1
+    link: str  # its page, or its README where it has no page
+    readme: str  # its Markdown; empty where it has none
+    date: str  # of its newest own run
+    counted: str  # runs and methods, counted
+    methods: str  # names of its methods
+    answer: str  # its main finding, computed
+    note: str | None  # what its publisher has to say
+    changes: tuple[str, ...]  # what changed since the version before; empty for the first
+    before: str  # name of the version before it; empty for the first
+    errata: tuple[str, ...]  # what its publisher found out later, with the day
+    left_out: int  # runs that could not be published
+    manifest: str  # sha256 of its manifest
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexPage:
     """The page of versions."""
 
-    title: str = field(metadata=says("of the newest version"))
-    versions: tuple[PageVersion, ...] = field(metadata=says("newest first"))
+    title: str  # of the newest version
+    versions: tuple[PageVersion, ...]  # newest first
 
 
 def index_files(versions: Sequence[Version]) -> dict[str, bytes]:

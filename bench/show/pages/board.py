@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.compare.statistics.grouping import AVERAGE
@@ -15,7 +15,6 @@ from bench.compare.words import visible
 from bench.runs.predictions import predictions_file
 from bench.show.pages.addresses import link
 from bench.show.pages.engine import render as rendered
-from bench.show.pages.engine import says
 from bench.show.pages.printed import PrintedPaper, printed_papers
 from bench.show.pages.score_tables import SETTINGS, ScoreTable, compared_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
@@ -38,63 +37,63 @@ MOST_DATA = 60
 class Option:
     """One of the things that may be shown."""
 
-    value: str = field(metadata=says("as it stands in the address of a view"))
-    words: str = field(metadata=says("as the reader sees it"))
-    anchor: str = field(metadata=says("id of the first table that it shows: where the link leads without a script"))
-    rows: int | None = field(metadata=says("how many rows that table has; None where it is no matter of rows"))
+    value: str  # as it stands in the address of a view
+    words: str  # as the reader sees it
+    anchor: str  # id of the first table that it shows: where the link leads without a script
+    rows: int | None  # how many rows that table has; None where it is no matter of rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class Switch:
     """A choice of what is shown."""
 
-    key: str = field(metadata=says("as it stands in the address of a view"))
-    label: str = field(metadata=says("as the reader sees it"))
-    options: tuple[Option, ...] = field(metadata=says("in the order of the tables"))
-    scripted: bool = field(metadata=says("it does nothing without a script, and is not shown then"))
+    key: str  # as it stands in the address of a view
+    label: str  # as the reader sees it
+    options: tuple[Option, ...]  # in the order of the tables
+    scripted: bool  # it does nothing without a script, and is not shown then
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageFigure:
     """A drawing with its data."""
 
-    figure: Figure = field(metadata=says("the drawing itself"))
-    rows: tuple[tuple[str, ...], ...] = field(metadata=says("the first rows of its data, as printed"))
-    numbers: tuple[bool, ...] = field(metadata=says("of each column, whether it holds numbers"))
-    more: int = field(metadata=says("rows that are in the CSV file only"))
+    figure: Figure  # the drawing itself
+    rows: tuple[tuple[str, ...], ...]  # the first rows of its data, as printed
+    numbers: tuple[bool, ...]  # of each column, whether it holds numbers
+    more: int  # rows that are in the CSV file only
 
 
 @dataclass(frozen=True, kw_only=True)
 class Topic:
     """Sentences about one thing in how the version was made."""
 
-    name: str = field(metadata=says("what they are about"))
-    facts: tuple[Fact, ...] = field(metadata=says("text, and the command for it where there is one"))
+    name: str  # what they are about
+    facts: tuple[Fact, ...]  # text, and the command for it where there is one
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoardPage:
     """Everything that the main page shows."""
 
-    title: str = field(metadata=says("of the leaderboard"))
-    version: str = field(metadata=says("such as v1"))
-    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
-    lasting: bool = field(metadata=says("it is a version, which never changes, and no preview"))
-    date: str = field(metadata=says("of the newest own run"))
-    answer: str = field(metadata=says("one computed sentence"))
-    note: str | None = field(metadata=says("what the publisher has to say"))
-    counts: str = field(metadata=says("how many runs, methods and seeds"))
-    switches: tuple[Switch, ...] = field(metadata=says("choices that there are; one with a single option is none"))
-    tables: tuple[ScoreTable, ...] = field(metadata=says("one per setting, backbone, suite, protocol and text form"))
-    figures: tuple[PageFigure, ...] = field(metadata=says("the three that everyone sees"))
-    more_figures: tuple[PageFigure, ...] = field(metadata=says("those that a reader asks for"))
-    printed: tuple[PrintedPaper, ...] = field(metadata=says("the papers' tables"))
-    made: tuple[Topic, ...] = field(metadata=says("how it was made, and how to go on from it"))
-    changes: tuple[str, ...] = field(metadata=says("what is new since the version before; empty for the first"))
-    cell_by_cell: bool = field(metadata=says("there is a page of every cell that changed"))
-    before: str = field(metadata=says("the version before; empty for the first"))
-    left_out: tuple[str, ...] = field(metadata=says("runs that are not in the tables, one line each"))
-    data: str = field(metadata=says("what the panel of a number shows, as JSON for a script element"))
+    title: str  # of the leaderboard
+    version: str  # such as v1
+    alone: bool  # a preview where nothing is published: there is no page of all versions
+    lasting: bool  # it is a version, which never changes, and no preview
+    date: str  # of the newest own run
+    answer: str  # one computed sentence
+    note: str | None  # what the publisher has to say
+    counts: str  # how many runs, methods and seeds
+    switches: tuple[Switch, ...]  # choices that there are; one with a single option is none
+    tables: tuple[ScoreTable, ...]  # one per setting, backbone, suite, protocol and text form
+    figures: tuple[PageFigure, ...]  # the three that everyone sees
+    more_figures: tuple[PageFigure, ...]  # those that a reader asks for
+    printed: tuple[PrintedPaper, ...]  # the papers' tables
+    made: tuple[Topic, ...]  # how it was made, and how to go on from it
+    changes: tuple[str, ...]  # what is new since the version before; empty for the first
+    cell_by_cell: bool  # there is a page of every cell that changed
+    before: str  # the version before; empty for the first
+    left_out: tuple[str, ...]  # runs that are not in the tables, one line each
+    data: str  # what the panel of a number shows, as JSON for a script element
 
 
 def render(board: Board, figures: Sequence[Figure] = ()) -> str:

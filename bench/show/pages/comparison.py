@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.compare.statistics.grouping import AVERAGE
@@ -23,7 +23,6 @@ from bench.compare.words import (
 )
 from bench.runs.record import RunRecord
 from bench.show.pages.curves import Curve, curves
-from bench.show.pages.engine import says
 from bench.show.tables import lines, report
 from bench.show.tables.lines import COSTS, OUTSIDE, SIGNS, costs, has_costs, legend, under
 from bench.show.tables.section import Section
@@ -33,90 +32,90 @@ from bench.show.tables.section import Section
 class PageNumber:
     """One cell's number."""
 
-    text: str = field(metadata=says("the mean, as printed"))
-    mark: str = field(metadata=says("best, second or empty"))
-    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
-    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
-    title: str = field(metadata=says("interval, test and number of items in words, shown on pointing; may be empty"))
+    text: str  # the mean, as printed
+    mark: str  # best, second or empty
+    spread: str  # what stands after the plus-minus sign; empty where nothing does
+    top: bool  # on the column that ranks: its row may be the best
+    title: str  # interval, test and number of items in words, shown on pointing; may be empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageEntry:
     """One number of a line under a row."""
 
-    text: str = field(metadata=says("the number; empty where there is none"))
-    sign: str = field(metadata=says("the sign after it"))
-    words: str = field(metadata=says("what the sign means, for who does not see it"))
+    text: str  # the number; empty where there is none
+    sign: str  # the sign after it
+    words: str  # what the sign means, for who does not see it
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageLine:
     """A line under a row: differences from the baseline, a paper's numbers."""
 
-    label: str = field(metadata=says("what its numbers are"))
-    entries: tuple[PageEntry, ...] = field(metadata=says("one per column"))
+    label: str  # what its numbers are
+    entries: tuple[PageEntry, ...]  # one per column
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageRow:
     """One line of a score table."""
 
-    method: str = field(metadata=says("name of the method"))
-    beside: str = field(metadata=says("variant, and whatever else sets the row apart; may be empty"))
-    seeds: int = field(metadata=says("runs behind the row"))
-    rank: str = field(metadata=says("those that it may have; empty where it was not tested"))
-    cells: tuple[PageNumber | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
-    lines: tuple[PageLine, ...] = field(metadata=says("differences from the baseline, a paper's numbers"))
-    costs: tuple[str, ...] = field(metadata=says("one per cost column"))
-    footnotes: tuple[int, ...] = field(metadata=says("numbers of the table's footnotes that concern it"))
-    anchor: str | None = field(metadata=says("id of the first run's place on the page"))
-    untrained: bool = field(metadata=says("nothing was trained"))
+    method: str  # name of the method
+    beside: str  # variant, and whatever else sets the row apart; may be empty
+    seeds: int  # runs behind the row
+    rank: str  # those that it may have; empty where it was not tested
+    cells: tuple[PageNumber | None, ...]  # one per column, None where nothing was scored
+    lines: tuple[PageLine, ...]  # differences from the baseline, a paper's numbers
+    costs: tuple[str, ...]  # one per cost column
+    footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
+    anchor: str | None  # id of the first run's place on the page
+    untrained: bool  # nothing was trained
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageTable:
     """One comparable set of numbers."""
 
-    anchor: str = field(metadata=says("id of the table's place on the page"))
-    headline: str = field(metadata=says("setting, backbone, seeds, protocol and text form"))
-    suite: str = field(metadata=says("name of the suite"))
-    metric: str = field(metadata=says("what the numbers are, in words"))
-    columns: tuple[str, ...] = field(metadata=says("tasks, and the average last where the suite has one"))
-    average: int | None = field(metadata=says("index of the average, which comes first on a phone"))
-    show_seeds: bool = field(metadata=says("rows have different numbers of seeds"))
-    show_ranks: bool = field(metadata=says("rows have ranks"))
-    costs: tuple[str, ...] = field(metadata=says("headings of the cost columns; empty where they were not asked for"))
-    gaps: bool = field(metadata=says("some cell was not scored"))
-    rows: tuple[PageRow, ...] = field(metadata=says("best average first"))
-    legend: tuple[str, ...] = field(metadata=says("what the signs mean, and how it was tested"))
-    notes: tuple[str, ...] = field(metadata=says("what a reader must know to read the numbers"))
-    footnotes: tuple[str, ...] = field(metadata=says("one per difference between the runs of a column"))
+    anchor: str  # id of the table's place on the page
+    headline: str  # setting, backbone, seeds, protocol and text form
+    suite: str  # name of the suite
+    metric: str  # what the numbers are, in words
+    columns: tuple[str, ...]  # tasks, and the average last where the suite has one
+    average: int | None  # index of the average, which comes first on a phone
+    show_seeds: bool  # rows have different numbers of seeds
+    show_ranks: bool  # rows have ranks
+    costs: tuple[str, ...]  # headings of the cost columns; empty where they were not asked for
+    gaps: bool  # some cell was not scored
+    rows: tuple[PageRow, ...]  # best average first
+    legend: tuple[str, ...]  # what the signs mean, and how it was tested
+    notes: tuple[str, ...]  # what a reader must know to read the numbers
+    footnotes: tuple[str, ...]  # one per difference between the runs of a column
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageRun:
     """Everything about one run."""
 
-    anchor: str = field(metadata=says("id of the run's place on the page: its run id"))
-    run_id: str = field(metadata=says("id of the run"))
-    what: str = field(metadata=says("method, setting, backbone and seed in words"))
-    heads: str = field(metadata=says("the averages of its suites"))
-    scores: tuple[Section, ...] = field(metadata=says("scores with sub-datasets, one section per suite and form"))
-    facts: tuple[Section, ...] = field(metadata=says("recipe, training, cost, provenance; only those with rows"))
-    curves: tuple[Curve, ...] = field(metadata=says("loss and dev score over steps; empty without a curve"))
-    command: str | None = field(metadata=says("the command that made it"))
+    anchor: str  # id of the run's place on the page: its run id
+    run_id: str  # id of the run
+    what: str  # method, setting, backbone and seed in words
+    heads: str  # the averages of its suites
+    scores: tuple[Section, ...]  # scores with sub-datasets, one section per suite and form
+    facts: tuple[Section, ...]  # recipe, training, cost, provenance; only those with rows
+    curves: tuple[Curve, ...]  # loss and dev score over steps; empty without a curve
+    command: str | None  # the command that made it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """The comparison page."""
 
-    title: str = field(metadata=says("heading of the page"))
-    answer: str = field(metadata=says("one sentence, computed: what has the highest average, and by how much"))
-    note: str | None = field(metadata=says("what the caller has to say, such as that a demo is no evidence"))
-    made_of: str = field(metadata=says("how many runs and methods, and when the newest was made"))
-    tables: tuple[PageTable, ...] = field(metadata=says("one per setting, backbone, suite, protocol and text form"))
-    runs: tuple[PageRun, ...] = field(metadata=says("in the order of the tables' rows"))
+    title: str  # heading of the page
+    answer: str  # one sentence, computed: what has the highest average, and by how much
+    note: str | None  # what the caller has to say, such as that a demo is no evidence
+    made_of: str  # how many runs and methods, and when the newest was made
+    tables: tuple[PageTable, ...]  # one per setting, backbone, suite, protocol and text form
+    runs: tuple[PageRun, ...]  # in the order of the tables' rows
 
 
 def comparison(

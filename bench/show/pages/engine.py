@@ -63,14 +63,6 @@ def _shown(text: str) -> Markup:
     return escape(visible(text, limit=None))
 
 
-# --- what a field of a page says, beside the field ---
-
-
-def says(text: str) -> dict[str, str]:
-    """As the metadata of a dataclass field."""
-    return {"help": text}
-
-
 # --- how values of a recipe are written on pages ---
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import public_name
@@ -14,7 +14,7 @@ from bench.run.method_reader import Stated
 from bench.run.recipe_file import Disagreement, Entry
 from bench.show.pages.addresses import link, run_page
 from bench.show.pages.engine import render as rendered
-from bench.show.pages.engine import says, value_words
+from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how, source
 from bench.show.pages.printed import PrintedTable, printed_papers
 from bench.show.pages.rows_of_board import Place, places
@@ -33,42 +33,42 @@ UP = 1  # folders between a method's page and its version
 class Variant:
     """A named switch of the method."""
 
-    name: str = field(metadata=says("its name"))
-    changes: str = field(metadata=says("recipe values that it sets; may be empty"))
+    name: str  # its name
+    changes: str  # recipe values that it sets; may be empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRun:
     """One run, in a line."""
 
-    run_id: str = field(metadata=says("id of the run"))
-    link: str = field(metadata=says("to its page"))
-    variant: str = field(metadata=says("its variant; may be empty"))
-    where: str = field(metadata=says("setting and backbone"))
-    seed: str = field(metadata=says("its seed"))
-    heads: str = field(metadata=says("the average of each suite"))
-    grade: str = field(metadata=says("how far it was checked"))
-    time: str = field(metadata=says("training time; empty where nothing was trained or it was not recorded"))
-    made: str = field(metadata=says("the day"))
+    run_id: str  # id of the run
+    link: str  # to its page
+    variant: str  # its variant; may be empty
+    where: str  # setting and backbone
+    seed: str  # its seed
+    heads: str  # the average of each suite
+    grade: str  # how far it was checked
+    time: str  # training time; empty where nothing was trained or it was not recorded
+    made: str  # the day
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodPage:
     """Everything about one method."""
 
-    name: str = field(metadata=says("name of the method"))
-    version: str = field(metadata=says("of the leaderboard"))
-    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
-    board: str = field(metadata=says("link to the main page"))
-    how: How | None = field(metadata=says("what it says of itself; None where its source is not installed"))
-    packages: tuple[str, ...] = field(metadata=says("whose code its runs ran, with version"))
-    settings: str = field(metadata=says("what it can be run in; empty where that is not known"))
-    variants: tuple[Variant, ...] = field(metadata=says("named switches"))
-    tables: tuple[MethodTable, ...] = field(metadata=says("its rows, one table per suite and protocol"))
-    runs: tuple[MethodRun, ...] = field(metadata=says("by setting, backbone, variant and seed"))
-    recipes: tuple[Recipes, ...] = field(metadata=says("one per setting"))
-    disagreements: tuple[Disagreement, ...] = field(metadata=says("where the paper and its authors' code differ"))
-    printed: tuple[PrintedTable, ...] = field(metadata=says("rows of the papers' tables that mean it"))
+    name: str  # name of the method
+    version: str  # of the leaderboard
+    alone: bool  # a preview where nothing is published: there is no page of all versions
+    board: str  # link to the main page
+    how: How | None  # what it says of itself; None where its source is not installed
+    packages: tuple[str, ...]  # whose code its runs ran, with version
+    settings: str  # what it can be run in; empty where that is not known
+    variants: tuple[Variant, ...]  # named switches
+    tables: tuple[MethodTable, ...]  # its rows, one table per suite and protocol
+    runs: tuple[MethodRun, ...]  # by setting, backbone, variant and seed
+    recipes: tuple[Recipes, ...]  # one per setting
+    disagreements: tuple[Disagreement, ...]  # where the paper and its authors' code differ
+    printed: tuple[PrintedTable, ...]  # rows of the papers' tables that mean it
 
 
 def render(board: Board, method: str) -> str:
@@ -147,38 +147,38 @@ VERDICTS = {"better": "better than", "worse": "worse than", "equivalent": "equiv
 class RowCell:
     """One number of the method."""
 
-    text: str = field(metadata=says("mean over seeds"))
-    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
-    mark: str = field(metadata=says("best, second or empty: among all rows of its table"))
-    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
-    title: str = field(metadata=says("in words: seeds, items, interval, difference from the baseline"))
+    text: str  # mean over seeds
+    spread: str  # what stands after the plus-minus sign; empty where nothing does
+    mark: str  # best, second or empty: among all rows of its table
+    top: bool  # on the column that ranks: its row may be the best
+    title: str  # in words: seeds, items, interval, difference from the baseline
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodRow:
     """The method as configured, in one setting on one backbone."""
 
-    name: str = field(metadata=says("variant and whatever sets the row apart; empty where nothing does"))
-    setting: str = field(metadata=says("setting in words"))
-    backbone: str = field(metadata=says("public name of the backbone"))
-    table: str = field(metadata=says("link to its table on the main page"))
-    rank: str = field(metadata=says("place among all rows of that table; empty where it was not tested"))
-    verdict: str = field(metadata=says("sign of the difference from the table's baseline; may be empty"))
-    verdict_words: str = field(metadata=says("the same in words; may be empty"))
-    runs: tuple[tuple[str, str], ...] = field(metadata=says("(seed, link) of each run"))
-    cells: tuple[RowCell | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
+    name: str  # variant and whatever sets the row apart; empty where nothing does
+    setting: str  # setting in words
+    backbone: str  # public name of the backbone
+    table: str  # link to its table on the main page
+    rank: str  # place among all rows of that table; empty where it was not tested
+    verdict: str  # sign of the difference from the table's baseline; may be empty
+    verdict_words: str  # the same in words; may be empty
+    runs: tuple[tuple[str, str], ...]  # (seed, link) of each run
+    cells: tuple[RowCell | None, ...]  # one per column, None where nothing was scored
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodTable:
     """Numbers of one suite and protocol, which can be compared along a column as far as setting and backbone allow."""
 
-    suite: str = field(metadata=says("name of the suite"))
-    metric: str = field(metadata=says("what the numbers are, in words"))
-    protocol: str = field(metadata=says("how it was scored, and of which text form"))
-    columns: tuple[str, ...] = field(metadata=says("tasks, and the average last where the suite has one"))
-    average: int | None = field(metadata=says("index of the average"))
-    rows: tuple[MethodRow, ...] = field(metadata=says("in the order of the board's tables"))
+    suite: str  # name of the suite
+    metric: str  # what the numbers are, in words
+    protocol: str  # how it was scored, and of which text form
+    columns: tuple[str, ...]  # tasks, and the average last where the suite has one
+    average: int | None  # index of the average
+    rows: tuple[MethodRow, ...]  # in the order of the board's tables
 
 
 def method_tables(found: Sequence[Place], up: int) -> tuple[MethodTable, ...]:
@@ -240,24 +240,24 @@ LONGEST = 24  # characters of a value that fits into a column
 class Sourced:
     """A value of some recipes."""
 
-    key: str = field(metadata=says("the recipe key; empty where it stands in the line above"))
-    value: str = field(metadata=says("what those recipes have"))
-    of: str = field(metadata=says("their backbones; empty where all have it"))
-    source: str = field(metadata=says("where the value is from"))
-    note: str = field(metadata=says("what another source says; may be empty"))
+    key: str  # the recipe key; empty where it stands in the line above
+    value: str  # what those recipes have
+    of: str  # their backbones; empty where all have it
+    source: str  # where the value is from
+    note: str  # what another source says; may be empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipes:
     """Those of one setting."""
 
-    setting: str = field(metadata=says("setting in words"))
-    names: tuple[str, ...] = field(metadata=says("backbone and variant of each recipe"))
-    differing: tuple[tuple[str, tuple[str, ...]], ...] = field(metadata=says("(key, one value per recipe)"))
-    same: tuple[tuple[str, str], ...] = field(metadata=says("(key, value) where all recipes have one value"))
-    sources: tuple[Sourced, ...] = field(metadata=says("every value with its source"))
-    facts: tuple[Sourced, ...] = field(metadata=says("what the sources state, and no recipe key changes"))
-    notes: tuple[str, ...] = field(metadata=says("about whole recipes"))
+    setting: str  # setting in words
+    names: tuple[str, ...]  # backbone and variant of each recipe
+    differing: tuple[tuple[str, tuple[str, ...]], ...]  # (key, one value per recipe)
+    same: tuple[tuple[str, str], ...]  # (key, value) where all recipes have one value
+    sources: tuple[Sourced, ...]  # every value with its source
+    facts: tuple[Sourced, ...]  # what the sources state, and no recipe key changes
+    notes: tuple[str, ...]  # about whole recipes
 
 
 def recipes(source: Stated | None) -> tuple[Recipes, ...]:

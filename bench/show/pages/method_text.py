@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from bench.run.method_reader import Stated, stated
-from bench.show.pages.engine import says
 from bench.show.tables.prose import Block, blocks, spans
 
 Spans = tuple[tuple[str, bool], ...]
@@ -18,22 +17,20 @@ Spans = tuple[tuple[str, bool], ...]
 class Piece:
     """A paragraph, a list or lines as they stand."""
 
-    kind: str = field(metadata=says('"paragraph", "list" or "lines"'))
-    items: tuple[tuple[tuple[str, bool], ...], ...] = field(
-        metadata=says("each a sequence of (text, is code); one, but for a list")
-    )
-    text: str = field(metadata=says("of lines, with their blanks; empty for the others"))
+    kind: str  # "paragraph", "list" or "lines"
+    items: tuple[tuple[tuple[str, bool], ...], ...]  # each a sequence of (text, is code); one, but for a list
+    text: str  # of lines, with their blanks; empty for the others
 
 
 @dataclass(frozen=True, kw_only=True)
 class How:
     """What a method says of itself."""
 
-    summary: Spans = field(metadata=says("one line; may be empty"))
-    paper: str = field(metadata=says("citation; may be empty"))
-    trains: Spans = field(metadata=says("which parameters train; may be empty"))
-    short: tuple[Piece, ...] = field(metadata=says("its first paragraph, with the list or the equation that follows"))
-    whole: tuple[Piece, ...] = field(metadata=says("all of it"))
+    summary: Spans  # one line; may be empty
+    paper: str  # citation; may be empty
+    trains: Spans  # which parameters train; may be empty
+    short: tuple[Piece, ...]  # its first paragraph, with the list or the equation that follows
+    whole: tuple[Piece, ...]  # all of it
 
 
 @cache

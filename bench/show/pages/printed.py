@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.show.pages.addresses import link, method_page
-from bench.show.pages.engine import says
 
 if TYPE_CHECKING:
     from bench.board.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
@@ -16,54 +15,54 @@ if TYPE_CHECKING:
 class PrintedRemark:
     """What the audit says of a cell or row."""
 
-    number: int = field(metadata=says("its number below the table"))
-    anchor: str = field(metadata=says("id of its place on the page"))
-    title: str = field(metadata=says("the kind of remark"))
-    text: str = field(metadata=says("the reason"))
-    where: str = field(metadata=says("row and task that it concerns"))
+    number: int  # its number below the table
+    anchor: str  # id of its place on the page
+    title: str  # the kind of remark
+    text: str  # the reason
+    where: str  # row and task that it concerns
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedCell:
     """One printed number."""
 
-    text: str = field(metadata=says("as printed, with its spread"))
-    remarks: tuple[PrintedRemark, ...] = field(metadata=says("those of this cell"))
+    text: str  # as printed, with its spread
+    remarks: tuple[PrintedRemark, ...]  # those of this cell
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedRow:
     """One printed row."""
 
-    label: str = field(metadata=says("the row's own words"))
-    page: str = field(metadata=says("link to the method that it means, where runs of it are on this board; else empty"))
-    setting: str = field(metadata=says("setting, and what else the row says of its training"))
-    backbone: str = field(metadata=says("backbone"))
-    origin: str = field(metadata=says("own, or whom it was copied from; and of how many runs"))
-    cells: tuple[PrintedCell | None, ...] = field(metadata=says("one per task"))
-    remarks: tuple[PrintedRemark, ...] = field(metadata=says("those of the whole row"))
+    label: str  # the row's own words
+    page: str  # link to the method that it means, where runs of it are on this board; else empty
+    setting: str  # setting, and what else the row says of its training
+    backbone: str  # backbone
+    origin: str  # own, or whom it was copied from; and of how many runs
+    cells: tuple[PrintedCell | None, ...]  # one per task
+    remarks: tuple[PrintedRemark, ...]  # those of the whole row
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedTable:
     """One table of a paper."""
 
-    anchor: str = field(metadata=says("id of its place on the page"))
-    paper: str = field(metadata=says("short name of the paper"))
-    table: str = field(metadata=says("its number"))
-    suites: tuple[str, ...] = field(metadata=says("suites that its numbers belong to"))
-    tasks: tuple[str, ...] = field(metadata=says("headings of its columns"))
-    rows: tuple[PrintedRow, ...] = field(metadata=says("in the paper's order"))
-    remarks: tuple[PrintedRemark, ...] = field(metadata=says("all of them, by number"))
+    anchor: str  # id of its place on the page
+    paper: str  # short name of the paper
+    table: str  # its number
+    suites: tuple[str, ...]  # suites that its numbers belong to
+    tasks: tuple[str, ...]  # headings of its columns
+    rows: tuple[PrintedRow, ...]  # in the paper's order
+    remarks: tuple[PrintedRemark, ...]  # all of them, by number
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedPaper:
     """The tables of one paper."""
 
-    name: str = field(metadata=says("short name of the paper"))
-    title: str = field(metadata=says("authors, title, venue"))
-    tables: tuple[PrintedTable, ...] = field(metadata=says("in the paper's order"))
+    name: str  # short name of the paper
+    title: str  # authors, title, venue
+    tables: tuple[PrintedTable, ...]  # in the paper's order
 
 
 def printed_papers(board: Board) -> tuple[PrintedPaper, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
@@ -18,7 +18,7 @@ from bench.show.pages.addresses import link, method_page, run_file, run_page
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves
 from bench.show.pages.engine import render as rendered
-from bench.show.pages.engine import says, value_words
+from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how
 from bench.show.pages.rows_of_board import Place, places
 from bench.show.tables import report
@@ -35,78 +35,78 @@ UP = 2  # folders between a run's page and its version
 class RecipeRow:
     """One hyperparameter."""
 
-    key: str = field(metadata=says("its name"))
-    value: str = field(metadata=says("what the run had"))
-    source: str = field(metadata=says("where the value is from"))
-    note: str = field(metadata=says("what another source says; may be empty"))
+    key: str  # its name
+    value: str  # what the run had
+    source: str  # where the value is from
+    note: str  # what another source says; may be empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
     """One line of the provenance."""
 
-    name: str = field(metadata=says("what it is"))
-    text: str = field(metadata=says("in short: a hash by its first twelve digits"))
-    whole: str = field(metadata=says("in full, where that is longer"))
+    name: str  # what it is
+    text: str  # in short: a hash by its first twelve digits
+    whole: str  # in full, where that is longer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """A group of the provenance."""
 
-    title: str = field(metadata=says("what its facts are of"))
-    facts: tuple[Fact, ...] = field(metadata=says("never empty"))
+    title: str  # what its facts are of
+    facts: tuple[Fact, ...]  # never empty
 
 
 @dataclass(frozen=True, kw_only=True)
 class File:
     """Something to download."""
 
-    name: str = field(metadata=says("below the run's folder"))
-    link: str = field(metadata=says("relative, percent-quoted"))
-    what: str = field(metadata=says("what it holds; empty for one of many of a kind"))
+    name: str  # below the run's folder
+    link: str  # relative, percent-quoted
+    what: str  # what it holds; empty for one of many of a kind
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sibling:
     """Another run of the same row: it differs in the seed."""
 
-    name: str = field(metadata=says("its seed"))
-    link: str = field(metadata=says("of its page"))
+    name: str  # its seed
+    link: str  # of its page
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunPage:
     """Everything about one run."""
 
-    run_id: str = field(metadata=says("id of the run"))
-    method: str = field(metadata=says("name of the method"))
-    variant: str = field(metadata=says("its variant; may be empty"))
-    where: str = field(metadata=says("setting, backbone and seed in words"))
-    version: str = field(metadata=says("of the leaderboard"))
-    alone: bool = field(metadata=says("a preview where nothing is published: there is no page of all versions"))
-    board: str = field(metadata=says("link to the main page"))
-    method_link: str = field(metadata=says("link to the method's page"))
-    siblings: tuple[Sibling, ...] = field(metadata=says("runs with other seeds"))
-    grade: str = field(metadata=says("how far it was checked"))
-    grade_words: str = field(metadata=says("what that grade means"))
-    reason: str = field(metadata=says("why it has this grade; may be empty"))
-    submitted_by: str | None = field(metadata=says("who sent it; None for an own run"))
-    heads: tuple[Head, ...] = field(metadata=says("one number per suite"))
-    how: How | None = field(metadata=says("how the method works; None where its source is not installed"))
-    command: str | None = field(metadata=says("what repeats it; None where it was not recorded"))
-    files: tuple[File, ...] = field(metadata=says("record, scores, curve"))
-    predictions: tuple[File, ...] = field(metadata=says("one file per task"))
-    scores: tuple[ScoreTable, ...] = field(metadata=says("one per suite, protocol and text form"))
-    sides: tuple[Section, ...] = field(metadata=says("text forms and domains side by side"))
-    curves: tuple[Curve, ...] = field(metadata=says("loss and dev score over steps; empty without a curve"))
-    training: Section = field(metadata=says("steps, and which checkpoint was kept; without rows where nothing was trained"))
-    cosines: Cosines | None = field(metadata=says("cosines by gold level; None without predictions"))
-    by_hand: tuple[RecipeRow, ...] = field(metadata=says("recipe values that the command set"))
-    recipe: tuple[RecipeRow, ...] = field(metadata=says("the others, by name"))
-    cost: Section = field(metadata=says("what it took"))
-    overlap: Section = field(metadata=says("evaluation sentences in the corpus; without rows where that was not counted"))
-    provenance: tuple[Facts, ...] = field(metadata=says("in groups"))
+    run_id: str  # id of the run
+    method: str  # name of the method
+    variant: str  # its variant; may be empty
+    where: str  # setting, backbone and seed in words
+    version: str  # of the leaderboard
+    alone: bool  # a preview where nothing is published: there is no page of all versions
+    board: str  # link to the main page
+    method_link: str  # link to the method's page
+    siblings: tuple[Sibling, ...]  # runs with other seeds
+    grade: str  # how far it was checked
+    grade_words: str  # what that grade means
+    reason: str  # why it has this grade; may be empty
+    submitted_by: str | None  # who sent it; None for an own run
+    heads: tuple[Head, ...]  # one number per suite
+    how: How | None  # how the method works; None where its source is not installed
+    command: str | None  # what repeats it; None where it was not recorded
+    files: tuple[File, ...]  # record, scores, curve
+    predictions: tuple[File, ...]  # one file per task
+    scores: tuple[ScoreTable, ...]  # one per suite, protocol and text form
+    sides: tuple[Section, ...]  # text forms and domains side by side
+    curves: tuple[Curve, ...]  # loss and dev score over steps; empty without a curve
+    training: Section  # steps, and which checkpoint was kept; without rows where nothing was trained
+    cosines: Cosines | None  # cosines by gold level; None without predictions
+    by_hand: tuple[RecipeRow, ...]  # recipe values that the command set
+    recipe: tuple[RecipeRow, ...]  # the others, by name
+    cost: Section  # what it took
+    overlap: Section  # evaluation sentences in the corpus; without rows where that was not counted
+    provenance: tuple[Facts, ...]  # in groups
 
 
 def render(board: Board, run: PublishedRun) -> str:
@@ -225,26 +225,24 @@ def _fact(name: str, value: Any) -> Fact:
 class Head:
     """The number of a suite that ranks."""
 
-    suite: str = field(metadata=says("name of the suite, with its text form where it is not the usual one"))
-    what: str = field(metadata=says("Avg., or the only task"))
-    value: str = field(metadata=says("this run's score"))
-    around: str = field(
-        metadata=says("mean and interval over the seeds of its row, or its own interval; empty where there is none")
-    )
-    rank: str = field(metadata=says("its row's place among all rows; empty where it has none"))
-    anchor: str = field(metadata=says("id of the table on the main page; empty where it is in none"))
+    suite: str  # name of the suite, with its text form where it is not the usual one
+    what: str  # Avg., or the only task
+    value: str  # this run's score
+    around: str  # mean and interval over the seeds of its row, or its own interval; empty where there is none
+    rank: str  # its row's place among all rows; empty where it has none
+    anchor: str  # id of the table on the main page; empty where it is in none
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTable:
     """All tasks of one suite, protocol and text form."""
 
-    suite: str = field(metadata=says("name of the suite"))
-    metric: str = field(metadata=says("what the numbers are, in words"))
-    protocol: str = field(metadata=says("how it was scored, and of which text form"))
-    section: Section = field(metadata=says("rows of text; a row whose first cell begins with blanks is a sub-dataset"))
-    anchor: str = field(metadata=says("id of the table on the main page; empty where it is in none"))
-    sources: tuple[str, ...] = field(metadata=says("where the papers' numbers were printed"))
+    suite: str  # name of the suite
+    metric: str  # what the numbers are, in words
+    protocol: str  # how it was scored, and of which text form
+    section: Section  # rows of text; a row whose first cell begins with blanks is a sub-dataset
+    anchor: str  # id of the table on the main page; empty where it is in none
+    sources: tuple[str, ...]  # where the papers' numbers were printed
 
 
 def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:

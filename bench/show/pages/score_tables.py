@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
@@ -23,7 +23,6 @@ from bench.compare.words import (
     variant_words,
 )
 from bench.show.pages.addresses import link, method_page, run_page
-from bench.show.pages.engine import says
 from bench.show.tables.lines import costs, has_costs, under
 
 if TYPE_CHECKING:
@@ -48,89 +47,89 @@ MOST_COLUMNS = 11
 class ScoreColumn:
     """One column of scores."""
 
-    name: str = field(metadata=says("the task as it is printed"))
-    average: bool = field(metadata=says("the average, which comes right after the method on a phone"))
-    apart: bool = field(metadata=says("the first column of another group than the table's own"))
+    name: str  # the task as it is printed
+    average: bool  # the average, which comes right after the method on a phone
+    apart: bool  # the first column of another group than the table's own
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreGroup:
     """Columns that were scored alike."""
 
-    words: str = field(metadata=says("metric, protocol, text form, how checkpoints were chosen"))
-    span: int = field(metadata=says("how many columns"))
-    apart: bool = field(metadata=says("it is not the first group"))
+    words: str  # metric, protocol, text form, how checkpoints were chosen
+    span: int  # how many columns
+    apart: bool  # it is not the first group
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreCell:
     """One number."""
 
-    text: str = field(metadata=says("the mean, as printed"))
-    mark: str = field(metadata=says("best, second or empty"))
-    spread: str = field(metadata=says("what stands after the plus-minus sign; empty where nothing does"))
-    top: bool = field(metadata=says("on the column that ranks: its row may be the best"))
-    sign: str = field(metadata=says("class of the sign against the baseline: b, w, e, u, x, y, or empty where it was not tested"))
+    text: str  # the mean, as printed
+    mark: str  # best, second or empty
+    spread: str  # what stands after the plus-minus sign; empty where nothing does
+    top: bool  # on the column that ranks: its row may be the best
+    sign: str  # class of the sign against the baseline: b, w, e, u, x, y, or empty where it was not tested
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrintedLine:
     """What a paper printed for a row."""
 
-    source: str = field(metadata=says("paper and table"))
-    copied: bool = field(metadata=says("the paper quotes somebody else"))
-    anchor: str = field(metadata=says("id of the printed table on this page; empty where it is not here"))
-    entries: tuple[str, ...] = field(metadata=says("one per column, empty where nothing was printed"))
+    source: str  # paper and table
+    copied: bool  # the paper quotes somebody else
+    anchor: str  # id of the printed table on this page; empty where it is not here
+    entries: tuple[str, ...]  # one per column, empty where nothing was printed
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreRow:
     """One method."""
 
-    method: str = field(metadata=says("its name"))
-    beside: str = field(metadata=says("variant, and whatever else sets the row apart; may be empty"))
-    page: str = field(metadata=says("link to the page of the method"))
-    run: str = field(metadata=says("link to the page of its first run"))
-    rank: str = field(metadata=says("those that it may have; empty where it was not tested"))
-    cells: tuple[ScoreCell | None, ...] = field(metadata=says("one per column, None where nothing was scored"))
-    costs: tuple[tuple[str, float], ...] = field(metadata=says("as printed, and to sort by; -1 where it was not recorded"))
-    seeds: int = field(metadata=says("runs behind the row"))
-    grade: str = field(metadata=says("the grade of its least checked run"))
-    footnotes: tuple[int, ...] = field(metadata=says("numbers of the table's footnotes that concern it"))
-    printed: tuple[PrintedLine, ...] = field(metadata=says("what papers printed of it"))
+    method: str  # its name
+    beside: str  # variant, and whatever else sets the row apart; may be empty
+    page: str  # link to the page of the method
+    run: str  # link to the page of its first run
+    rank: str  # those that it may have; empty where it was not tested
+    cells: tuple[ScoreCell | None, ...]  # one per column, None where nothing was scored
+    costs: tuple[tuple[str, float], ...]  # as printed, and to sort by; -1 where it was not recorded
+    seeds: int  # runs behind the row
+    grade: str  # the grade of its least checked run
+    footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
+    printed: tuple[PrintedLine, ...]  # what papers printed of it
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreTable:
     """One comparable set of numbers, and what is shown beside it."""
 
-    anchor: str = field(metadata=says("id of its place, the same from version to version"))
-    setting: str = field(metadata=says("setting as the records name it"))
-    setting_words: str = field(metadata=says("setting in words"))
-    backbone: str = field(metadata=says("name of the backbone"))
-    suite: str = field(metadata=says("name of the suite"))
-    protocol: str = field(metadata=says("how it was scored"))
-    text: str = field(metadata=says("form of the sentences; empty where there is only one"))
-    besides: str = field(metadata=says("protocol and text form, where another table has the same setting, backbone and suite"))
-    groups: tuple[ScoreGroup, ...] = field(metadata=says("of columns; the table's own first"))
-    columns: tuple[ScoreColumn, ...] = field(metadata=says("of all groups, in one sequence"))
-    average: int | None = field(metadata=says("place of the average that comes first on a phone"))
-    linked: int | None = field(metadata=says("the only column whose numbers are links; None where all are"))
-    wide: bool = field(metadata=says("it scrolls in itself on every screen"))
-    ranks: bool = field(metadata=says("rows have ranks"))
-    costs: tuple[str, ...] = field(metadata=says("headings of the cost columns; empty where nothing was recorded"))
-    spreads: bool = field(metadata=says("some number has something after a plus-minus sign"))
-    signs: bool = field(metadata=says("some number was compared with a baseline"))
-    rows: tuple[ScoreRow, ...] = field(metadata=says("best average first"))
-    baseline: str = field(metadata=says("what the signs compare with; empty without one"))
-    how: str = field(metadata=says("in which families it was compared, with what correction"))
-    rank_words: str = field(metadata=says("how ranks were corrected; empty without any"))
-    margin: str = field(metadata=says("points within which two values are equivalent"))
-    seed_words: str = field(metadata=says("what rows borrow of the spread over seeds; may be empty"))
-    spread_words: str = field(metadata=says("what stands after the plus-minus sign"))
-    cost_note: str = field(metadata=says("what times and memory are of; may be empty"))
-    notes: tuple[str, ...] = field(metadata=says("what a reader must know to read the numbers"))
-    footnotes: tuple[str, ...] = field(metadata=says("one per difference between the runs of a column"))
+    anchor: str  # id of its place, the same from version to version
+    setting: str  # setting as the records name it
+    setting_words: str  # setting in words
+    backbone: str  # name of the backbone
+    suite: str  # name of the suite
+    protocol: str  # how it was scored
+    text: str  # form of the sentences; empty where there is only one
+    besides: str  # protocol and text form, where another table has the same setting, backbone and suite
+    groups: tuple[ScoreGroup, ...]  # of columns; the table's own first
+    columns: tuple[ScoreColumn, ...]  # of all groups, in one sequence
+    average: int | None  # place of the average that comes first on a phone
+    linked: int | None  # the only column whose numbers are links; None where all are
+    wide: bool  # it scrolls in itself on every screen
+    ranks: bool  # rows have ranks
+    costs: tuple[str, ...]  # headings of the cost columns; empty where nothing was recorded
+    spreads: bool  # some number has something after a plus-minus sign
+    signs: bool  # some number was compared with a baseline
+    rows: tuple[ScoreRow, ...]  # best average first
+    baseline: str  # what the signs compare with; empty without one
+    how: str  # in which families it was compared, with what correction
+    rank_words: str  # how ranks were corrected; empty without any
+    margin: str  # points within which two values are equivalent
+    seed_words: str  # what rows borrow of the spread over seeds; may be empty
+    spread_words: str  # what stands after the plus-minus sign
+    cost_note: str  # what times and memory are of; may be empty
+    notes: tuple[str, ...]  # what a reader must know to read the numbers
+    footnotes: tuple[str, ...]  # one per difference between the runs of a column
 
 
 def score_tables(board: Board) -> tuple[ScoreTable, ...]:
