@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.intervals import interval, interval_average, interval_over_seeds
+from bench.compare.statistics.column import Column
+from bench.compare.statistics.intervals import Interval, interval, interval_average
 from bench.runs.predicted import Predicted
 
 
@@ -25,6 +26,16 @@ def answered(shares: list[float], items: int = 2000, seed: int = 0, seeds: tuple
     return Predicted("CR", "accuracy", seeds or tuple(range(len(shares))), right.astype(int), np.ones(items, dtype=int))
 
 
+def half(found: Interval) -> float:
+    return (found.high - found.low) / 2
+
+
+def students(values: list[float]) -> tuple[float, float]:
+    """scipy's interval for the mean of the values of several seeds."""
+    found = scipy.stats.t.interval(0.95, len(values) - 1, loc=np.mean(values), scale=scipy.stats.sem(values))
+    return float(found[0]), float(found[1])
+
+
 def test_one_seed_is_scipys_bootstrap() -> None:
     p = ranked()
     found = interval(p)
@@ -32,9 +43,9 @@ def test_one_seed_is_scipys_bootstrap() -> None:
         (p.prediction_SN[0], p.gold_N), lambda a, b: 100 * scipy.stats.spearmanr(a, b).statistic, paired=True, vectorized=False,
         n_resamples=1500, method="percentile", rng=np.random.default_rng(0),
     )  # fmt: skip
-    assert found.half_width == pytest.approx(1.96 * theirs.standard_error, rel=0.08)
-    assert found.low == pytest.approx(theirs.confidence_interval.low, abs=0.12 * found.half_width)
-    assert found.high == pytest.approx(theirs.confidence_interval.high, abs=0.12 * found.half_width)
+    assert half(found) == pytest.approx(1.96 * theirs.standard_error, rel=0.08)
+    assert found.low == pytest.approx(theirs.confidence_interval.low, abs=0.12 * half(found))
+    assert found.high == pytest.approx(theirs.confidence_interval.high, abs=0.12 * half(found))
     assert found.mean == pytest.approx(100 * scipy.stats.spearmanr(p.prediction_SN[0], p.gold_N).statistic)
     assert (found.sd, found.covers, found.level) == (None, "items", 0.95)
 
@@ -42,16 +53,16 @@ def test_one_seed_is_scipys_bootstrap() -> None:
 def test_accuracy_of_one_seed_has_the_binomial_error() -> None:
     found = interval(answered([0.8]))
     assert found.mean == pytest.approx(80)
-    assert found.half_width == pytest.approx(1.96 * 100 * np.sqrt(0.8 * 0.2 / 2000), rel=0.06)
+    assert half(found) == pytest.approx(1.96 * 100 * np.sqrt(0.8 * 0.2 / 2000), rel=0.06)
 
 
 @pytest.mark.parametrize("shares", [[0.7, 0.9], [0.75, 0.8, 0.88], [0.71, 0.78, 0.8, 0.84, 0.9]])
 def test_where_seeds_differ_far_more_than_items_it_is_students_interval(shares: list[float]) -> None:
     p = answered(shares, items=5000)
     found = interval(p)
-    students = interval_over_seeds([100 * share for share in shares])
-    assert found.half_width == pytest.approx(min(100.0, students.half_width), rel=0.05) or students.high > 100
-    assert found.low == pytest.approx(students.low, abs=0.05 * students.half_width)
+    low, high = students([100 * share for share in shares])
+    assert half(found) == pytest.approx(min(100.0, (high - low) / 2), rel=0.05) or high > 100
+    assert found.low == pytest.approx(low, abs=0.025 * (high - low))
     assert found.sd == pytest.approx(np.std([100 * share for share in shares], ddof=1))
     assert found.covers == "items and seeds"
 
@@ -72,8 +83,7 @@ def test_k_means_seeds_vary_too() -> None:
     rng = np.random.default_rng(0)
     clusters = np.stack([np.where(rng.permutation(items) < share * items, gold, 1 - gold) for share in shares], axis=1)
     found = interval(Predicted("Tweet", "clustering-accuracy", (1,), clusters[None], gold))
-    students = interval_over_seeds((100 * shares).tolist())
-    assert (found.low, found.high) == pytest.approx((students.low, students.high), abs=0.5)
+    assert (found.low, found.high) == pytest.approx(students((100 * shares).tolist()), abs=0.5)
     assert found.covers == "items"  # of training seeds there is one
 
 
@@ -93,7 +103,7 @@ def test_an_average_draws_the_items_of_each_task() -> None:
     parts = [interval(p) for p in cells]
     found = interval_average(cells)
     assert found.mean == pytest.approx(np.mean([part.mean for part in parts]))
-    assert found.half_width == pytest.approx(np.sqrt(sum(part.half_width**2 for part in parts)) / 3, rel=0.08)
+    assert half(found) == pytest.approx(np.sqrt(sum(half(part) ** 2 for part in parts)) / 3, rel=0.08)
 
 
 def test_an_average_keeps_what_a_seed_does_to_all_tasks() -> None:
@@ -101,7 +111,8 @@ def test_an_average_keeps_what_a_seed_does_to_all_tasks() -> None:
     shares = [0.72, 0.8, 0.87]
     cells = [answered(shares, items=5000, seed=k) for k in range(4)]
     found = interval_average(cells)
-    assert found.half_width == pytest.approx(interval_over_seeds([100 * s for s in shares]).half_width, rel=0.05)
+    low, high = students([100 * share for share in shares])
+    assert half(found) == pytest.approx((high - low) / 2, rel=0.05)
 
 
 def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
@@ -115,12 +126,11 @@ def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
 
 def test_over_seeds_alone_it_is_scipys_interval() -> None:
     values = [75.2, 76.1, 75.9, 74.8]
-    found = interval_over_seeds(values)
-    theirs = scipy.stats.t.interval(0.95, 3, loc=np.mean(values), scale=scipy.stats.sem(values))
-    assert (found.low, found.high) == pytest.approx(theirs)
-    assert (found.covers, found.sd) == ("seeds", pytest.approx(np.std(values, ddof=1)))
-    with pytest.raises(ValueError, match="needs at least 2"):
-        interval_over_seeds([75.0])
+    of = Column([values], [True])
+    (width,), (covers,) = of.half_widths()
+    assert (of.mean_M[0] - width, of.mean_M[0] + width) == pytest.approx(students(values)) and covers == "seeds"
+    (nothing,), (covers,) = Column([[75.0]], [True]).half_widths()
+    assert np.isnan(nothing) and covers == ""
 
 
 def test_nothing_lies_above_100() -> None:

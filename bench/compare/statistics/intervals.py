@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench.compare.statistics.column import LEVEL, Column, column
+from bench.compare.statistics.column import LEVEL, column
 from bench.compare.statistics.influence import influence
 from bench.runs.predicted import Predicted
 
@@ -23,13 +23,8 @@ class Interval:
     low: float
     high: float
     covers: str
-    """"items and seeds", "items" (one seed: another one may lie outside) or "seeds" (no predictions)."""
+    """What the interval is over: "items and seeds", or "items" (one seed: another one may lie outside)."""
     level: float = LEVEL
-
-    @property
-    def half_width(self) -> float:
-        """Half the interval's length, for tables that print ±."""
-        return (self.high - self.low) / 2
 
 
 def interval(p: Predicted) -> Interval:
@@ -49,24 +44,7 @@ def interval_average(cells: Sequence[Predicted]) -> Interval:
     if not seeds:
         raise ValueError(f"no seed is common to {', '.join(p.task for p in cells) or 'no tasks'}")
     parts = [(one, influence(one)) for one in (p.of_seeds(seeds) for p in cells)]
-    values = [found.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, found in parts]
-    return _interval(
-        column([parts], [np.mean(values, axis=0)], [seeds != (None,)]), [float(one) for one in np.mean(values, axis=0)]
-    )
-
-
-def interval_over_seeds(values: Sequence[float]) -> Interval:
-    """Student's interval for the mean of the values of several seeds, where there are no predictions. ``covers`` is "seeds".
-
-    Raises ValueError for fewer than two values.
-    """
-    if len(values) < 2:
-        raise ValueError(f"{len(values)} value: an interval over seeds needs at least 2")
-    return _interval(Column([values], [True]), values)
-
-
-def _interval(of: Column, values: Sequence[float]) -> Interval:
-    (half,), (covers,) = of.half_widths()
-    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None
-    low, high = (mean - half, mean + half) if covers == "seeds" else (max(-100.0, mean - half), min(100.0, mean + half))
-    return Interval(mean, sd, float(low), float(high), covers)
+    value_S = np.mean([found.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, found in parts], axis=0)
+    (half,), (covers,) = column([parts], [value_S], [seeds != (None,)]).half_widths()
+    mean, sd = float(value_S.mean()), float(value_S.std(ddof=1)) if len(value_S) > 1 else None
+    return Interval(mean, sd, float(max(-100.0, mean - half)), float(min(100.0, mean + half)), covers)
