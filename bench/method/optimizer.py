@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 
 from bench.base.errors import BenchError, RunFailed
 from bench.method import Recipe
 
-if TYPE_CHECKING:
-    from bench.method.torch_method import TorchMethod
 
-
-def adamw(method: TorchMethod, betas: tuple[float, float] = (0.9, 0.999)) -> torch.optim.AdamW:
-    """AdamW, eps 1e-8, the recipe's rate and decay; no decay on biases and layer norms.
+def adamw(method: Any, betas: tuple[float, float] = (0.9, 0.999)) -> torch.optim.AdamW:
+    """AdamW, eps 1e-8, the rate and decay of the recipe of a ``TorchMethod``; no decay on biases and layer norms.
 
     Raises RunFailed where no parameter trains.
     """
