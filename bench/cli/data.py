@@ -134,7 +134,7 @@ def _show_overlap(corpus: Corpus, found: Sequence[Overlap]) -> None:
     from rich.console import Console
 
     from bench.cli.show import print_section
-    from bench.data.overlap.count import recorded
+    from bench.data.overlap import recorded
     from bench.show.tables.report import section
 
     console = Console(highlight=False, markup=False, emoji=False)

@@ -9,8 +9,7 @@ import pytest
 
 from bench.base.errors import CorpusError
 from bench.data.corpora import open_corpus
-from bench.data.overlap import Match, Overlap, Wanted, overlaps, scored_sentences
-from bench.data.overlap.count import recorded
+from bench.data.overlap import Match, Overlap, Wanted, overlaps, recorded, scored_sentences
 
 TASK = Wanted("sts", "STS12", "tokenised", [
     "A man is playing a guitar .", "A man is playing a guitar .", "Do n't go there , my friend !", "The cat sat on the red mat today .",
@@ -66,7 +65,7 @@ def test_every_cell_of_a_row_counts_and_a_label_does_not(tmp_path: Path, cache: 
 def test_counts_are_remembered_by_content(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "c.txt", "\n".join(CORPUS))
     before = overlaps(open_corpus(path), [TASK], cache=cache)
-    import bench.data.overlap.count as count
+    import bench.data.overlap as count
 
     read: list[int] = []
     real = count._counted
@@ -82,7 +81,7 @@ def test_counts_are_remembered_by_content(tmp_path: Path, cache: Path, monkeypat
 
 
 def test_more_rows_than_are_looked_up_at_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.data.overlap.count.AT_ONCE", 2)
+    monkeypatch.setattr("bench.data.overlap.AT_ONCE", 2)
     corpus, seen = open_corpus(write(tmp_path / "c.txt", "\n".join(CORPUS))), []
     assert overlaps(corpus, [TASK], cache=cache, progress=seen.append)[0] == Overlap("sts", "STS12", "tokenised", 4, 2, 1, 5)
     assert seen == [2, 4, 6]

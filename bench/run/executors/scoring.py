@@ -8,8 +8,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import CorpusError, Interrupted, RunFailed
-from bench.data.overlap import Wanted, overlaps, scored_sentences
-from bench.data.overlap.count import recorded
+from bench.data.overlap import Wanted, overlaps, recorded, scored_sentences
 from bench.method import Method, Reporter
 from bench.runs import Score
 from bench.score.encoding import VectorStore
