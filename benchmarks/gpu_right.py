@@ -94,7 +94,7 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
         stack.enter_context(float32_products(tf32=method.context.precision == "tf32"))
         stack.enter_context(DrawnOnCpu())
         if type(method).fitted == "steps":
-            _start(method, corpus)
+            method.fit(corpus, method.context)
         sitting = module.Sitting(method, corpus, method.context)  # type: ignore[arg-type]
         if method.context.precision == "fp16":
             sitting.scaler = torch.amp.GradScaler(sitting.device.type, init_scale=scale)
@@ -108,14 +108,6 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
             sitting.step(feed)
         feed.close()  # type: ignore[attr-defined]
     return Steps(losses, gradients)
-
-
-def _start(method: Any, corpus: Rows) -> None:
-    """What a method with a start of its own does before the loop (flow): its ``train`` without the loop's part."""
-    from bench.training import train
-
-    with mock.patch("bench.training.fit", lambda *_: None):
-        train(method, corpus, method.context)
 
 
 def _flat(p: Tensor) -> Tensor:
@@ -249,6 +241,7 @@ def chunked(place: Place) -> Outcome:
     """--chunk: rows three at a time, with the device's own dropout, against the same slices with all activations kept."""
     from gpu_models import entry_points, methods_of
 
+    from bench.method import features
     from bench.training import gradient
 
     problems, worst, count = [], 0.0, 0
@@ -260,7 +253,7 @@ def chunked(place: Place) -> Outcome:
             ready = built(case, place, batch_size=BATCH)
             corpus = corpus_of(case, ready, 2 * BATCH)
             found = []
-            for patches in ([], [mock.patch.object(gradient, "checkpoint", lambda f, *x, use_reentrant: f(*x))]):
+            for patches in ([], [mock.patch.object(features, "checkpoint", lambda f, *x, use_reentrant: f(*x))]):
                 one = copied(ready, place, place.device).train()
                 batch = next(feed := feed_of(one, corpus))
                 feed.close()  # type: ignore[attr-defined]

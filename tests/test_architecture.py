@@ -120,7 +120,10 @@ def room(module: str) -> str:
 
 
 def test_every_folder_of_bench_is_a_room() -> None:
-    folders = {path.name for path in BENCH.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    folders = {
+        path.relative_to(BENCH).parts[0] for path in BENCH.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    }
+    folders = {name for name in folders if (BENCH / name).is_dir()}
     assert folders == {*ROOMS, *BESIDE}
     assert {path.name for path in BENCH.glob("*.py")} == {"__init__.py", "__main__.py"}
 

@@ -24,14 +24,15 @@ from bench.run.plan import Request, make
 from bench.run.plugins import discover
 from bench.runs import RunsFolder
 
-STEPS = {"max_steps": "20", "eval_steps": "20", "batch_size": "32", "max_seq_length": "24", "select_on": "captions dev"}
-FAST = {"learning_rate": "3e-4"}  # trains what [CLS] says, with all weights
+STEPS = {"max_steps": "12", "eval_steps": "12", "batch_size": "24", "max_seq_length": "24", "select_on": "captions dev"}
+FAST = {"learning_rate": "5e-4"}  # trains what [CLS] says, with all weights
 OWN = {
     "simcse": FAST,
     "focal-infonce": FAST,
     "esimcse": FAST,
     "dclr": FAST | {"teacher": "builtin"},
     "ct": {"select_on": "STS-B dev"},
+    "sg-opt": {"max_steps": "24", "eval_steps": "24"},
 }
 # not seen above their start within 150 steps of 64 on this backbone: what a test can spend is too little for them
 TOO_SLOW = {"is-bert", "sbert"}
