@@ -155,9 +155,14 @@ def test_a_kept_answer_that_is_damaged_is_asked_for_again(child: Child, content:
         ("bf16", -1.0),
         ("fp32", None),
         ("ended", 3),
-        ("about", {**said["about"], "threads": 1}),
+        ("about", None),
     ):
-        before.kept.write_text(json.dumps({**said, key: value})) if content == b"whole" else before.kept.write_bytes(content)
+        other = (
+            {**said, "about": {**said["about"], "threads": 1}}
+            if key == "about"
+            else {**said, "value": {**said["value"], key: value}}
+        )
+        before.kept.write_text(json.dumps(other)) if content == b"whole" else before.kept.write_bytes(content)
         started = child.started
         assert bf16.ask(AMX, 2) == before and child.started == started + 1
     assert json.loads(before.kept.read_text()) == said

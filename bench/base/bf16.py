@@ -10,7 +10,6 @@ This file is also the child's program: ``python bf16.py THREADS`` prints the sec
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import os
@@ -19,9 +18,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench.base.cache import CacheEntry
 
 COMMAND = (sys.executable, "-P", __file__)  # -P: the folder of this file is no place to import from
 SECONDS = 180.0  # the child is given; it needs about five
@@ -62,30 +64,25 @@ class Answer:
 
 def remembered(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ) -> Answer | None:
     """The kept answer; None where there is none, or it is damaged. ``cpuinfo``: the text of ``/proc/cpuinfo``."""
-    about = subject(cpuinfo, threads, environment)
-    return _kept(_place(about), about)
+    return _kept(_entry(cpuinfo, threads, environment))
 
 
 def ask(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ) -> Answer:
     """The kept answer, else the child's."""
     from bench.base.cache import locked
-    from bench.base.files import write_whole
 
-    about = subject(cpuinfo, threads, environment)
-    file = _place(about)
-    if (answer := _kept(file, about)) is not None:
+    entry = _entry(cpuinfo, threads, environment)
+    if (answer := _kept(entry)) is not None:
         return answer
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # of several processes one asks
-            file.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(file.with_suffix(".lock")))
-        if (answer := _kept(file, about)) is not None:
+            entry.file.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(entry.file.with_suffix(".lock")))
+        if (answer := _kept(entry)) is not None:
             return answer
         answer = probe(threads, environment)
-        content = {"about": about, "ended": answer.ended, "bf16": answer.bf16, "fp32": answer.fp32}
-        with contextlib.suppress(OSError):
-            write_whole(file, json.dumps(content, indent=1).encode() + b"\n")
-            return Answer(**{**asdict(answer), "kept": file})
+        if entry.write({"ended": answer.ended, "bf16": answer.bf16, "fp32": answer.fp32}):
+            return replace(answer, kept=entry.file)
     return answer
 
 
@@ -106,19 +103,17 @@ def subject(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.envi
     }  # fmt: skip
 
 
-def _place(about: dict[str, Any]) -> Path:
-    from bench.base.cache import default_cache
+def _entry(cpuinfo: str, threads: int, environment: Mapping[str, str]) -> CacheEntry:
+    from bench.base.cache import CacheEntry
 
-    return default_cache() / "bf16" / f"{hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]}.json"
+    about = subject(cpuinfo, threads, environment)
+    return CacheEntry("bf16", json.dumps(about, sort_keys=True), about)
 
 
-def _kept(file: Path, about: dict[str, Any]) -> Answer | None:
+def _kept(entry: CacheEntry) -> Answer | None:
     try:
-        content = json.loads(file.read_bytes())
-        if content["about"] != about:
-            return None
-        return _answer(content, file)
-    except (OSError, ValueError, KeyError, TypeError):
+        return _answer(entry.read(), entry.file)
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

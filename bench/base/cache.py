@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from bench.base.files import write_whole
 
 try:
     import fcntl
@@ -29,3 +35,34 @@ def locked(path: Path) -> Iterator[bool]:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 held = True
         yield held  # closing the file releases the lock, also when the process is killed
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """A JSON value in the cache, below ``kind``: found by ``name``, and good for nothing but what it was kept ``about`` (JSON, too)."""
+
+    kind: str
+    name: str
+    about: Any = None
+    root: Path | None = None  # None: ``default_cache()``
+
+    @property
+    def file(self) -> Path:
+        root = self.root if self.root is not None else default_cache()
+        return root / self.kind / f"{hashlib.sha256(self.name.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+
+    def read(self) -> Any:
+        """The value; None where there is none, it is damaged, or it is about something else."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            content = json.loads(self.file.read_bytes())
+            if content["about"] == self.about:
+                return content["value"]
+        return None
+
+    def write(self, value: Any) -> bool:
+        """Keep a value. False where the cache cannot be written, which costs time and nothing else."""
+        content = json.dumps({"about": self.about, "value": value}, indent=1).encode() + b"\n"
+        with contextlib.suppress(OSError):
+            write_whole(self.file, content)
+            return True
+        return False

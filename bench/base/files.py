@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, whatever happens meanwhile."""
+"""Writing a file whole or not at all, whatever happens meanwhile; and one clear line where it cannot be written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import contextlib
 import os
 import secrets
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from bench.base.errors import BenchError
+
+ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -25,6 +30,21 @@ def write_whole(path: Path, data: bytes) -> None:
             os.unlink(aside)
         raise
     _sync_folder(path.parent)
+
+
+def write_or_fail(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
+    """As :func:`write_whole`. Raises BenchError where it cannot be."""
+    with writing(path, hint):
+        write_whole(path, data)
+
+
+@contextlib.contextmanager
+def writing(path: Path, hint: str | None = ELSEWHERE) -> Iterator[None]:
+    """While open, an OSError becomes a BenchError that names ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise BenchError(f"cannot write {path}: {error.strerror or error}", hint) from None
 
 
 def _sweep(path: Path) -> None:

@@ -50,9 +50,9 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     Example:  bench references import results/sentence-transformers__all-MiniLM-L6-v2
     """
     from bench.base.errors import BenchError
+    from bench.base.files import write_or_fail
     from bench.references import imported
     from bench.runs import RunsFolder
-    from bench.runs.files import write_whole
     from bench.score.suites.mteb_data import quiet
 
     file = out if out is not None else RunsFolder(runs).path / FILE
@@ -67,7 +67,7 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     if not rows:
         raise BenchError(f"none of {len(files)} files gives a number", "see the lines above")
     kept = imported.merged(before, rows)
-    write_whole(file, imported.as_lines(kept), "--to FILE, or BENCH_REFERENCES")
+    write_or_fail(file, imported.as_lines(kept), "--to FILE, or BENCH_REFERENCES")
     new = len(kept) - len(before)
     models = len({one.backbone for one in rows})
     click.echo(

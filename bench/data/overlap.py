@@ -5,7 +5,6 @@ Counts per task: how many of its sentences stand in a corpus, and in how many ro
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -21,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.base.files import write_whole
-from bench.data.corpora import Corpus, default_cache
+from bench.base.cache import CacheEntry
+from bench.data.corpora import Corpus
 
 RULE = "overlap/1"  # of the way sentences are compared: two counts compare only under one
 AT_ONCE = 10_000  # rows of the corpus that are looked up together
@@ -87,18 +86,16 @@ def overlaps(
     Counts are remembered in the cache by the corpus's content and the task's sentences; with ``found`` the corpus is always
     read, and every match is handed over. ``progress(rows)`` counts rows of the corpus. Raises CorpusError.
     """
-    cache = (cache if cache is not None else default_cache()) / "overlap"
     sets = [_distinct(one.sentences) for one in wanted]
-    files = [cache / f"{_name(corpus, keys)}.json" for keys in sets]
-    known = [None if found else _remembered(file) for file in files]
+    entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
+    known = [None if found else entry.read() for entry in entries]
     todo = [i for i, one in enumerate(known) if one is None]
     if todo:
         for i, counts in zip(
             todo, _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found), strict=True
         ):
             known[i] = counts
-            with contextlib.suppress(OSError):  # only a memory
-                write_whole(files[i], json.dumps(counts).encode())
+            entries[i].write(counts)
     return [Overlap(one.suite, one.task, one.text, len(keys), **(counts or {}))
             for one, keys, counts in zip(wanted, sets, known, strict=True)]  # fmt: skip
 
@@ -170,16 +167,6 @@ def _name(corpus: Corpus, keys: dict[str, Any]) -> str:
     for key, (words, _) in sorted(keys.items()):
         digest.update(f"{key}\0{' '.join(words)}\0".encode())
     return digest.hexdigest()[:32]
-
-
-def _remembered(file: Path) -> dict[str, int] | None:
-    try:
-        counts = json.loads(file.read_text(encoding="utf-8"))
-        if set(counts) == {"exact", "near", "rows"} and all(isinstance(n, int) for n in counts.values()):
-            return dict(counts)
-    except (OSError, ValueError, TypeError, AttributeError):
-        pass
-    return None
 
 
 # --- all pairs of nearly equal word sets, exactly: none is missed, and only sets are compared that share two of their rarest words ---

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.base.files import write_or_fail
 from bench.board.board import PREVIEW, Board, PublishedRun
 from bench.board.changes import changes_since, judgements
 from bench.board.content import board
@@ -29,7 +30,6 @@ from bench.publish.staging import ELSEWHERE, Place, held_files
 from bench.publish.stored import Packed, leave_run, store_run
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
-from bench.runs.files import write_whole
 from bench.show.figures.figure import Figure
 from bench.show.pages import addresses
 from bench.show.pages.engine import TEMPLATES
@@ -157,7 +157,7 @@ def add_erratum(out: Path, version: str, text: str) -> Erratum:
     refuse_altered(out)
     known = read_errata(out)
     made = made_erratum(version, text, known)
-    write_whole(out / ERRATA, errata_bytes([*known, made]), hint=ELSEWHERE)
+    write_or_fail(out / ERRATA, errata_bytes([*known, made]), hint=ELSEWHERE)
     _write_index(out)
     return made
 
@@ -317,4 +317,4 @@ def _write_index(out: Path) -> None:
     for name, data in index_files(published.versions(out)).items():
         path = out / name
         if not path.is_file() or path.read_bytes() != data:
-            write_whole(path, data, hint=ELSEWHERE)
+            write_or_fail(path, data, hint=ELSEWHERE)

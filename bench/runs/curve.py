@@ -1,4 +1,4 @@
-"""The training curve that lies beside a record, read without torch."""
+"""What a training leaves beside the record: its curve, read without torch, and the name of the batch that failed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 CURVE = "curve.jsonl"
+FAILED_BATCH = "failed-batch.tsv"  # the rows on which the loss became no number
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:

@@ -6,17 +6,13 @@ or touched since is read again.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import shlex
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
-from bench.base.cache import default_cache
+from bench.base.cache import CacheEntry
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.files import write_whole
 from bench.base.hashes import file_sha256, values_sha256
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, RunsFolder
@@ -92,17 +88,12 @@ def remembered_sha256(file: Path) -> str:
     facts = file.stat()
     if facts.st_size < SMALL:
         return file_sha256(file)
-    where = hashlib.sha256(str(file.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
-    known = default_cache() / "hashes" / f"{where[:32]}.json"
-    key = [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino]
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        said: Mapping[str, object] = json.loads(known.read_text(encoding="utf-8"))
-        if said["key"] == key:
-            return str(said["sha256"])
+    entry = CacheEntry("hashes", str(file.resolve()), [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino])
+    if (known := entry.read()) is not None:
+        return str(known)
     found = file_sha256(file)
     if max(facts.st_mtime_ns, facts.st_ctime_ns) < time.time_ns() - SETTLED_SECONDS * 1e9:
-        with contextlib.suppress(OSError):  # without it the next contact reads the file again
-            write_whole(known, json.dumps({"key": key, "sha256": found}).encode())
+        entry.write(found)
     return found
 
 

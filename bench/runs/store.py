@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from bench.base.crash import MARK, End, found
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
-from bench.runs.files import write_whole, writing
+from bench.base.files import write_or_fail, writing
 from bench.runs.older import older_below, place_of
 from bench.runs.reading import loads, read_record
 from bench.runs.record import RUN_ID, RunRecord
@@ -71,7 +71,7 @@ class RunsFolder:
         except UnicodeEncodeError:  # a lone surrogate, from a file name that is not UTF-8
             data = json.dumps(content, indent=1, default=_item).encode()
         path = self.folder(record.run_id) / RECORD
-        write_whole(path, data + b"\n")
+        write_or_fail(path, data + b"\n")
         return path
 
     def read(self, run_id: str) -> RunRecord:
@@ -235,7 +235,7 @@ class RunsFolder:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **dict(arrays))  # type: ignore[arg-type]
         path = self.predictions_path(run_id, task, text, suite)
-        write_whole(path, buffer.getvalue())
+        write_or_fail(path, buffer.getvalue())
         return path
 
     def read_predictions(self, run_id: str, task: str, text: str | None, suite: str = "") -> dict[str, np.ndarray]:

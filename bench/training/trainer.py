@@ -19,8 +19,7 @@ from bench.base.files import write_whole
 from bench.method import Context, TrainReport, seed_for
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
-from bench.runs.curve import CURVE, read_curve
-from bench.runs.files import FAILED_BATCH
+from bench.runs.curve import CURVE, FAILED_BATCH, read_curve
 from bench.training.batches import row_order
 from bench.training.checkpoints import NO_SPACE, Checkpoints, Damaged
 from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError
+from bench.base.files import write_or_fail
 from bench.base.hashes import file_sha256
-from bench.runs.files import write_whole
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord
 from bench.runs.store import RECORD, RunsFolder
@@ -64,7 +64,7 @@ def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[st
 
 def write(path: Path, runs: Mapping[str, Mapping[str, Any]]) -> None:
     """Entries by run id, in the place of what was there. Raises BenchError where it cannot be written."""
-    write_whole(path, json.dumps({"schema": SCHEMA, "runs": dict(runs)}, indent=1).encode() + b"\n")
+    write_or_fail(path, json.dumps({"schema": SCHEMA, "runs": dict(runs)}, indent=1).encode() + b"\n")
 
 
 def attestation(folder: Path, path: Path | None = None) -> Attestation | None:

@@ -14,9 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 from factories import family, record, sts_scores
 
+from bench.base.files import write_or_fail
 from bench.cli import main
 from bench.runs import RunsFolder
-from bench.runs.files import write_whole
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_compare_without_runs(tmp_path: Path) -> None:
 
 
 def test_damaged_and_unfinished_runs_are_named_and_left_out(runs: Path) -> None:
-    write_whole(runs / "broken" / "run.json", b'{"schema": "bench.run/1", "\\u001b[2J": 0}')
+    write_or_fail(runs / "broken" / "run.json", b'{"schema": "bench.run/1", "\\u001b[2J": 0}')
     failed = record("simcse", 99, status="failed", error="out of memory", scores=())
     RunsFolder(runs).write(failed)
     done = bench("compare", "--runs", runs, "--format", "json")

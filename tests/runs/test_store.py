@@ -16,8 +16,8 @@ import pytest
 from factories import record
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, RecordDamaged, RunLocked, UnknownName
+from bench.base.files import write_or_fail
 from bench.runs import RunsFolder, Score
-from bench.runs.files import write_whole
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> 
 def test_a_damaged_record_is_named_and_not_fatal(store: RunsFolder, content: bytes, said: str) -> None:
     kept = record()
     store.write(kept)
-    write_whole(store.path / "broken" / "run.json", content)
+    write_or_fail(store.path / "broken" / "run.json", content)
     records, damaged = store.records()
     assert records == [kept]
     (error,) = damaged
@@ -80,7 +80,7 @@ def test_a_damaged_record_is_named_and_not_fatal(store: RunsFolder, content: byt
 
 def test_a_copied_folder_is_not_one_more_seed(store: RunsFolder) -> None:
     file = store.write(record())
-    write_whole(store.path / "copy" / "run.json", file.read_bytes())
+    write_or_fail(store.path / "copy" / "run.json", file.read_bytes())
     records, damaged = store.records()
     assert len(records) == 1 and "not the folder's name" in damaged[0].message
 

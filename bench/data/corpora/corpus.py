@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench.base.cache import default_cache
+from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
-from bench.base.files import write_whole
 from bench.data.corpora.lines import COMPRESSED, read_lines
 from bench.data.corpora.rows import KINDS, READERS, Row, Table
 
@@ -107,17 +104,16 @@ class Corpus:
         if self._facts is None:
             before = self.path.stat()
             where = str(self.path.resolve()), self.column
-            known = self._cache / "surveys" / f"{hashlib.sha256(repr(where).encode()).hexdigest()[:32]}.json"
-            key: list[object] = [SURVEY_VERSION, *where, before.st_size, before.st_mtime_ns, before.st_ctime_ns]
-            self._facts = _remembered(known, key)
-            if self._facts is None:
+            about = [SURVEY_VERSION, *where, before.st_size, before.st_mtime_ns, before.st_ctime_ns]
+            entry = CacheEntry("surveys", repr(where), about, self._cache)
+            if (known := entry.read()) is not None:
+                self._facts = known["sha256"], known["rows"]
+            else:
                 self._facts = self._read_whole()
                 after = self.path.stat()
                 if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
                     raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
-                content = {"key": key, "sha256": self._facts[0], "rows": self._facts[1]}
-                with contextlib.suppress(OSError):  # only a memory: without it the next run reads the file again
-                    write_whole(known, (json.dumps(content) + "\n").encode())
+                entry.write({"sha256": self._facts[0], "rows": self._facts[1]})
         return self._facts
 
     def _read_whole(self) -> tuple[str, int]:
@@ -148,13 +144,3 @@ def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
     if not os.access(path, os.R_OK):
         raise CorpusError(f"{path}: no permission to read it")
     return Corpus(path, path.name, cache)
-
-
-def _remembered(file: Path, key: list[object]) -> tuple[str, int] | None:
-    try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-        if stored["key"] == key and len(stored["sha256"]) == 64 and isinstance(stored["rows"], int):
-            return stored["sha256"], stored["rows"]
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return None

@@ -27,8 +27,8 @@ from bench.run.executors.scoring import dev_scorer, merge_scores, score_tasks, w
 from bench.run.executors.signals import stop_signals
 from bench.run.plan import PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
+from bench.runs.curve import FAILED_BATCH
 from bench.runs.dev_pairs import dev_test_pairs
-from bench.runs.files import FAILED_BATCH
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, prediction_problems
 from bench.runs.store import data_key
 from bench.score.encoding import VectorStore

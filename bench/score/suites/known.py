@@ -7,20 +7,16 @@ reading it could touch; a file that was changed, added or removed is read and ch
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import bench
-from bench.base.cache import default_cache
+from bench.base.cache import CacheEntry
 from bench.base.errors import DataDamaged
-from bench.base.files import write_whole
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -55,25 +51,21 @@ def known(task: Task, data: DataFolder, text: str) -> KnownTask:
 
 def known_by_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
     """As ``known``, for data that lies in these sets of the manifest. Without sets nothing is remembered."""
-    place = _place(name, sets, data, text)
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        if place is not None:
-            said = json.loads(place.read_text(encoding="utf-8"))
-            return KnownTask(name, said["form"], str(said["sha256"]), int(said["n"]), read)
+    entry = _entry(name, sets, data, text)
+    if entry is not None and (said := entry.read()) is not None:
+        return KnownTask(name, said["form"], said["sha256"], said["n"], read)
     found = read()
     one = KnownTask(name, found.form, found.sha256, found.n, lambda: found)
-    if place is not None:
-        with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
-            write_whole(place, json.dumps({"form": one.form, "sha256": one.sha256, "n": one.n}).encode())
+    if entry is not None:
+        entry.write({"form": one.form, "sha256": one.sha256, "n": one.n})
     return one
 
 
-def _place(name: str, sets: Sequence[str], data: DataFolder, text: str) -> Path | None:
-    """Where what is known of these files would be kept; None where it must not be."""
+def _entry(name: str, sets: Sequence[str], data: DataFolder, text: str) -> CacheEntry | None:
+    """Where what is known of these files is kept; None where it must not be."""
     from bench.data.sets import data_set
 
     files = [entry for one in sets for entry in data.entries(data_set(one))]
     if not files or any(changed > time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in files):
         return None
-    key = json.dumps([bench.__version__, name, text, files])
-    return default_cache() / "known" / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.json"
+    return CacheEntry("known", json.dumps([bench.__version__, name, text, files]))

@@ -22,10 +22,10 @@ def write_page(
     ``note`` stands under the title, ``folders`` (run id -> folder) is where training curves are looked for. The bytes depend
     on the records and curves only.
     """
-    from bench.runs.files import write_whole
+    from bench.base.files import write_or_fail
 
     html = render_page(records, title, note, baseline=baseline, together=together, folders=folders, tables=tables)
-    write_whole(Path(out_file), html.encode(), hint="another place for the page")
+    write_or_fail(Path(out_file), html.encode(), hint="another place for the page")
     return Path(out_file)
 
 
