@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import UnknownName
 from bench.board.selection import chosen_on
-from bench.compare import budget, footnotes, papers
+from bench.compare import budget, footnotes
+from bench.compare import tables as papers
 from bench.compare.judge import How, judged_each
 from bench.compare.statistics.summary import against, summarise
 from bench.compare.statistics.table import Table

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Container
+from urllib.parse import quote
 
 GENERIC = ("model", "checkpoint", "snapshot", "encoder", "")
 """Last parts of a path that say nothing: the folder above says more."""
@@ -37,3 +39,39 @@ def unused(name: str, taken: Container[str]) -> str:
     while made in taken:
         made, number = f"{name}-{number}", number + 1
     return made
+
+
+# --- where things lie below a version's folder. These addresses stay the same from version to version ---
+
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")  # what a method's name has to be; a record may hold anything
+
+
+def run_page(run_id: str) -> str:
+    """The page of a run. A record's run id is safe as a folder's name: the record's schema says so."""
+    return run_file(run_id, "index.html")
+
+
+def run_file(run_id: str, name: str) -> str:
+    """A file of a run: "run.json", "scores.csv", "predictions/STS12.npz"."""
+    return f"runs/{run_id}/{name}"
+
+
+def method_page(method: str) -> str:
+    """The page of a method. A name that no method may have becomes one that a folder can hold, different for each."""
+    return f"methods/{method_file(method)}.html"
+
+
+def method_file(method: str) -> str:
+    """ "promcse"; "../Evil" -> "evil-1f2e3d4c" """
+    if _PLAIN.fullmatch(method):
+        return method
+    words = re.sub("[^a-z0-9]+", "-", method.lower()).strip("-")[:60] or "method"
+    return f"{words}-{hashlib.sha256(method.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+def link(path: str, up: int = 0, version: str | None = None) -> str:
+    """A relative link to a path below the version's folder, from a page that lies ``up`` folders deep.
+
+    ``version``: the older one that holds the file, None for this one.
+    """
+    return "../" * up + quote(path if version is None else f"../{version}/{path}", safe="/+@=")

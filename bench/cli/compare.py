@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.filters import no_collection, record_filters
-from bench.cli.options import data_option
+from bench.cli.options import data_option, no_collection, record_filters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bench.cli.filters import Kept
+    from bench.cli.options import Kept
     from bench.compare.statistics.table import Table
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]

@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from bench.cli import HelpfulGroup
-from bench.cli.filters import json_text
-from bench.cli.options import comma_list, data_option, json_option, plain_option
+from bench.cli.options import comma_list, data_option, json_option, json_text, plain_option
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -117,7 +117,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
 
 def preview(records: Sequence[RunRecord], store: RunsFolder, out: Path) -> Outcome:
     """What ``bench publish --preview --runs OUT/runs --out OUT`` makes, the first method of the records as baseline."""
-    from bench.cli.filters import no_collection
+    from bench.cli.options import no_collection
     from bench.publish.build import Asked, publish
 
     click.echo("comparing, and making the page ...", err=True)

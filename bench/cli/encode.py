@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import DataMissing
-from bench.cli.filters import json_text
-from bench.cli.options import json_option, plain_option, plugin_option, runs_option
+from bench.cli.options import json_option, json_text, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
     import numpy as np

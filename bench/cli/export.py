@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.filters import json_text
-from bench.cli.options import json_option, plugin_option, runs_option
+from bench.cli.options import json_option, json_text, plugin_option, runs_option
 
 if TYPE_CHECKING:
     from bench.export import Exported

@@ -78,7 +78,7 @@ def publish(
         return
     if check:
         context.exit(_check(out, as_json))
-    from bench.cli.filters import no_collection, say
+    from bench.cli.options import no_collection, say
     from bench.data.sets import DataFolder
     from bench.publish.build import FORMATS, Asked
     from bench.publish.build import publish as build
@@ -124,7 +124,7 @@ def _count(n: int, what: str) -> str:
 
 
 def _as_json(outcome: Outcome) -> str:
-    from bench.cli.filters import json_text
+    from bench.cli.options import json_text
 
     board = outcome.board
     return json_text({
@@ -137,7 +137,7 @@ def _as_json(outcome: Outcome) -> str:
 
 def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) -> None:
     from bench.base.errors import BenchError
-    from bench.cli.filters import json_text
+    from bench.cli.options import json_text
     from bench.publish.build import add_erratum
 
     if not alone:
@@ -152,7 +152,7 @@ def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) 
 
 
 def _check(out: Path, as_json: bool) -> int:
-    from bench.cli.filters import json_text
+    from bench.cli.options import json_text
     from bench.cli.verify import as_object
     from bench.compare.words import visible
     from bench.publish.check import check

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.filters import json_text
-from bench.cli.options import comma_list, json_option, runs_option
+from bench.cli.options import comma_list, json_option, json_text, runs_option
 
 if TYPE_CHECKING:
     from bench.references import ReferenceResult

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError, UnknownName
-from bench.cli.filters import json_text
-from bench.cli.filters import say as warn
-from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
+from bench.cli.options import (
+    comma_list,
+    data_option,
+    json_option,
+    json_text,
+    plain_option,
+    plugin_option,
+    runs_option,
+    save_seconds,
+)
+from bench.cli.options import say as warn
 from bench.cli.printed_table import say
 
 if TYPE_CHECKING:
@@ -300,7 +308,7 @@ def _show_missing(order: Sequence[Job]) -> None:
 
 
 def _show_sum(order: Sequence[Job]) -> None:
-    from bench.run.reproduce.budget import ASSUMED
+    from bench.run.reproduce.needs import ASSUMED
 
     trained = [(job.hours * len(job.seeds), len(job.seeds)) for job in order if job.hours is not None]
     ready = sum(all(need.fetched for need in job.missing) for job in order)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
-from bench.cli.filters import json_text
+from bench.cli.options import json_text
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter, Work

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import UnknownName
-from bench.cli.filters import json_text, say
-from bench.cli.options import comma_list, json_option, runs_option
+from bench.cli.options import comma_list, json_option, json_text, runs_option, say
 from bench.cli.show import NO_RECORD, RUNNING, as_it_stands, show
 
 if TYPE_CHECKING:

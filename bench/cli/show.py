@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.cli.columns import visible_indent
-from bench.cli.filters import json_text
-from bench.cli.options import json_option, runs_option
+from bench.cli.options import json_option, json_text, runs_option
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from bench.runs import RunRecord, RunsFolder
-    from bench.show.tables.section import Section
+    from bench.show.tables.report import Section
 
 
 NO_RECORD = "ended before its record was written; its command goes on from the last state"

@@ -83,7 +83,7 @@ def words(done: Packed, by: str | None) -> list[str]:
 
 def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int:
     """Prints what a board would take. 1 where anything is refused."""
-    from bench.cli.filters import say
+    from bench.cli.options import say
     from bench.data.sets import DataFolder
     from bench.verify.submit import received
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.filters import json_text
-from bench.cli.options import json_option
+from bench.cli.options import json_option, json_text
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.compare import budget, footnotes, papers
+from bench.compare import budget, footnotes
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import Table
+from bench.compare.statistics.table import Cell, Printed, Row, Table
+from bench.references import ReferenceResult
+from bench.references.ours import printed
 from bench.runs.predictions import Run
+from bench.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from bench.compare.judge import Report
+
 
 CORRECTIONS = ("holm", "bh", "none")
 AUTO, YES, NO = "auto", "yes", "no"
@@ -49,7 +53,7 @@ def compared(runs: Sequence[Run], wanted: Wanted, report: Report | None = None) 
         budget.refuse_unequal(tables, records)
     tables = _judged(tables, {run[0].run_id: run for run in runs}, wanted, report)
     if wanted.with_paper:
-        tables = papers.with_papers(tables, records)
+        tables = with_papers(tables, records)
     return budget.with_costs(tables, records) if wanted.cost else tables
 
 
@@ -67,3 +71,51 @@ def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], wanted: Wanted, 
         note = f"not tested: reading the predictions of {kept:,} runs takes minutes; choose fewer runs, or --statistics yes"
         tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
     return judged(tables, shown, How(correction=wanted.correction, margin=wanted.margin, predictions=not many), report)
+
+
+# --- what the papers printed of the rows of a table, beside our numbers ---
+
+NAMED = 10  # rows that a note lists
+
+
+def with_papers(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
+    """The tables with the printed value in each cell that a paper has one for; where none has, a note says so.
+
+    Only numbers of the table's own protocol are taken, and of its text form.
+    """
+    return tuple(_table(table, records) for table in tables)
+
+
+def _table(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    rows = tuple(_row(row, table, records[row.runs[0]]) for row in table.rows)
+    missing = [row.name for row in rows if not any(cell is not None and cell.printed for cell in row.cells)]
+    notes = list(table.notes)
+    if len(missing) == len(rows):
+        notes.append("no paper printed any of these rows")
+    elif missing:
+        names = list(dict.fromkeys(missing))
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        notes.append(f"no paper printed: {', '.join(names[:NAMED])}{more}")
+    return replace(table, rows=rows, notes=tuple(notes))
+
+
+def _row(row: Row, table: Table, record: RunRecord) -> Row:
+    recipe = {key: one.value for key, one in record.recipe.items()}
+    cells = []
+    for task, cell in zip(table.columns, row.cells, strict=True):
+        found = printed(row.method, task, suite=table.suite, setting=row.setting, backbone=row.backbone, variant=row.variant,
+                        protocol=table.protocol, recipe=recipe) if cell is not None else ()  # fmt: skip
+        fitting = [one for one in found if not one.text or table.text is None or one.text == table.text]
+        cells.append(replace(cell, printed=beside(cell, fitting[0])) if cell is not None and fitting else cell)
+    return replace(row, cells=tuple(cells))
+
+
+def beside(cell: Cell, result: ReferenceResult) -> Printed:
+    """Ours less the paper's, as printed; and whether the printed value lies in our interval."""
+    spread = cell.spread
+    note = ", ".join(filter(None, ("" if result.own_result else "copied by the paper", result.runs)))
+    return Printed(
+        value=result.value, std=result.std, source=f"{result.paper}:{result.table}", own=result.own_result,
+        difference=round(round(cell.mean, cell.decimals) - result.value, cell.decimals),
+        inside=None if spread is None else spread.low <= result.value <= spread.high, note=note,
+    )  # fmt: skip

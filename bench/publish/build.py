@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.base.files import write_or_fail
+from bench.board import names as addresses
 from bench.board.board import PREVIEW, Board, PublishedRun
 from bench.board.changes import changes_since, judgements
 from bench.board.content import board
@@ -31,7 +32,6 @@ from bench.publish.stored import Packed, leave_run, store_run
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
 from bench.show.figures.figure import Figure
-from bench.show.pages import addresses
 from bench.show.pages.engine import TEMPLATES
 
 if TYPE_CHECKING:

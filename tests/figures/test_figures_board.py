@@ -20,6 +20,7 @@ from bench.compare.statistics.grouping import SENDER
 from bench.show.figures import Figure, figures
 from bench.show.figures.ablation import swept
 from bench.show.figures.cost import front
+from bench.show.figures.frequent import ends_words
 from bench.show.figures.points import groups, methods, points
 from bench.show.figures.shift import agreeing, shift
 
@@ -128,9 +129,28 @@ def test_frequent_words_says_who_loses_most(found: dict[str, Figure], made: Boar
     detail = [(r.score("geometry", "alignment") or record.scores[0]).detail["without_frequent_words"] for r in both]
     expected = [fmean(d[k]["spearman"] for d in detail) for k in range(len(detail[0]))]
     assert next(row for row in one.data if row[0] == "simcse")[1:] == pytest.approx(expected, abs=1e-3)
-    loss = {str(row[0]): float(row[1]) - float(row[-1]) for row in one.data}
-    most = max(loss, key=lambda name: loss[name])
-    assert f"{most} {'loses' if loss[most] > 0 else 'gains'} {abs(loss[most]):.2f} points, the most of 4 methods" in one.caption
+    gain = {str(row[0]): float(row[-1]) - float(row[1]) for row in one.data}
+    assert (
+        ends_words(*((name, gain[name]) for name in (max(gain, key=gain.__getitem__), min(gain, key=gain.__getitem__))), 4)
+        in one.caption
+    )
+    assert not one.paper_figure and "ConPVP's Figure 5 takes out tokens" in one.caption
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        ((21.09, 3.69), "a gains 21.09 points, the most of 8 methods, and b gains 3.69 points, the least"),
+        ((3.69, -1.2), "a gains 3.69 points, the most of 8 methods, and b loses 1.20 points, the most"),
+        ((-1.2, -21.09), "b loses 21.09 points, the most of 8 methods, and a loses 1.20 points, the least"),
+        ((3.69, 0.001), "a gains 3.69 points, the most of 8 methods, and b changes by 0.00 points, the least"),
+        ((-0.001, -3.69), "b loses 3.69 points, the most of 8 methods, and a changes by 0.00 points, the least"),
+        ((2.001, 1.999), "all 8 methods gain 2.00 points"),
+        ((0.001, -0.001), "all 8 methods change by 0.00 points"),
+    ],
+)
+def test_the_most_and_the_least_whichever_way_methods_move(gains: tuple[float, float], words: str) -> None:
+    assert ends_words(("a", gains[0]), ("b", gains[1]), 8) == words
 
 
 def test_few_shot_pools_draws_and_seeds(found: dict[str, Figure], made: Board) -> None:

@@ -13,10 +13,11 @@ from urllib.parse import unquote
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
 
+from bench.board import names as addresses
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.runs import RunRecord
-from bench.show.pages import addresses, run_page
+from bench.show.pages import run_page
 from bench.show.pages.run_page import Head, ScoreTable
 from bench.show.tables.data import scores_csv
 

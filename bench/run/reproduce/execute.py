@@ -12,8 +12,7 @@ from bench.run import plan
 from bench.run.plan import learns
 from bench.run.plugins import Registry
 from bench.run.recipes import merge
-from bench.run.reproduce.budget import gpu_hours
-from bench.run.reproduce.needs import Need, asked_corpus, needs
+from bench.run.reproduce.needs import Need, asked_corpus, gpu_hours, needs
 from bench.run.reproduce.wanted import WantedRun, recipe
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set
 from bench.score.metrics.clustering import summary
 from bench.score.metrics.kmeans import kmeans
 from bench.score.suites import Suite, TaskResult
-from bench.score.suites.of_data import OfData
+from bench.score.suites.known import OfData
 from bench.score.suites.vectors import Vectors, checked, varied
 
 PROTOCOL = "sccl-kmeans/1"

@@ -19,7 +19,7 @@ from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, RatedCaptions, data_s
 from bench.score.metrics.correlation import grouped, pearson, spearman
 from bench.score.metrics.cxc import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
 from bench.score.suites import Suite, TaskResult
-from bench.score.suites.of_data import OfData
+from bench.score.suites.known import OfData
 from bench.score.suites.sts import cosines
 from bench.score.suites.vectors import Vectors, varied
 

@@ -18,7 +18,7 @@ from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set,
 from bench.data.sets.transfer import CLASSES
 from bench.score.metrics.fewshot import accuracies, draw, fit_predict
 from bench.score.suites import Suite, TaskResult
-from bench.score.suites.of_data import OfData
+from bench.score.suites.known import OfData
 from bench.score.suites.transfer import features
 from bench.score.suites.vectors import Vectors
 

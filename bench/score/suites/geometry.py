@@ -33,7 +33,7 @@ from bench.score.metrics.geometry import (
     unit,
 )
 from bench.score.suites import Suite, TaskResult
-from bench.score.suites.of_data import OfData
+from bench.score.suites.known import OfData
 from bench.score.suites.sts import cosines
 from bench.score.suites.vectors import Vectors, checked, varied
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import bench
 from bench.base.cache import CacheEntry
@@ -21,6 +21,7 @@ from bench.base.errors import DataDamaged
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.score.suites import LoadedTask, Task
+
 
 SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
 
@@ -69,3 +70,37 @@ def _entry(name: str, sets: Sequence[str], data: DataFolder, text: str) -> Cache
     if not files or any(changed > time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in files):
         return None
     return CacheEntry("known", json.dumps([bench.__version__, name, text, files]))
+
+
+# --- what a loaded task says of itself, taken from the data that it was read from ---
+
+
+class Read(Protocol):
+    """Data of one task, read and checked: its text form, the sha256 of its content, its number of items."""
+
+    @property
+    def form(self) -> str | None: ...
+
+    @property
+    def sha256(self) -> str: ...
+
+    def __len__(self) -> int: ...
+
+
+class OfData:
+    """Form, hash and size of a task are those of ``data``, which the class that builds on this one holds."""
+
+    data: Read
+
+    @property
+    def form(self) -> str | None:
+        return self.data.form
+
+    @property
+    def sha256(self) -> str:
+        return self.data.sha256
+
+    @property
+    def n(self) -> int:
+        """Items that are scored."""
+        return len(self.data)

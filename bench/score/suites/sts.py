@@ -19,7 +19,7 @@ from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, data_set, read_sts
 from bench.score.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
 from bench.score.suites import Suite, TaskResult
-from bench.score.suites.of_data import OfData
+from bench.score.suites.known import OfData
 from bench.score.suites.vectors import Vectors, checked
 
 PROTOCOL = "senteval-all/1"

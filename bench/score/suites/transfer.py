@@ -17,7 +17,7 @@ from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.score.metrics.probe import Probe, accuracy, inner_kfold, kfold, mean, split
 from bench.score.suites import Suite, TaskResult
-from bench.score.suites.of_data import OfData
+from bench.score.suites.known import OfData
 from bench.score.suites.vectors import Vectors, checked, varied
 
 PROTOCOL = "senteval-probe/1"

@@ -129,7 +129,7 @@ def _draw(
         cut = drawing.at(axes, (nothing * low / room) ** 0.5, 0)[0]
         drawing.line((cut, box.low), (cut, box.high), LINE)
     line = _steps(drawing, axes, [marks[i] for i in on_front])
-    drawing.names(axes, what, y_name)
+    drawing.names(axes, f"{what} (logarithmic)", y_name)
     return scatter.draw(drawing, axes, marks, line)
 
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.board.names import link
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import LOWER_IS_BETTER
 from bench.compare.words import visible
 from bench.runs.predictions import predictions_file
-from bench.show.pages.addresses import link
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.printed import PrintedPaper, printed_papers
 from bench.show.pages.score_tables import SETTINGS, ScoreTable, compared_words, letter, score_tables

@@ -25,7 +25,7 @@ from bench.runs.record import RunRecord
 from bench.show.pages.curves import Curve, curves
 from bench.show.tables import lines, report
 from bench.show.tables.lines import COSTS, OUTSIDE, SIGNS, costs, has_costs, legend, under
-from bench.show.tables.section import Section
+from bench.show.tables.report import Section
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> jinja2.Environment:
     import jinja2
 
+    from bench.board.names import link
     from bench.compare.words import score, signed
-    from bench.show.pages.addresses import link
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,

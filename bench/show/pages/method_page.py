@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bench.board.names import public_name
+from bench.board.names import link, public_name, run_page
 from bench.compare.statistics.table import Cell
 from bench.compare.words import is_top, metric_words, rank_words, score, signed, spread
 from bench.references.ours import meaning
 from bench.run.method_reader import Stated
 from bench.run.recipe_file import Disagreement, Entry
-from bench.show.pages.addresses import link, run_page
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how, source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.show.pages.addresses import link, method_page
+from bench.board.names import link, method_page
 
 if TYPE_CHECKING:
     from bench.board.board import Board, ReferenceCell, ReferenceRow, ReferenceTable

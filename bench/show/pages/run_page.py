@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.board.names import public_name
+from bench.board.names import link, method_page, public_name, run_file, run_page
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Cell
 from bench.compare.words import metric_words, rank_words, score, spread, variant_words
 from bench.runs.record import RunRecord
-from bench.show.pages.addresses import link, method_page, run_file, run_page
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves
 from bench.show.pages.engine import render as rendered
@@ -22,7 +21,7 @@ from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how
 from bench.show.pages.rows_of_board import Place, places
 from bench.show.tables import report
-from bench.show.tables.section import Section
+from bench.show.tables.report import Section
 
 if TYPE_CHECKING:
     from bench.board.board import Board, PublishedRun

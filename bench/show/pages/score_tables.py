@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench.board.names import link, method_page, run_page
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.compare.words import (
     cells_of,
@@ -22,7 +23,6 @@ from bench.compare.words import (
     spread_words,
     variant_words,
 )
-from bench.show.pages.addresses import link, method_page, run_page
 from bench.show.tables.lines import costs, has_costs, under
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from bench.compare.words import score, signed
 from bench.runs.curve import read_curve, series
 from bench.runs.dev_pairs import dev_words
 from bench.runs.record import RunRecord, Score
-from bench.show.tables.section import Section
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -288,3 +287,17 @@ def share(part: int, whole: int) -> str:
     """ "4.0", "<0.1": per cent of the whole."""
     percent = 100 * part / whole
     return f"{percent:.1f}" if percent >= 0.1 else "<0.1"
+
+
+# --- A titled table of plain text: what a terminal, a page and a card show of a record ---
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled table. ``numbers`` are the columns that stand right-aligned; a cell that begins with blanks is a part of what
+    stands above it."""
+
+    title: str
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...] = ()
