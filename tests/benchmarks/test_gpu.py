@@ -251,7 +251,7 @@ def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **va
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "setting", "variant"),
-    [("simcse", "unsupervised", ""), ("simcse", "supervised", "eh"), ("dcpcse", "unsupervised", "mlm"), ("diffcse", "unsupervised", ""),
+    [("simcse", "unsupervised", ""), ("dcpcse", "unsupervised", "mlm"), ("diffcse", "unsupervised", ""),
      ("flow", "none", "")],
 )  # fmt: skip
 def test_imitated_rounding_is_within_the_bounds(right: Any, entry: str, setting: str, variant: str) -> None:
@@ -383,7 +383,7 @@ def rehearsal(out: Path, *options: str, **environment: str) -> subprocess.Popen[
 def test_a_bare_machine_is_enough(tmp_path: Path) -> None:
     """Only torch, transformers, numpy, scipy, click, rich, safetensors, tokenizers; and nothing of this project is installed."""
     (tmp_path / "sitecustomize.py").write_text(BLOCKED)
-    only = "right.simcse,right.scores,right.classifiers,memory.bert-base-64,fast.simcse-unsup-64,fast.evaluation,fast.encoding,fast.row"
+    only = "right.simcse,right.classifiers,memory.bert-base-64,fast.simcse-unsup-64,fast.encoding,fast.row"
     process = rehearsal(tmp_path / "out", "--only", only, PYTHONPATH=str(tmp_path))
     said, _ = process.communicate()
     found = json.loads((tmp_path / "out/results.json").read_text())["results"]

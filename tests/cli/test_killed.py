@@ -16,7 +16,7 @@ from run_parts import run_parts
 
 from bench.cli import main
 
-KILLS = 24
+KILLS = 20
 PATIENCE = 60  # seconds until a process must have done something
 PRELOADED = [
     "bench.cli.run",

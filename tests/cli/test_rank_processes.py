@@ -52,7 +52,7 @@ def command(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def start(command: list[str], runs: Path, *more: str, launcher: tuple[str, ...] = ("-m", "bench")) -> subprocess.Popen[str]:
     root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "BENCH_SAVE_SECONDS": "0.2", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "BENCH_SAVE_SECONDS": "0", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([root, *([os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else [])])
     return subprocess.Popen(
         [sys.executable, *launcher, *command, "--runs", str(runs), *more],

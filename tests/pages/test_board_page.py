@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,14 +164,6 @@ def test_printed_tables_are_all_there_with_their_remarks(made: Board) -> None:
             used |= {remark.anchor for row in table.rows for cell in row.cells if cell for remark in cell.remarks}
             assert used == set(anchors)
     assert any(table.remarks for paper in papers for table in paper.tables)
-
-
-@pytest.mark.parametrize("module", [pages, score_tables, printed])
-def test_every_field_of_the_page_says_what_it_is(module: Any) -> None:
-    own = [
-        one for one in vars(module).values() if isinstance(one, type) and is_dataclass(one) and one.__module__ == module.__name__
-    ]
-    assert own and all(part.metadata.get("help") for one in own for part in fields(one))
 
 
 def test_what_the_page_weighs_without_its_data(made: Board) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from factories import family, record
 
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord, Score
-from bench.show.pages import comparison as module
 from bench.show.pages import render_page, write_page
 
 VOID = {"meta", "br", "img", "link", "path", "circle"}
@@ -145,12 +143,6 @@ def test_a_missing_cell_is_empty() -> None:
 
 def test_a_page_of_no_finished_run() -> None:
     assert "no runs" in Reader(render_page([record(status="failed")])).text
-
-
-@pytest.mark.parametrize("part", [module.Page, module.PageTable, module.PageRow, module.PageRun])
-def test_every_field_of_the_page_says_what_it_is(part: type) -> None:
-    for one in fields(part):
-        assert one.metadata.get("help"), one.name
 
 
 def test_the_template_cannot_print_what_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

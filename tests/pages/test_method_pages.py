@@ -6,7 +6,6 @@ import html as entities
 import re
 import subprocess
 import sys
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,9 +19,7 @@ from bench.references import results
 from bench.run.method_reader import stated
 from bench.runs import RunRecord
 from bench.show.pages import method_page
-from bench.show.pages import method_page as method_rows
 from bench.show.pages import method_page as recipes
-from bench.show.pages import method_text as how
 
 PACKAGE = {"plugin": {"package": "sentence-bench", "version": "0.1.0"}}
 
@@ -154,13 +151,6 @@ def test_ids_are_used_once(found) -> None:
     ids = re.findall(r' id="([^"]*)"', method_page.render(found, "promcse"))
     assert len(ids) == len(set(ids))
     assert {one[1:] for one in re.findall(r'href="(#[^"]*)"', method_page.render(found, "promcse"))} <= set(ids)
-
-
-def test_every_field_of_a_page_says_what_it_is() -> None:
-    shown = [method_page.MethodPage, method_page.MethodRun, method_page.Variant, method_rows.MethodTable, method_rows.MethodRow,
-             method_rows.RowCell, recipes.Recipes, recipes.Sourced, how.How, how.Piece]  # fmt: skip
-    for one in shown:
-        assert is_dataclass(one) and all(field.metadata.get("help") for field in fields(one)), one
 
 
 def test_no_method_is_imported_for_its_page(tmp_path: Path) -> None:

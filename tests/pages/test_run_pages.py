@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -18,7 +18,6 @@ from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.runs import RunRecord
 from bench.show.pages import run_page
-from bench.show.pages.run_page import Head, ScoreTable
 from bench.show.tables.data import scores_csv
 
 
@@ -213,21 +212,6 @@ def test_the_same_board_gives_the_same_page(made) -> None:
     found, _ = made
     run = found.runs[0]
     assert run_page.render(found, run) == run_page.render(replace(found), run)
-
-
-def test_every_field_of_the_page_says_what_it_is(made) -> None:
-    found, _ = made
-    for one in (
-        run_page.RunPage,
-        run_page.RecipeRow,
-        run_page.Fact,
-        run_page.Facts,
-        run_page.File,
-        run_page.Sibling,
-        Head,
-        ScoreTable,
-    ):
-        assert is_dataclass(one) and all(field.metadata.get("help") for field in fields(one)), one
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, is_dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +11,7 @@ import pytest
 from made_runs import HOSTILE
 
 from bench.publish import index
-from bench.publish.index import ATOM, IndexPage, PageVersion, index_files
+from bench.publish.index import ATOM, index_files
 from bench.publish.versions import Version, VersionRun, versions
 
 EVIL = HOSTILE + " [x](javascript:alert(1)) | \x00\x1b[2J \ud800"
@@ -109,11 +108,6 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert "<script" not in readme and "](javascript:" not in readme.replace("\\]", "")
     for data in files.values():
         assert not set("\x00\x1b\u202e") & set(data.decode("utf-8"))
-
-
-def test_every_field_of_the_page_has_help() -> None:
-    for cls in (IndexPage, PageVersion):
-        assert is_dataclass(cls) and all(one.metadata.get("help") for one in fields(cls))
 
 
 @pytest.mark.parametrize("name", ["v0", "v01", "v1.0", "x1", "V1", "preview"])
