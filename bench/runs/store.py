@@ -76,12 +76,15 @@ class RunsFolder:
 
     def read(self, run_id: str) -> RunRecord:
         """The record of a run. Raises UnknownName where there is none, RecordDamaged where it does not fit the schema."""
-        folder = self.folder(run_id)
-        if not (folder / RECORD).is_file():
-            raise self._unknown(run_id)
-        record = read_record(folder / RECORD)
+        file = self.folder(run_id) / RECORD
+        try:
+            record = read_record(file)
+        except RecordDamaged:
+            if not file.is_file():
+                raise self._unknown(run_id) from None
+            raise
         if record.run_id != run_id:
-            raise RecordDamaged(f"{folder / RECORD}: run_id is '{record.run_id}', not the folder's name", "rename the folder")
+            raise RecordDamaged(f"{file}: run_id is '{record.run_id}', not the folder's name", "rename the folder")
         return record
 
     def _unknown(self, name: str) -> UnknownName:
