@@ -74,7 +74,7 @@ class Steps:
 
 
 def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> Steps:
-    """Steps of the real training: its loop's sitting, its precision, its optimiser. Gradients are taken as the optimiser gets them.
+    """Steps of the real training: its loop's trainer, its precision, its optimiser. Gradients are taken as the optimiser gets them.
 
     ``scale`` is fp16's at the start."""
     from bench.method.features import float32_products
@@ -95,17 +95,17 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
         stack.enter_context(DrawnOnCpu())
         if type(method).fitted == "steps":
             method.fit(corpus, method.context)
-        sitting = module.Sitting(method, corpus, method.context)  # type: ignore[arg-type]
+        trainer = module.Trainer(method, corpus, method.context)  # type: ignore[arg-type]
         if method.context.precision == "fp16":
-            sitting.scaler = torch.amp.GradScaler(sitting.device.type, init_scale=scale)
+            trainer.scaler = torch.amp.GradScaler(trainer.device.type, init_scale=scale)
 
         def keep(*_: Any) -> None:
-            gradients.append(torch.cat([_flat(p) for p in sitting.trained]))
+            gradients.append(torch.cat([_flat(p) for p in trainer.trained]))
 
-        sitting.optimizer.register_step_pre_hook(keep)
+        trainer.optimizer.register_step_pre_hook(keep)
         feed = feed_of(method, corpus, alike=True)
         for _ in range(steps):
-            sitting.step(feed)
+            trainer.step(feed)
         feed.close()  # type: ignore[attr-defined]
     return Steps(losses, gradients)
 

@@ -70,12 +70,12 @@ class Training:
 
     def __init__(self, method: Any, corpus: Rows, *, ahead: int | None = None, kernels: str | None = None) -> None:
         from bench.training.compiled import use
-        from bench.training.trainer import Sitting
+        from bench.training.trainer import Trainer
 
         self.method, self.corpus = method, corpus
         method.context.folder.mkdir(parents=True, exist_ok=True)
-        self.sitting = Sitting(method, corpus, method.context)  # type: ignore[arg-type]
-        self.sitting.settled = True  # which kernels is said here
+        self.trainer = Trainer(method, corpus, method.context)  # type: ignore[arg-type]
+        self.trainer.settled = True  # which kernels is said here
         if kernels is not None:
             use(method, kernels)
         self.feed = feed_of(method, corpus, ahead=ahead)
@@ -85,12 +85,12 @@ class Training:
 
         with float32_products(tf32=self.method.context.precision == "tf32"):
             for _ in range(count):
-                self.sitting.step(self.feed)
+                self.trainer.step(self.feed)
 
     def seconds(self, place: Place, steps: int, warm_up: int = WARM_UP) -> tuple[float, float]:
         """(seconds, tokens without padding) of a step: medians over three stretches, each waited for at its ends."""
         self.steps(place.size(warm_up, 1))
-        before, taken = self.sitting.progress.tokens, []
+        before, taken = self.trainer.progress.tokens, []
         each = max(1, steps // 3)
         for _ in range(3):
             place.wait()
@@ -98,7 +98,7 @@ class Training:
             self.steps(each)
             place.wait()
             taken.append((time.perf_counter() - began) / each)
-        return statistics.median(taken), (self.sitting.progress.tokens - before) / (3 * each)
+        return statistics.median(taken), (self.trainer.progress.tokens - before) / (3 * each)
 
     def close(self) -> None:
         self.feed.close()  # type: ignore[attr-defined]
@@ -575,14 +575,14 @@ def rank_training(place: Place, method: Any, ranks: Any, device: str) -> dict[st
         return found
 
     with mock.patch.object(module, "backward", recording):
-        sitting = module.Sitting(one, corpus, one.context)  # type: ignore[arg-type]
-        sitting.settled = True
+        trainer = module.Trainer(one, corpus, one.context)  # type: ignore[arg-type]
+        trainer.settled = True
         order = row_order(1, len(corpus), 8)
-        feed = batches(one, corpus, order, 0, device=sitting.device, share=sitting.ranks.part)  # type: ignore[arg-type]
+        feed = batches(one, corpus, order, 0, device=trainer.device, share=trainer.ranks.part)  # type: ignore[arg-type]
         for _ in range(place.size(20, 3)):
-            sitting.step(feed)
+            trainer.step(feed)
         feed.close()
-    return {"losses": losses, "weights": float(sum(p.detach().double().square().sum() for p in sitting.trained)) ** 0.5}
+    return {"losses": losses, "weights": float(sum(p.detach().double().square().sum() for p in trainer.trained)) ** 0.5}
 
 
 def one_rank(device: str, tiny: str, scratch: str) -> None:

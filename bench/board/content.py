@@ -18,8 +18,8 @@ from bench.board.names import public_name, slug, unused
 from bench.board.reference_tables import reference_tables
 from bench.board.selection import rule
 from bench.compare.budget import budget
+from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import metric_words
 from bench.runs.record import RunRecord
 
 if TYPE_CHECKING:

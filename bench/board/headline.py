@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.board.board import BoardTable
+from bench.compare.formatting import is_top, score, signed, variant_words
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import is_top, score, signed, variant_words
 
 NAMED = 4  # rows that the sentence names
 COUNTS = ("none", "it", "both", "all three", "all four", "all five", "all six", "all seven", "all eight", "all nine")

@@ -38,7 +38,7 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     """
     from rich.cells import cell_len
 
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     listed = [[visible_indent(cell) for cell in row] for row in rows]
     if not listed:
@@ -74,7 +74,7 @@ def wrapped(text: str, room: int) -> list[str]:
 
 def visible_indent(cell: str, encoding: str = "utf-8") -> str:
     """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     inside = cell.lstrip(" ")
     return " " * (len(cell) - len(inside)) + visible(inside, encoding, limit=None)

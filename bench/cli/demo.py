@@ -135,7 +135,7 @@ def told(table: Table) -> list[str]:
 
 
 def _told(name: str, row: Row, base: str, table: Table) -> str:
-    from bench.compare.words import signed
+    from bench.compare.formatting import signed
 
     cell = row.cells[-1]
     one = None if cell is None else cell.against

@@ -102,7 +102,7 @@ def publish(
 
 
 def _show(outcome: Outcome) -> None:
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     if outcome.folder is None:
         click.echo(f"nothing is new since {outcome.name}; no version is made (--anyway makes one)")
@@ -154,7 +154,7 @@ def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) 
 def _check(out: Path, as_json: bool) -> int:
     from bench.cli.options import json_text
     from bench.cli.verify import as_object
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
     from bench.publish.check import check
 
     reports = check(out)

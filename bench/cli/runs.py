@@ -111,7 +111,7 @@ def _print(records: list[RunRecord]) -> None:
 
 def _result(record: RunRecord, with_status: bool, room: int) -> str:
     """Each suite's average, as many as there is room for, and how many more there are; or how the run ended."""
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
     from bench.show.tables.report import heads
 
     parts = heads(record).split(", ")

@@ -62,7 +62,7 @@ def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
 def _print(record: RunRecord, folder: Path, console: Console, hint: str = "") -> None:
     from rich.text import Text
 
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
     from bench.show.tables import report
 
     def text(words: str, style: str = "") -> Text:
@@ -94,7 +94,7 @@ def print_section(section: Section, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     console.print(Text.assemble("\n", (visible(section.title, console.encoding), "bold")))
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(section.heading), header_style="dim")

@@ -186,7 +186,7 @@ def as_object(report: RunReport) -> dict[str, Any]:
 def _print(report: RunReport, console: Console) -> None:
     from rich.text import Text
 
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     word = "differs" if report.differences else "agrees" if report.count_agreeing() else "not checked"
     status = "" if report.status in ("finished", "published") else f", {report.status}"
@@ -220,7 +220,7 @@ def _counted(kind: str, n: int) -> str:
 def _print_end(reports: list[RunReport], console: Console) -> None:
     from rich.text import Text
 
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
     from bench.verify import AGREES, DIFFERS
 
     left = Counter((one.kind, one.why) for report in reports for one in report.unchecked)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
+from bench.compare.formatting import markdown, metric_words, score
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.summary import DECIMALS, summarise
-from bench.compare.words import markdown, metric_words, score
 from bench.export import mteb_file, onnx_graph, transformers_folder
 from bench.runs import RunsFolder
 from bench.runs.predictions import Run, predicted

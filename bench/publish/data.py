@@ -12,8 +12,8 @@ from bench.board import names as addresses
 from bench.board.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.changes import ChangedScore, ChangedVerdict, Changes
 from bench.board.names import public_name
+from bench.compare.formatting import csv_text
 from bench.compare.statistics.table import Table
-from bench.compare.words import csv_text
 from bench.show.tables.data import against_data, as_csv, table_data, tested_data
 
 SCHEMA = "bench.board/2"

@@ -29,7 +29,7 @@ class Erratum:
 
 def made_erratum(version: str, text: str, known: Sequence[Erratum], date: str | None = None) -> Erratum:
     """Raises BenchError where the text says nothing, is too long, or stands there already."""
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     said = visible(text, limit=None)
     if not said:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
 from bench.board.board import Board
-from bench.compare.words import visible
+from bench.compare.formatting import visible
 from bench.publish.errata import ERRATA, Erratum, errata_bytes
 from bench.publish.versions import Version
 
@@ -94,7 +94,7 @@ def _style() -> bytes:
 
 
 def _markdown(page: IndexPage) -> str:
-    from bench.compare.words import markdown
+    from bench.compare.formatting import markdown
 
     lines = [f"# {markdown(page.title)}", ""]
     lines += ["| version | date | runs | methods |", "|:--|:--|--:|:--|"]
@@ -216,6 +216,6 @@ def _id(kind: str, version: Version) -> str:
 
 def _text(parent: ElementTree.Element, tag: str, text: str) -> None:
     """Foreign text: characters that XML cannot hold are made visible."""
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     ElementTree.SubElement(parent, f"{{{ATOM}}}{tag}").text = visible(text, limit=None)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from bench.board.board import Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.grades import weakest
 from bench.board.names import link, method_page, run_file
+from bench.compare.formatting import has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, sign_name, under
 
 if TYPE_CHECKING:

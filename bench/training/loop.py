@@ -26,7 +26,7 @@ from bench.training.gradient import check_spread
 from bench.training.horizon import total_steps
 from bench.training.memory import ERRORS, explain_out_of_memory, hold_fewer_rows, is_out_of_memory, release
 from bench.training.state import Progress, newest_good, read_state, rng_state, save_state, set_rng_state
-from bench.training.trainer import Sitting
+from bench.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from bench.data.corpora import TokenisedCorpus
@@ -56,36 +56,36 @@ def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Train
     not finite or a disk that is full, OutOfMemory for a batch that does not fit.
     """
     check_schedule(method.recipe)
-    sitting = Sitting(method, corpus, context)
-    note = check_spread(method, sitting.ranks, len(corpus))
+    trainer = Trainer(method, corpus, context)
+    note = check_spread(method, trainer.ranks, len(corpus))
     if note:
         context.reporter.note(note)
-    if not resume(sitting) and context.auto_batch:
-        save(sitting)  # what a step that does not fit leaves behind is undone from here
-    while not to_the_end(sitting):
-        hold_fewer_rows(sitting)  # or raises OutOfMemory
-        resume(sitting)
-    return sitting.finish()
+    if not resume(trainer) and context.auto_batch:
+        save(trainer)  # what a step that does not fit leaves behind is undone from here
+    while not to_the_end(trainer):
+        hold_fewer_rows(trainer)  # or raises OutOfMemory
+        resume(trainer)
+    return trainer.finish()
 
 
-def to_the_end(sitting: Sitting) -> bool:
+def to_the_end(trainer: Trainer) -> bool:
     """All steps that are left, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
-    context, ranks, step = sitting.context, sitting.ranks, sitting.progress.step
-    order = row_order(context.seed, len(sitting.corpus), sitting.recipe.batch_size, sitting.recipe.drop_last, first=step)
-    feed = batches(sitting.method, sitting.corpus, order, step, device=sitting.device, share=ranks.part)
+    context, ranks, step = trainer.context, trainer.ranks, trainer.progress.step
+    order = row_order(context.seed, len(trainer.corpus), trainer.recipe.batch_size, trainer.recipe.drop_last, first=step)
+    feed = batches(trainer.method, trainer.corpus, order, step, device=trainer.device, share=ranks.part)
     try:
         while True:
-            if sitting.score_is_due():
-                _score(sitting)
-            sitting.log()
+            if trainer.score_is_due():
+                _score(trainer)
+            trainer.log()
             stop = ranks.any(context.should_stop())
-            if stop or ranks.share(save_is_due(sitting)):
-                save(sitting)
-            if sitting.is_done():
+            if stop or ranks.share(save_is_due(trainer)):
+                save(trainer)
+            if trainer.is_done():
                 return True
             if stop:
-                raise stopped(sitting)
-            if not _fits(sitting, feed):
+                raise stopped(trainer)
+            if not _fits(trainer, feed):
                 break
     finally:
         feed.close()
@@ -93,10 +93,10 @@ def to_the_end(sitting: Sitting) -> bool:
     return False
 
 
-def _fits(sitting: Sitting, feed: Iterator[Batch]) -> bool:
+def _fits(trainer: Trainer, feed: Iterator[Batch]) -> bool:
     """One step; False where it did not fit into memory."""
     try:
-        sitting.step(feed)
+        trainer.step(feed)
         return True
     except ERRORS as error:
         if not is_out_of_memory(error):
@@ -104,20 +104,20 @@ def _fits(sitting: Sitting, feed: Iterator[Batch]) -> bool:
         return False
 
 
-def _score(sitting: Sitting) -> None:
+def _score(trainer: Trainer) -> None:
     """A stop while scoring keeps a state in which the score is still due."""
     try:
-        sitting.evaluate()
+        trainer.evaluate()
     except Interrupted:
-        save(sitting)
-        raise stopped(sitting) from None
+        save(trainer)
+        raise stopped(trainer) from None
     except ERRORS as error:
-        explain_out_of_memory(error, "scoring the dev set", sitting.method.context.device)
+        explain_out_of_memory(error, "scoring the dev set", trainer.method.context.device)
         raise
 
 
-def stopped(sitting: Sitting) -> Interrupted:
-    return Interrupted(f"stopped at {sitting.where()}; the same command goes on from there")
+def stopped(trainer: Trainer) -> Interrupted:
+    return Interrupted(f"stopped at {trainer.where()}; the same command goes on from there")
 
 
 # --- keeping all that a training needs to go on, and going on from there as if nothing had happened ---
@@ -125,90 +125,90 @@ def stopped(sitting: Sitting) -> Interrupted:
 SAVING = 0.1  # share of the time that may go into saving states, where a disk is slow
 
 
-def save_is_due(sitting: Sitting) -> bool:
-    wait = sitting.context.save_seconds
-    return wait <= 0 or time.monotonic() - sitting.saved > max(wait, sitting.save_took / SAVING)
+def save_is_due(trainer: Trainer) -> bool:
+    wait = trainer.context.save_seconds
+    return wait <= 0 or time.monotonic() - trainer.saved > max(wait, trainer.save_took / SAVING)
 
 
-def save(sitting: Sitting) -> None:
+def save(trainer: Trainer) -> None:
     """Keep weights, optimiser, random generators of every rank, counts, and what the curve still lacks.
 
     Raises RunFailed where it cannot be written, or where the loss is no number: a training that is lost is not kept.
     """
-    sitting.check_sound()
-    sitting.count_energy()
+    trainer.check_sound()
+    trainer.count_energy()
     began = time.monotonic()
-    rng = sitting.ranks.gather(rng_state(sitting.device))
-    sitting.ranks.first(lambda: _write(sitting, rng))
-    sitting.saved = time.monotonic()
-    sitting.save_took = sitting.saved - began
+    rng = trainer.ranks.gather(rng_state(trainer.device))
+    trainer.ranks.first(lambda: _write(trainer, rng))
+    trainer.saved = time.monotonic()
+    trainer.save_took = trainer.saved - began
 
 
-def _write(sitting: Sitting, rng: list[dict[str, Any]]) -> None:
-    if sitting.progress.logged:
-        sitting.curve.sync()
-    steps = save_state(sitting.states, sitting.progress.step, {
-        "trained": sitting.method.training_state(), "optimizer": sitting.optimizer.state_dict(),
-        "scaler": sitting.scaler.state_dict(), "progress": asdict(sitting.progress), "window": sitting.window,
-        "entry": sitting.entry, "rng": rng,
+def _write(trainer: Trainer, rng: list[dict[str, Any]]) -> None:
+    if trainer.progress.logged:
+        trainer.curve.sync()
+    steps = save_state(trainer.states, trainer.progress.step, {
+        "trained": trainer.method.training_state(), "optimizer": trainer.optimizer.state_dict(),
+        "scaler": trainer.scaler.state_dict(), "progress": asdict(trainer.progress), "window": trainer.window,
+        "entry": trainer.entry, "rng": rng,
     })  # fmt: skip
-    sitting.checkpoints.forget_all_but(steps)
+    trainer.checkpoints.forget_all_but(steps)
 
 
-def resume(sitting: Sitting) -> bool:
-    """Put the sitting where the newest good state was; False where there is none. What came after that state is taken back."""
-    note, chunk = sitting.context.reporter.note, sitting.progress.chunk
+def resume(trainer: Trainer) -> bool:
+    """Put the trainer where the newest good state was; False where there is none. What came after that state is taken back."""
+    note, chunk = trainer.context.reporter.note, trainer.progress.chunk
 
     def newest() -> Any:
-        sitting.checkpoints.settle()
-        return newest_good(sitting.states, lambda state: _check(state, sitting), note)
+        trainer.checkpoints.settle()
+        return newest_good(trainer.states, lambda state: _check(state, trainer), note)
 
     def take_back() -> None:
-        sitting.checkpoints.forget_after(sitting.progress.step)
-        sitting.curve.go_back_to(sitting.progress.logged)
+        trainer.checkpoints.forget_after(trainer.progress.step)
+        trainer.curve.go_back_to(trainer.progress.logged)
 
-    found = sitting.ranks.first(newest)
+    found = trainer.ranks.first(newest)
     if found is not None:
-        _restore(read_state(found), sitting)
-        sitting.progress.chunk = chunk or sitting.progress.chunk  # what the command says, or what was found to fit, holds
-        note(f"goes on from {sitting.where()}")
-    if sitting.progress.ranks[-1:] != [sitting.ranks.count]:
-        sitting.progress.ranks.append(sitting.ranks.count)
-    sitting.ranks.first(take_back)
-    sitting.context.reporter.phase("train", sitting.horizon.steps)
+        _restore(read_state(found), trainer)
+        trainer.progress.chunk = chunk or trainer.progress.chunk  # what the command says, or what was found to fit, holds
+        note(f"goes on from {trainer.where()}")
+    if trainer.progress.ranks[-1:] != [trainer.ranks.count]:
+        trainer.progress.ranks.append(trainer.ranks.count)
+    trainer.ranks.first(take_back)
+    trainer.context.reporter.phase("train", trainer.horizon.steps)
     return found is not None
 
 
-def _check(state: dict[str, Any], sitting: Sitting) -> None:
+def _check(state: dict[str, Any], trainer: Trainer) -> None:
     """Raises Damaged where a state is not of this training, or its best checkpoint is lost. That is put in its place."""
     try:
         progress = Progress(**state["progress"])
-        same = state["trained"].keys() == sitting.method.training_state().keys()
+        same = state["trained"].keys() == trainer.method.training_state().keys()
         same = same and {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
     except (KeyError, TypeError, AttributeError):
         same = False
     if not same:
         raise Damaged("it is of another version of this training")
     if progress.best_score is not None:
-        line = sitting.checkpoints.restore(progress.best_step, progress.best_files)
+        line = trainer.checkpoints.restore(progress.best_step, progress.best_files)
         if line:
-            sitting.context.reporter.note(line)
+            trainer.context.reporter.note(line)
 
 
-def _restore(state: dict[str, Any], sitting: Sitting) -> None:
-    sitting.progress, sitting.entry = Progress(**state["progress"]), state["entry"]
-    sitting.window = [{name: loss.to(sitting.device) for name, loss in step.items()} for step in state["window"]]
-    sitting.settled = False
-    sitting.method.load_state_dict(state["trained"], strict=False)
-    sitting.optimizer.load_state_dict(state["optimizer"])
-    sitting.scaler = sitting.new_scaler()  # one that a step has left half-way refuses the next
-    sitting.scaler.load_state_dict(state["scaler"])
-    ranks, rng, step = sitting.ranks, state["rng"], sitting.progress.step
-    same_kind = (rng[0]["device"] is None) == (rng_state(sitting.device)["device"] is None)
+def _restore(state: dict[str, Any], trainer: Trainer) -> None:
+    trainer.progress, trainer.entry = Progress(**state["progress"]), state["entry"]
+    trainer.window = [{name: loss.to(trainer.device) for name, loss in step.items()} for step in state["window"]]
+    trainer.settled = False
+    trainer.method.load_state_dict(state["trained"], strict=False)
+    trainer.optimizer.load_state_dict(state["optimizer"])
+    trainer.scaler = trainer.new_scaler()  # one that a step has left half-way refuses the next
+    trainer.scaler.load_state_dict(state["scaler"])
+    ranks, rng, step = trainer.ranks, state["rng"], trainer.progress.step
+    same_kind = (rng[0]["device"] is None) == (rng_state(trainer.device)["device"] is None)
     if len(rng) == ranks.count and same_kind:
-        set_rng_state(rng[ranks.rank], sitting.device)
+        set_rng_state(rng[ranks.rank], trainer.device)
         return
-    torch.manual_seed(seed_for(sitting.context.seed, "dropout", ranks.rank, step))
+    torch.manual_seed(seed_for(trainer.context.seed, "dropout", ranks.rank, step))
     before = "1 process" if len(rng) == 1 else f"{len(rng)} processes"
     now = "another device" if len(rng) == ranks.count else str(ranks.count)
-    sitting.context.reporter.note(f"{before} worked on it before, now {now}: dropout is drawn anew from step {step} on")
+    trainer.context.reporter.note(f"{before} worked on it before, now {now}: dropout is drawn anew from step {step} on")

@@ -9,7 +9,7 @@ import torch
 
 from bench.base.errors import OutOfMemory, RunFailed
 from bench.training.batches import batch_of, moved
-from bench.training.trainer import Sitting
+from bench.training.trainer import Trainer
 
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cublas_status_alloc_failed")
 ERRORS = (torch.OutOfMemoryError, RuntimeError, MemoryError)  # what a lack of memory is raised as, among other things
@@ -64,29 +64,29 @@ def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: 
 # --- after a step that did not fit into memory: fewer rows at a time, or how many would fit ---
 
 
-def hold_fewer_rows(sitting: Sitting) -> None:
+def hold_fewer_rows(trainer: Trainer) -> None:
     """Halve the rows that are held at a time, where that was asked for and the method's batch can be cut.
 
     Raises OutOfMemory otherwise, with the number of rows that trying finds to fit. With several ranks nothing is tried: the
     others wait in the step that failed.
     """
-    sitting.optimizer.zero_grad(set_to_none=True)
-    p, size, alone = sitting.progress, sitting.recipe.batch_size, sitting.ranks.count == 1
-    step, can_chunk, at_once = p.step + 1, sitting.method.is_split(), min(p.chunk or size, size)
-    if sitting.context.auto_batch and can_chunk and at_once > 1 and alone:
+    trainer.optimizer.zero_grad(set_to_none=True)
+    p, size, alone = trainer.progress, trainer.recipe.batch_size, trainer.ranks.count == 1
+    step, can_chunk, at_once = p.step + 1, trainer.method.is_split(), min(p.chunk or size, size)
+    if trainer.context.auto_batch and can_chunk and at_once > 1 and alone:
         p.chunk = at_once // 2
-        sitting.context.reporter.note(f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time")
+        trainer.context.reporter.note(f"step {step} does not fit into memory: {p.chunk} of its {size} rows are held at a time")
         return
-    fits = largest_that_fits(at_once, lambda rows: _try(sitting, step, rows)) if alone else None
+    fits = largest_that_fits(at_once, lambda rows: _try(trainer, step, rows)) if alone else None
     raise batch_does_not_fit(step, size, fits, can_chunk, tried=alone)
 
 
-def _try(sitting: Sitting, step: int, rows: int) -> None:
+def _try(trainer: Trainer, step: int, rows: int) -> None:
     """Forward and backward of the first ``rows`` rows of a step, beside an optimiser as large as it will be."""
-    epoch, numbers = sitting.rows_of(step)
-    moments = [] if sitting.optimizer.state else [torch.empty_like(p) for p in sitting.trained for _ in range(2)]
+    epoch, numbers = trainer.rows_of(step)
+    moments = [] if trainer.optimizer.state else [torch.empty_like(p) for p in trainer.trained for _ in range(2)]
     try:
-        sitting.backward(moved(batch_of(sitting.method, sitting.corpus, epoch, numbers[:rows], step - 1), sitting.device))
+        trainer.backward(moved(batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1), trainer.device))
     finally:
-        sitting.optimizer.zero_grad(set_to_none=True)
+        trainer.optimizer.zero_grad(set_to_none=True)
         moments.clear()

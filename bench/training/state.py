@@ -27,7 +27,7 @@ HASH = 32  # digits of it in a name
 
 @dataclass
 class Progress:
-    """How far a training is. Seconds are summed over all its sittings."""
+    """How far a training is. Seconds are summed over all processes that worked on it."""
 
     step: int = 0
     rows: int = 0

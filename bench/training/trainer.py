@@ -1,4 +1,4 @@
-"""One sitting of a training: a step, what is counted and logged, a dev score. The loop says when."""
+"""What trains a method: a step, what is counted and logged, a dev score. The loop (``bench.training.loop``) says when."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for
 
 
-class Sitting:
+class Trainer:
     """Of ``method`` on ``corpus``, from its beginning or from where :func:`bench.training.loop.resume` puts it."""
 
     def __init__(self, method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> None:
@@ -143,7 +143,7 @@ class Sitting:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None)
 
     def settle_kernels(self, batch: Batch) -> None:
-        """Measured on the first batch of a training; a later sitting goes on in the same way."""
+        """Measured on the first batch of a training; a later trainer goes on in the same way."""
         p = self.progress
         if p.kernels is None or (p.kernels == GRAPHS and p.chunk is not None):
             use(self.method, AS_IT_IS)

@@ -175,14 +175,14 @@ def test_a_tokenised_corpus_that_is_deleted_while_it_is_read_changes_nothing(
     from bench.training import trainer
 
     monkeypatch.setenv("BENCH_CACHE", str(text.parent / "cache"))
-    step, deleted = trainer.Sitting.step, []
+    step, deleted = trainer.Trainer.step, []
 
     def delete(self: Any, feed: Any) -> None:
         if (text.parent / "cache").exists():
             deleted.append(shutil.rmtree(text.parent / "cache"))
         step(self, feed)
 
-    monkeypatch.setattr(trainer.Sitting, "step", delete)
+    monkeypatch.setattr(trainer.Trainer, "step", delete)
     assert bench_run(text, tiny).exit_code == 0 and deleted
 
 

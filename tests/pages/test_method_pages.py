@@ -14,7 +14,7 @@ from made_runs import HOSTILE, hostile_run, made_run, made_runs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
-from bench.compare.words import rank_words
+from bench.compare.formatting import rank_words
 from bench.references import results
 from bench.run.method_reader import stated
 from bench.runs import RunRecord

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
+from bench.compare.formatting import csv_text, latex, markdown, signed, visible
 from bench.compare.statistics.summary import summarise
-from bench.compare.words import csv_text, latex, markdown, signed, visible
 from bench.runs import RunRecord, Score
 from bench.show.tables import render, render_terminal
 from bench.show.tables.report import duration, size, sparkline

@@ -185,13 +185,13 @@ def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(tmp_path: Path,
     clock = Clock()
     monkeypatch.setattr(bench.training.trainer, "time", SimpleNamespace(perf_counter=clock, monotonic=lambda: 0.0))
     method = toy(tmp_path, budget="6gpu-s", epochs=None)
-    sitting = bench.training.trainer.Sitting(method, Columns(TOY_ROWS), method.context)
-    sitting.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
-    steps = bench.training.batches.batches(method, sitting.corpus, row_order(1, 8, 3), 4, device=sitting.device)
+    one = bench.training.trainer.Trainer(method, Columns(TOY_ROWS), method.context)
+    one.progress = Progress(step=4, train_seconds=1.0, device_seconds=4.0, ranks=[4, 1])
+    steps = bench.training.batches.batches(method, one.corpus, row_order(1, 8, 3), 4, device=one.device)
     for _ in range(4):
-        sitting.step(steps)
-    assert sitting.progress.device_seconds == pytest.approx(5.0) and not sitting.is_done()
-    assert sitting.horizon.left(sitting.progress, tokens=1) == (None, pytest.approx(1.0))
+        one.step(steps)
+    assert one.progress.device_seconds == pytest.approx(5.0) and not one.is_done()
+    assert one.horizon.left(one.progress, tokens=1) == (None, pytest.approx(1.0))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bench.method.torch_method import Batch
 from bench.training import train
 from bench.training.batches import batch_of
 from bench.training.compiled import AS_IT_IS, WORTH_A_TRY, Choice, choose, use
-from bench.training.trainer import Sitting
+from bench.training.trainer import Trainer
 from methods.promcse import PromCSE
 from methods.simcse import SimCSE
 
@@ -126,13 +126,13 @@ def test_graphs_end_where_chunks_begin(tiny: str, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("bench.training.trainer.choose", measured)
     monkeypatch.setattr("bench.training.trainer.use", lambda method, name: None)
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=9)
-    sitting = Sitting(method, Columns(method.token_ids(sentences(7))), method.context)
-    sitting.settle_kernels(first_batch(method))
-    assert sitting.progress.kernels == GRAPHS
-    sitting.progress.chunk = 2
-    sitting.settle_kernels(first_batch(method))
-    sitting.settle_kernels(first_batch(method))
-    assert sitting.progress.kernels == COMPILED and chunks == [None, 2]
+    trainer = Trainer(method, Columns(method.token_ids(sentences(7))), method.context)
+    trainer.settle_kernels(first_batch(method))
+    assert trainer.progress.kernels == GRAPHS
+    trainer.progress.chunk = 2
+    trainer.settle_kernels(first_batch(method))
+    trainer.settle_kernels(first_batch(method))
+    assert trainer.progress.kernels == COMPILED and chunks == [None, 2]
 
 
 def test_looking_leaves_no_trace(method: Any) -> None:
@@ -205,9 +205,9 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
     monkeypatch.setattr("bench.training.trainer.use", lambda method, name: used.append(name))
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=9, epochs=100)
     corpus = Columns(method.token_ids(sentences(7)))
-    first = Sitting(method, corpus, method.context)
+    first = Trainer(method, corpus, method.context)
     first.settle_kernels(first_batch(method))
-    later = Sitting(method, corpus, method.context)
+    later = Trainer(method, corpus, method.context)
     later.progress = first.progress
     later.settle_kernels(first_batch(method))
     assert (asked, used, first.settled) == ([(9, None)], [AS_IT_IS, COMPILED, COMPILED], True)

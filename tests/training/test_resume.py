@@ -20,7 +20,7 @@ from bench.runs.curve import read_curve
 from bench.training import fit
 from bench.training.loop import save_is_due
 from bench.training.state import kept_states, save_state
-from bench.training.trainer import Sitting
+from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
 
 VALUES: dict[str, Any] = {"batch_size": 3, "epochs": 1, "eval_steps": 10, "learning_rate": 1e-3}
@@ -55,20 +55,20 @@ class Training:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self.method, "optimizer", keep)
             # asked for a stop between steps only: encode asks too, and is not what is tested here
-            asked, fit_step = self.stop, Sitting.step
+            asked, fit_step = self.stop, Trainer.step
 
             def step(run: Any, feed: Any) -> None:
                 self.method.context.should_stop = lambda: False
                 fit_step(run, feed)
 
-            patch.setattr(Sitting, "step", step)
-            log = Sitting.log
+            patch.setattr(Trainer, "step", step)
+            log = Trainer.log
 
             def logged(run: Any) -> None:
                 log(run)
                 self.method.context.should_stop = asked
 
-            patch.setattr(Sitting, "log", logged)
+            patch.setattr(Trainer, "log", logged)
             self.method.context.should_stop = asked
             self.report = fit(self.method, self.corpus, self.method.context)
         return self
@@ -130,9 +130,9 @@ def test_a_stopped_training_ends_as_one_that_was_not_stopped(
     tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]
 ) -> None:
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
-    for sitting in stops:
+    for stop in stops:
         with pytest.raises(Interrupted, match="the same command goes on from there"):
-            Training(tiny, tmp_path, stop=after(sitting)).run()
+            Training(tiny, tmp_path, stop=after(stop)).run()
         torch.rand(3)
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome()
@@ -244,12 +244,12 @@ def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
 
 
 def test_saving_takes_at_most_a_tenth_of_the_time_on_a_slow_disk(tmp_path: Path) -> None:
-    sitting = SimpleNamespace(context=Context(save_seconds=60.0), saved=time.monotonic() - 100, save_took=3.0)
-    assert save_is_due(sitting)
-    sitting.save_took = 30.0
-    assert not save_is_due(sitting)
-    sitting.saved = time.monotonic() - 301
-    assert save_is_due(sitting)
+    trainer = SimpleNamespace(context=Context(save_seconds=60.0), saved=time.monotonic() - 100, save_took=3.0)
+    assert save_is_due(trainer)
+    trainer.save_took = 30.0
+    assert not save_is_due(trainer)
+    trainer.saved = time.monotonic() - 301
+    assert save_is_due(trainer)
 
 
 class Best:
@@ -293,13 +293,13 @@ def test_a_checkpoint_damaged_while_training_goes_on_is_made_again_at_the_end(
     tiny: str, tmp_path: Path, whole: Training, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     training = Training(tiny, tmp_path)
-    finish = Sitting.finish
+    finish = Trainer.finish
 
-    def damaged(sitting: Sitting) -> Any:
+    def damaged(trainer: Trainer) -> Any:
         damage(tmp_path / "checkpoint" / "trained.safetensors", "one bit")
-        return finish(sitting)
+        return finish(trainer)
 
-    monkeypatch.setattr(Sitting, "finish", damaged)
+    monkeypatch.setattr(Trainer, "finish", damaged)
     assert training.run().outcome() == whole.outcome()
     assert any("made again from" in note for note in training.notes)
 

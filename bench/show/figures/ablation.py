@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.compare.formatting import score, visible
 from bench.compare.statistics.grouping import SENDER
-from bench.compare.words import score, visible
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
 from bench.show.figures.figure import Figure, parsed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bench.compare.words import score
+from bench.compare.formatting import score
 from bench.show.figures import scatter
 from bench.show.figures.drawing import SMALL, Drawing, library
 from bench.show.figures.figure import Figure

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from bench.compare.formatting import score
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Row, Table
-from bench.compare.words import score
 from bench.runs.record import RunRecord
 from bench.show.figures import lines, scatter
 from bench.show.figures.drawing import TEXT, WIDTH, Drawing, fitting, library

@@ -26,7 +26,7 @@ class Figure:
     @property
     def csv(self) -> str:
         """The data as CSV; no spreadsheet takes a name for a formula."""
-        from bench.compare.words import csv_text
+        from bench.compare.formatting import csv_text
 
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")

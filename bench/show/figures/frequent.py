@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.compare.formatting import score
 from bench.compare.statistics.table import Row
-from bench.compare.words import score
 from bench.runs.record import RunRecord
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library

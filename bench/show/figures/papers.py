@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench.compare.formatting import score, signed, visible
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Printed
-from bench.compare.words import score, signed, visible
 from bench.show.figures import scatter
 from bench.show.figures.drawing import Drawing, library
 from bench.show.figures.figure import Figure

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from bench.compare.formatting import spread_words, variant_words, visible
 from bench.compare.statistics.grouping import SENDER
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import spread_words, variant_words, visible
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from bench.compare.words import score
+from bench.compare.formatting import score
 from bench.show.figures import scatter
 from bench.show.figures.drawing import Drawing, library
 from bench.show.figures.figure import Figure

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link
+from bench.compare.formatting import visible
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import LOWER_IS_BETTER
-from bench.compare.words import visible
 from bench.runs.predictions import predictions_file
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.printed import PrintedPaper, printed_papers

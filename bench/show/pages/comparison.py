@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import (
+from bench.compare.formatting import (
     has_ranks,
     headline,
     is_top,
@@ -21,6 +18,9 @@ from bench.compare.words import (
     spread,
     variant_words,
 )
+from bench.compare.statistics.grouping import AVERAGE
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord
 from bench.show.pages.curves import Curve, curves
 from bench.show.tables import lines, report

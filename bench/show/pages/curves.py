@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.compare.words import score
+from bench.compare.formatting import score
 from bench.runs.curve import read_curve, series
 from bench.runs.record import RunRecord
 

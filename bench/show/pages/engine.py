@@ -25,7 +25,7 @@ def _environment() -> jinja2.Environment:
     import jinja2
 
     from bench.board.names import link
-    from bench.compare.words import score, signed
+    from bench.compare.formatting import score, signed
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
@@ -58,7 +58,7 @@ def _shown(text: str) -> Markup:
     """Escaped, on one line, with control characters as visible escapes."""
     from markupsafe import escape
 
-    from bench.compare.words import visible
+    from bench.compare.formatting import visible
 
     return escape(visible(text, limit=None))
 

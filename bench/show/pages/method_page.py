@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link, public_name, run_page
+from bench.compare.formatting import is_top, metric_words, rank_words, score, signed, spread
 from bench.compare.statistics.table import Cell
-from bench.compare.words import is_top, metric_words, rank_words, score, signed, spread
 from bench.references.ours import meaning
 from bench.run.method_reader import Stated
 from bench.run.recipe_file import Disagreement, Entry

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
 from bench.board.names import link, method_page, public_name, run_file, run_page
+from bench.compare.formatting import metric_words, rank_words, score, spread, variant_words
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Cell
-from bench.compare.words import metric_words, rank_words, score, spread, variant_words
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves

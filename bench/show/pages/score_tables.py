@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page, run_page
-from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
-from bench.compare.words import (
+from bench.compare.formatting import (
     cells_of,
     family_words,
     has_ranks,
@@ -23,6 +22,7 @@ from bench.compare.words import (
     spread_words,
     variant_words,
 )
+from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.show.tables.lines import costs, has_costs, under
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from bench.compare.formatting import csv_text
 from bench.compare.statistics.table import Cell, Row, Table, Tested
-from bench.compare.words import csv_text
 from bench.runs.record import RunRecord, Score
 
 SCHEMA = "bench.compare/2"

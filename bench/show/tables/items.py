@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bench.compare.words import visible
+from bench.compare.formatting import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

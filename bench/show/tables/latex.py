@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from bench.compare.formatting import (
+    has_ranks,
+    has_spread,
+    headline,
+    latex,
+    rank_words,
+    score,
+    seeds_differ,
+    spread,
+    variant_words,
+)
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import has_ranks, has_spread, headline, latex, rank_words, score, seeds_differ, spread, variant_words
 from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
 
 BEFORE = r"""\documentclass{article}

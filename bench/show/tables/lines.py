@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bench.compare.formatting import family_words, has_ranks, seeds_borrowed, signed, spread_words, variant_words
+from bench.compare.formatting import score as number
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE, Against, Cell, Cost, Row, Table
-from bench.compare.words import family_words, has_ranks, seeds_borrowed, signed, spread_words, variant_words
-from bench.compare.words import score as number
 
 BETTER, WORSE, EQUIVALENT, OUTSIDE = "better", "worse", "equivalent", "outside"
 MAYBE_BETTER, MAYBE_WORSE = "better, exploratory", "worse, exploratory"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.compare.formatting import has_ranks, headline, markdown, rank_words, score, seeds_differ, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import has_ranks, headline, markdown, rank_words, score, seeds_differ, spread, variant_words
 from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bench.compare.words import visible
+from bench.compare.formatting import visible
 
 BULLETS = ("* ", "- ")
 

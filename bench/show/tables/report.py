@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from bench.compare.formatting import score, signed
 from bench.compare.statistics.summary import DECIMALS
-from bench.compare.words import score, signed
 from bench.runs.curve import read_curve, series
 from bench.runs.dev_pairs import dev_words
 from bench.runs.record import RunRecord, Score

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from bench.compare.statistics.table import Cell, Row, Table
-from bench.compare.words import (
+from bench.compare.formatting import (
     cells_of,
     has_ranks,
     has_spread,
@@ -22,6 +21,7 @@ from bench.compare.words import (
     variant_words,
     visible,
 )
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import COSTS, PLAIN_SIGNS, SIGNS, Line, costs, has_costs, legend, under
 
 STYLES = {"best": "bold", "second": "underline", "": ""}
