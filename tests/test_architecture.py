@@ -58,6 +58,7 @@ def files_of(package: str) -> dict[str, Path]:
     return found
 
 
+@pytest.mark.slow
 def test_bench_never_imports_methods() -> None:
     assert {name: hit for name, path in modules(BENCH).items() if (hit := reaches(imports(path), "methods"))} == {}
 
@@ -278,6 +279,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_typing_mistake_is_answered_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
     """Torch alone takes seconds; what is answered here was typed wrong, or names what is not there."""
     from dataclasses import replace
@@ -307,6 +309,7 @@ for arguments in {MISTAKES!r}:
     assert loaded_by(code, tmp_path) & {*HEAVY, "scipy", "pandas", "matplotlib", "sklearn"} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "forbidden"),
     [

@@ -144,6 +144,7 @@ def test_an_answer_holds_for_one_processor_torch_number_of_threads_and_choice_of
     assert same["torch"].partition("+")[0] == torch.__version__.partition("+")[0] and same["kernel"] == os.uname().release
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"about": 1}', b"\xff", b"whole"])
 def test_a_kept_answer_that_is_damaged_is_asked_for_again(child: Child, content: bytes) -> None:
     child.runs(FASTER)
@@ -192,11 +193,13 @@ class NoBf16(TorchFunctionMode):
         return made
 
 
+@pytest.mark.slow
 def test_the_guard_of_the_next_test_sees_bfloat16(bf16: None) -> None:
     with NoBf16(), pytest.raises(AssertionError, match="in bfloat16"), torch.autocast("cpu", torch.bfloat16):
         torch.ones(2, 2) @ torch.ones(2, 2)
 
 
+@pytest.mark.slow
 def test_on_a_processor_that_traps_every_command_works_and_computes_in_float32(child: Child, tiny: str, tmp_path: Path) -> None:
     child.runs(dies_by(signal.SIGILL))
     (tmp_path / "text.txt").write_text("\n".join(sentences(40, seed=8)) + "\n")

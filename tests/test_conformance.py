@@ -111,6 +111,7 @@ class Raises(Base):
         raise RuntimeError("shapes\ndo not fit")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "caught", "seen"),
     [
@@ -231,6 +232,7 @@ class TrainedByItself(Method):
         return np.array([[len(s), 1] for s in sentences], dtype=np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "caught", "seen"),
     [

@@ -22,6 +22,7 @@ from bench.runs import RunsFolder
 TEXT = sentences(12, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "options"),
     [("promcse", ("--set", "prompt_length=3")), ("cls", ()), ("whitening", ("--set", "components=16"))],

@@ -143,6 +143,7 @@ def test_what_does_not_fit_into_the_minutes_is_left_for_the_next_call(command: C
     assert "no time was left for 1: the same command goes on with right.long" in said and "Not measured yet: right.long" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "says"),
     [

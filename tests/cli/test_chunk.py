@@ -24,6 +24,7 @@ class Whole(TorchMethod):
 """
 
 
+@pytest.mark.slow
 def test_a_run_in_chunks_is_the_same_run_and_its_record_says_how(command: tuple[Any, ...], tmp_path: Path) -> None:
     """Without dropout the masks, which are drawn chunk by chunk, make no difference."""
     records = []

@@ -168,6 +168,7 @@ def test_runs_of_an_empty_folder(tmp_path: Path) -> None:
 HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "jsonschema")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["compare"], ["compare", "--html", "page.html"], ["runs"], ["show", "promcse-builtin-s43"]]
 )
@@ -183,6 +184,7 @@ def test_real_processes_import_nothing_heavy(runs: Path, tmp_path: Path, argumen
     assert "promcse" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_broken_pipe_is_no_traceback(runs: Path) -> None:
     code = "from bench.cli import main; main(['compare', '--format', 'csv'])"
     environment = os.environ | {"BENCH_RUNS": str(runs), "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -24,6 +24,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_no_torch_and_no_network_behind_statistics(runs: Path, tmp_path: Path) -> None:
     heavy = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "socket_of_ours")
     code = (

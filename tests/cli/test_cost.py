@@ -20,6 +20,7 @@ def record(finished: tuple[Path, Result]) -> RunRecord:
     return RunsFolder(runs).read(the_run(runs).name)
 
 
+@pytest.mark.slow
 def test_every_token_of_the_rows_that_were_seen_is_counted(record: RunRecord, tiny: str, corpus: Path) -> None:
     backbone = load(resolve(tiny))
     ids = backbone.tokenizer(corpus.read_text().splitlines(), truncation=True, max_length=32)["input_ids"]
@@ -42,6 +43,7 @@ def test_the_two_parts_of_the_time_are_shown(finished: tuple[Path, Result], reco
         assert field in shown.stdout, shown.stdout
 
 
+@pytest.mark.slow
 def test_how_it_was_executed_is_kept_and_makes_no_other_run(command: tuple[Any, ...], tmp_path: Path, record: RunRecord) -> None:
     done = bench(*command, *SMALL, "--chunk", "3", "--runs", tmp_path)
     assert done.exit_code == 0, done.stderr

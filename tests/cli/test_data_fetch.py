@@ -234,6 +234,7 @@ def test_two_backbones_that_are_not_here_are_two_runs(hub: StandInHub, cache: Pa
     assert [json.loads(line)["backbone"] for line in done.stdout.splitlines()] == ["a/model", "b/model"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["option", "environment"])
 @pytest.mark.parametrize("place", ["nothing", "file", "empty"])
 def test_data_that_is_not_there_opens_no_connection(
@@ -260,6 +261,7 @@ def plan(*arguments: str | Path) -> Result:
     return bench("run", "--method", "cls", "--backbone", "builtin", "--dry-run", "--device", "cpu", *arguments)
 
 
+@pytest.mark.slow
 def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
     simcse: StandInHub, cache: Path, shared: Path, tmp_path: Path
 ) -> None:
@@ -276,6 +278,7 @@ def test_what_the_folder_lacks_is_named_with_what_gets_it_and_that_helps(
     assert whole.exit_code == 0 and whole.stderr == "" and "STS-B, SICK-R" in whole.stdout
 
 
+@pytest.mark.slow
 def test_the_one_line_for_a_folder_without_any_set_helps(simcse: StandInHub, cache: Path, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     done = plan("--data", tmp_path / "data")
@@ -362,6 +365,7 @@ def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
     assert done.returncode == 0 and "captions" in done.stdout and "socket" not in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 def test_the_net_of_that_test_catches_a_connection(tmp_path: Path) -> None:
     done = without_sockets(["data", "fetch", "STS12"], tmp_path)
     assert done.returncode != 0 and ("a socket was opened" in done.stderr or "a connection was tried" in done.stderr)

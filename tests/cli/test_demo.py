@@ -83,6 +83,7 @@ def test_without_a_test_nothing_is_claimed(tmp_path: Path) -> None:
     assert sentences(store, records[:1]) == []
 
 
+@pytest.mark.slow
 def test_the_page_is_the_one_that_publish_makes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store, records = runs(tmp_path, 1.0)
     show(records, store, tmp_path, browse=False)

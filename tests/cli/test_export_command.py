@@ -27,6 +27,7 @@ def made(finished: Finished, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     return to, bench("export", "simcse", "--runs", finished[0], "--to", to, "--format", "mteb")
 
 
+@pytest.mark.slow
 def test_what_it_says_and_writes(made: tuple[Path, Result], finished: Finished) -> None:
     to, done = made
     assert done.exit_code == 0, done.output

@@ -142,6 +142,7 @@ def test_a_runs_folder_that_cannot_be_written_is_one_line(text: Path, tiny: str)
     assert str(text.parent / "runs") in error and "--runs" in hint
 
 
+@pytest.mark.slow
 def test_a_vanished_corpus_is_one_line_and_the_state_waits_for_it(text: Path, tiny: str) -> None:
     assert bench_run(text, tiny, "--set", "stop=6").exit_code == 130
     text.rename(text.parent / "elsewhere.txt")
@@ -168,6 +169,7 @@ def test_a_corpus_that_vanishes_after_the_plan_is_one_line(text: Path, tiny: str
     assert done.exit_code == 1 and errors(done)[0].startswith(f"error: {text}: cannot be read")
 
 
+@pytest.mark.slow
 def test_a_tokenised_corpus_that_is_deleted_while_it_is_read_changes_nothing(
     text: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +196,7 @@ def test_a_batch_that_does_not_fit_names_the_size_that_does(text: Path, tiny: st
     assert hint.startswith("try: --chunk 4 (the same batch") and "--set batch_size=4" in hint and "--auto-batch" in hint
 
 
+@pytest.mark.slow
 def test_auto_batch_cuts_a_batch_and_the_recipe_stays(text: Path, tiny: str) -> None:
     done = bench_run(text, tiny, "--set", "batch_size=16", "--set", "room=5", "--auto-batch")
     assert done.exit_code == 0, done.stderr
@@ -216,6 +219,7 @@ def test_auto_batch_of_a_loss_in_one_piece_is_another_run_and_says_so(text: Path
     assert "was done already, nothing repeated" in said.stderr, "the same run as if that size had been asked for"
 
 
+@pytest.mark.slow
 def test_a_finished_checkpoint_that_was_altered_is_not_scored(text: Path, tiny: str) -> None:
     assert bench_run(text, tiny).exit_code == 0
     folder = the_run(text)

@@ -35,6 +35,7 @@ def hint(done: Any) -> str:
 # --- recipe keys by other names ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "given", "meant"),
     [

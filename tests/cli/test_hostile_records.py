@@ -100,6 +100,7 @@ VERBS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [40, 80, 200])
 @pytest.mark.parametrize("verb", ["runs", "runs, failed", "verify", "compare table", "compare together table"])
 def test_a_terminal_shows_words_and_fits(bad_runs: Path, verb: str, columns: int) -> None:
@@ -110,6 +111,7 @@ def test_a_terminal_shows_words_and_fits(bad_runs: Path, verb: str, columns: int
     assert "http://evil" not in re.sub(r"[\s]", "", done.output) or "\x1b" not in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_that_reads_records_says_it_in_plain_characters(bad_runs: Path, verb: str) -> None:
     if verb == "show":

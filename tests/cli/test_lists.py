@@ -126,6 +126,7 @@ def test_what_the_shared_keys_mean() -> None:
         assert re.search(rf"^  {key} .*{re.escape(HELP[key][:20])}", done.stdout, re.M), key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(discover()))
 def test_a_card_fits_the_terminal(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Only equations, which stand as they are in the method's docstring, may be wider."""

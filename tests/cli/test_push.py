@@ -13,6 +13,7 @@ from hub import StandInHub
 Finished = tuple[Path, Result]
 
 
+@pytest.mark.slow
 def test_an_export_is_pushed_in_one_commit_and_comes_back(
     hub: StandInHub, finished: Finished, tmp_path: Path, no_network: list[object]
 ) -> None:

@@ -58,6 +58,7 @@ def record(runs: Path) -> dict[str, Any]:
     return json.loads((the_run(runs) / "run.json").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", [True, False])
 @HURTS
 def test_predictions_come_again_from_vectors_or_by_encoding(
@@ -94,6 +95,7 @@ def test_vectors_that_were_altered_are_not_taken_for_the_checkpoints(runs: Path,
     assert record(runs)["scores"] == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["folder", "trained.safetensors", "method.json"])
 @HURTS
 def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
@@ -135,6 +137,7 @@ def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(runs: Path, comm
     assert tree(runs) == damaged
 
 
+@pytest.mark.slow
 def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(
     runs: Path, command: tuple[Any, ...], sts12: Path
 ) -> None:
@@ -150,6 +153,7 @@ def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights
     assert bench("verify", "--runs", runs).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_record_whose_training_is_unknown_is_trained_and_all_its_scores_are_new(runs: Path, command: tuple[Any, ...]) -> None:
     """Nothing of the old weights stays: neither the score, nor predictions, nor vectors, nor files of another tool."""
     folder, old = the_run(runs), record(runs)
@@ -187,6 +191,7 @@ def sts12(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_damaged_predictions_of_another_suite_are_told(runs: Path, command: tuple[Any, ...], sts12: Path) -> None:
     bench(*command, "--runs", runs, "--suite", "sts", "--data", sts12, *SAME)
     (the_run(runs) / "predictions" / "STS12.npz").unlink()
@@ -197,6 +202,7 @@ def test_damaged_predictions_of_another_suite_are_told(runs: Path, command: tupl
     assert (the_run(runs) / "predictions" / "STS12.npz").is_file() and bench("verify", "--runs", runs).exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["folder", "method.json"])
 def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(tiny: str, tmp_path: Path, part: str) -> None:
     command = (
@@ -244,6 +250,7 @@ def test_what_other_verbs_say_of_a_lost_checkpoint_is_a_command_that_makes_it(
     assert "--fresh --runs" in bench(*export).stderr and not (tmp_path / "export").exists()
 
 
+@pytest.mark.slow
 def test_the_encoder_of_a_run_that_trained_nothing_is_its_backbone(tiny: str, tmp_path: Path) -> None:
     command = ("run", "--method", "last-avg", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
     bench(*command)
@@ -272,6 +279,7 @@ class Diverging(TorchMethod):
 """
 
 
+@pytest.mark.slow
 def test_a_lower_learning_rate_helps_where_vectors_are_no_numbers(corpus: Path, tiny: str, tmp_path: Path) -> None:
     (tmp_path / "diverging.py").write_text(PLUGIN)
     command = ("run", "--method", "diverging", "--plugin", tmp_path / "diverging.py", "--backbone", tiny, "--suite", "check", "--corpus", corpus,

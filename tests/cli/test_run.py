@@ -20,6 +20,7 @@ from bench.runs import RunsFolder
 from methods.simcse import SimCSE
 
 
+@pytest.mark.slow
 def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     finished: tuple[Path, Result], command: tuple[Any, ...], tiny: str, corpus: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(
     assert again.stdout == first.stdout
 
 
+@pytest.mark.slow
 def test_fresh_does_it_again_with_the_same_result(
     finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_trainin
     assert tree(the_run(copy) / "checkpoint") == before
 
 
+@pytest.mark.slow
 def test_a_stop_while_scoring_keeps_the_training(
     command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +155,7 @@ def test_a_stop_while_scoring_keeps_the_training(
     assert not (the_run(tmp_path) / "traceback.txt").exists()
 
 
+@pytest.mark.slow
 def test_json_is_one_object_a_run_and_nothing_else(tiny: str, tmp_path: Path) -> None:
     done = bench("run", "--method", "cls,last-avg", "--backbone", tiny, "--suite", "check", "--runs", tmp_path, "--json")
     assert done.exit_code == 0, done.stderr
@@ -162,6 +166,7 @@ def test_json_is_one_object_a_run_and_nothing_else(tiny: str, tmp_path: Path) ->
     assert len({record["scores"][0]["value"] for record in records}) == 2
 
 
+@pytest.mark.slow
 def test_a_dry_run_prints_the_plan_and_writes_nothing(command: tuple[Any, ...], tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     done = bench(*command, "--runs", runs, "--dry-run", "--seeds", "1-2")
@@ -214,6 +219,7 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(tiny:
 # --- what cannot be ---
 
 
+@pytest.mark.slow
 def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(tiny: str, tmp_path: Path) -> None:
     plugin = tmp_path / "mine.py"
     plugin.write_text(

@@ -84,6 +84,7 @@ def test_a_folder_that_is_no_model(command: tuple[Any, ...], tiny: str, tmp_path
     assert f"{broken} cannot be loaded as an encoder" in error_line(done, done.exit_code) and done.exit_code in (1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["{", '{"schema": "bench.run/99"}'])
 def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path, content: str) -> None:
     command = ("run", "--method", "cls", "--backbone", tiny, "--suite", "check", "--runs", tmp_path)
@@ -97,6 +98,7 @@ def test_a_damaged_record_is_made_anew(tiny: str, tmp_path: Path, content: str) 
     assert json.loads(file.read_text())["scores"] == whole["scores"]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_was_cut_is_a_failed_run_that_says_so(
     finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_bad_number_of_seconds_in_the_environment(command: tuple[Any, ...], tm
     assert "BENCH_SAVE_SECONDS=often" in error_line(bench(*command, "--runs", tmp_path / "runs", BENCH_SAVE_SECONDS="often"))
 
 
+@pytest.mark.slow
 def test_a_stop_while_tokenising_leaves_no_cache_and_the_run_goes_on_later(
     command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def some(shared: Path, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_one_line_and_the_others_go_on(
     letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path
 ) -> None:

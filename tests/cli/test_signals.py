@@ -58,6 +58,7 @@ def whole(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[
     return run_parts(the_run(runs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "words", "hint"),
     [

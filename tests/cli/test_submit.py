@@ -80,6 +80,7 @@ def test_verify_reads_a_submission_and_writes_nothing(store: RunsFolder, tmp_pat
     assert tree(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_what_is_encoded_again_has_the_grade_checkpoint(finished: tuple[Path, Result], tmp_path: Path) -> None:
     """A submission, whose receiver keeps the finding beside its file, and an own run, which keeps it in its folder."""
     run, store = the_run(finished[0]), RunsFolder(finished[0])

@@ -11,6 +11,7 @@ from click.testing import Result
 from commands import bench
 
 
+@pytest.mark.slow
 def test_a_trained_run_agrees_in_everything(finished: tuple[Path, Result]) -> None:
     runs, done = finished
     assert done.exit_code == 0, done.output

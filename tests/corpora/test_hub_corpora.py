@@ -205,6 +205,7 @@ def test_files_are_chosen_by_split_folder_and_format() -> None:
     assert suffix_of("a/B.TXT.xz") == ".txt.xz" and suffix_of("v1.2.jsonl") == ".jsonl"
 
 
+@pytest.mark.slow
 def test_a_run_trains_on_it(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
     from commands import bench, the_run
     from models import sentences

@@ -121,6 +121,7 @@ def test_a_missing_set_says_where_it_was_looked_for(tmp_path):
         read_clustering(DataFolder(tmp_path), "GoogleNews-T", text="raw")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["clustering.json", "cxc.json"])
 def test_remaking_the_manifests_changes_nothing(shared, name):
     stored = json.loads((resources.files("bench.data.sets") / "manifests" / name).read_text(encoding="utf-8"))

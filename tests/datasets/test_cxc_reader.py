@@ -147,6 +147,7 @@ def test_captions_that_are_missing_or_altered_are_refused(official, captions, tm
             read_cxc(DataFolder(tmp_path), text="raw")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "message"),
     [

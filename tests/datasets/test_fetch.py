@@ -337,6 +337,7 @@ def test_the_users_folder_comes_first(hub: StandInHub, fetcher: Callable[..., Fe
     assert folder.open(ONE, text="raw").place == tmp_path / "data/raw"
 
 
+@pytest.mark.slow
 def test_two_processes_that_want_one_set_fetch_it_once(hub: StandInHub, tmp_path: Path) -> None:
     text = b"".join(b"sentence %d\n" % i for i in range(1_000_000))
     hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": text})

@@ -12,6 +12,7 @@ from bench.data.sets.shared_sentences import known_tasks, number_sentences, sent
 from bench.data.sets.sts import read_sts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("folder", "text"), [("senteval-moses", "tokenised"), ("senteval", "raw")])
 def test_what_is_kept_is_what_the_data_says(shared: Path, folder: str, text: str) -> None:
     data = DataFolder(shared / "data" / folder)

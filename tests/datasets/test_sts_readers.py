@@ -83,6 +83,7 @@ def test_other_splits(shared, task, split, n):
     assert len(read_sts(DataFolder(shared / "data"), task, split=split)) == n
 
 
+@pytest.mark.slow
 def test_all_splits_are_the_splits_in_order(shared):
     folder = DataFolder(shared / "data")
     parts = [read_sts(folder, "SICK-R", split=split) for split in ("train", "dev", "test")]
@@ -254,6 +255,7 @@ def described(columns: int, header: int = 0) -> DataFile:
     return DataFile(path="made/up.txt", role="pairs", rows=0, forms={}, columns=columns, header=header)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(sentence, sentence), max_size=8), line_end, st.booleans())
 def test_pairs_survive_writing_and_reading(pairs, end, last_end):
     text = end.join("\t".join(pair) for pair in pairs) + (end if last_end and pairs else "")
@@ -266,6 +268,7 @@ def test_gold_survives_and_empty_lines_are_none(scores, end):
     assert parse_gold(text, described(1)) == scores
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(sentence, sentence, score), max_size=8), line_end)
 def test_tables_survive_with_further_columns_ignored(rows, end):
     text = "id\tA\tB\tscore" + end + "".join(f"{i}\t{a}\t{b}\t{s}\tNEUTRAL\tnote" + end for i, (a, b, s) in enumerate(rows))

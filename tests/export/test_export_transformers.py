@@ -21,6 +21,7 @@ def backbones(tiny: str, tiny_roberta: str) -> dict[str, str]:
     return {"tiny": tiny, "roberta": tiny_roberta, "": ""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FITTING, ids=lambda case: case.id)
 def test_the_example_of_the_readme_gives_the_methods_vectors(case: Case, backbones: dict[str, str], tmp_path: Path) -> None:
     method = make(case, backbones, tmp_path)
@@ -50,6 +51,7 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(backbones: dict[str
     np.testing.assert_allclose(back.encode(["a man plays"]).shape, vectors.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
 def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
     case: Case, backbones: dict[str, str], tmp_path: Path

@@ -40,6 +40,7 @@ def runs(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_groups_of_a_run_with_vectors(runs: Path) -> None:
     board = board_of(runs)
     before = {file: file.read_bytes() for file in runs.glob("*/vectors/*")}

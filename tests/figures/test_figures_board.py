@@ -45,6 +45,7 @@ def table_of(board: Board, suite: str) -> BoardTable:
     return next(one for one in board.tables if one.table.suite == suite)
 
 
+@pytest.mark.slow
 def test_there_are_those_that_the_records_have_data_for(found: dict[str, Figure], made: Board) -> None:
     assert list(found) == ["cost", "geometry", "parameters", "frequent-words", "few-shot"]
     assert figures(made) == figures(made)
@@ -289,6 +290,7 @@ def test_foreign_text_and_odd_details_do_no_harm(tmp_path: Path) -> None:
         assert re.fullmatch(r"[a-z0-9-]{1,90}", one.name)
 
 
+@pytest.mark.slow
 def test_very_many_methods_are_dots(made: Board) -> None:
     one = table_of(made, "sts")
     base = one.table.rows[0]

@@ -102,6 +102,7 @@ def vector(method: ConPVP, sentence: str, text: str, debias: str) -> Tensor:
     return h - by_hand(method, ids, slots, mask, template if debias == "empty-template" else template[1:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debias", ["prompt-mask", "empty-template", "none"])
 @pytest.mark.parametrize("prototypes", ["both", "positive", "none"])
 def test_the_loss_by_hand(backbone: str, tmp_path: Path, debias: str, prototypes: str) -> None:
@@ -141,6 +142,7 @@ def test_draws_belong_to_seed_row_and_epoch_alone(tiny: str, tmp_path: Path) -> 
     assert once[1] != words(conpvp(tiny, tmp_path, seed=2), views(conpvp(tiny, tmp_path, seed=2), texts)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lists", ["repo", "paper"])
 def test_every_pair_of_templates_is_drawn_and_all_equally_often(tiny: str, tmp_path: Path, lists: str) -> None:
     """Independent and uniform: the 9 x 8 (8 x 8) pairs over 3,600 lines, each within 5 standard deviations."""

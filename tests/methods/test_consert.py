@@ -204,5 +204,6 @@ def test_the_checkpoint_is_the_encoder(build: Callable[..., ConSERT], tmp_path: 
     assert {name.split(".")[0] for name in build().trained_state()} == {"encoder"}
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on(build: Callable[..., ConSERT], tmp_path: Path) -> None:
     check_resume(partial(build, learning_rate=1e-3), tmp_path)

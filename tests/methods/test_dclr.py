@@ -144,6 +144,7 @@ def test_noise_climbs_by_steps_of_the_given_length_and_carries_no_gradient() -> 
     assert torch.equal(flat, noise), "where there is no slope it stays"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["", "infonce", "focal"])
 def test_the_loss_is_that_of_the_heads_vectors_the_teachers_weights_and_its_noise(
     folder: str, tmp_path: Path, variant: str, monkeypatch: pytest.MonkeyPatch

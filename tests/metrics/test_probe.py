@@ -72,6 +72,7 @@ def test_a_stream_goes_on_after_what_was_drawn_before_and_is_the_same_when_asked
     assert orders(replace(job, drawn=None), 0).tolist() != want[0]
 
 
+@pytest.mark.slow
 @FITTERS
 def test_nested_cross_validation_gives_the_authors_numbers(authors, fitter):
     x, y = data(authors)
@@ -153,6 +154,7 @@ def jobs_of_all_kinds(n: int) -> list[Job]:
     return jobs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk_bytes", [1, 1 << 12, 1 << 20])
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
@@ -172,6 +174,7 @@ def test_all_at_once_is_one_after_the_other(classes, chunk_bytes, monkeypatch):
     assert len(set(epochs)) > 1  # fits that stop at different times are what the packing is about
 
 
+@pytest.mark.slow
 def test_float32_predicts_the_same_classes():
     x, y = problem(2, n=300, dimensions=40)
     rows = np.arange(300)

@@ -9,6 +9,8 @@ from board_page import STS, choose, column, current, header, methods, rows, show
 from browser import address, visit
 from playwright.sync_api import Browser, Page, expect
 
+pytestmark = pytest.mark.slow  # each of them drives a browser
+
 
 def test_the_first_screen_answers(page: Page) -> None:
     assert page.locator("p.answer").inner_text().endswith(".")
@@ -77,7 +79,6 @@ def test_the_back_button_undoes_what_was_chosen(page: Page) -> None:
 # --- choices ---
 
 
-@pytest.mark.slow
 def test_every_choice_leaves_as_many_rows_as_it_says(page: Page) -> None:
     for key in ("setting", "backbone", "suite", "text"):
         for value in [one.get_attribute("data-value") for one in switch(page, key).locator("a").all()]:
@@ -111,7 +112,6 @@ def test_a_setting_that_another_backbone_has_takes_the_backbone_along(page: Page
     assert (current(page, "setting"), current(page, "backbone")) == ("supervised", "builtin")
 
 
-@pytest.mark.slow
 def test_an_address_that_names_nothing_shows_the_whole_page(chromium: Browser, site: Path) -> None:
     for view in ("#suite=nonsense", "#cell=a/b/c", "#sort=nonsense", "#show=nonsense&baseline=nobody", "#nowhere"):
         with visit(chromium, address(site / "index.html") + view) as one:

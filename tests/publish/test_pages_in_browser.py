@@ -13,6 +13,8 @@ from browser import PHONE, WIDE, address, host, under, visit
 from playwright.sync_api import Browser, Page
 from published import SUB_PATH
 
+pytestmark = pytest.mark.slow  # each of them drives a browser
+
 SERIOUS = ("serious", "critical")
 WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], "resultTypes": ["violations"]}
 KINDS = {
@@ -54,7 +56,6 @@ def test_under_a_path_of_a_host_nothing_else_is_asked_for(chromium: Browser, sit
         assert seen.outside(base) == []
 
 
-@pytest.mark.slow
 def test_pages_of_hostile_runs_run_nothing(chromium: Browser, hostile_site: Path) -> None:
     pages = sorted(hostile_site.parent.rglob("*.html"))
     for path in pages:
@@ -82,7 +83,6 @@ def press_everything(page: Page) -> None:
     }""")
 
 
-@pytest.mark.slow
 def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) -> None:
     page = address(page_of(site, "main"))
     for view in ("#<img src=x onerror=window.hit=1>", "?search=<script>window.hit=1</script>#suite=<b>&sort=__proto__&baseline=constructor",
@@ -93,7 +93,6 @@ def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) 
             assert seen.page.locator("table.main:visible").count() or seen.page.locator("p.empty").is_visible(), view
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "size", "dark"), [(kind, *view) for kind in KINDS for view in ((WIDE, False), (PHONE, True))])
 def test_no_serious_finding_of_accessibility(chromium: Browser, site: Path, kind: str, size: Any, dark: bool) -> None:
     with visit(chromium, address(page_of(site, kind)), size, dark=dark) as seen:
@@ -134,7 +133,6 @@ def numbers(colour: str) -> list[float]:
     return [float(one) for one in colour[colour.index("(") + 1 : -1].replace(",", " ").split()]
 
 
-@pytest.mark.slow
 def test_without_a_script_every_number_is_there(chromium: Browser, site: Path) -> None:
     with (
         visit(chromium, address(page_of(site, "main")), script=False) as without,

@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from urllib.parse import unquote
 
+import pytest
 from board_page import column, current, rows, shown_tables
 from browser import PHONE, address, host, under, visit
 from playwright.sync_api import Browser, Locator, Page, expect
 from published import SUB_PATH
+
+pytestmark = pytest.mark.slow  # each of them drives a browser
 
 
 def first_number(page: Page) -> Locator:

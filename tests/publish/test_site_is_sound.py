@@ -30,6 +30,7 @@ def files(version: Path, kind: str) -> list[Path]:
     return sorted(version.parent.rglob(f"*.{kind}"))
 
 
+@pytest.mark.slow
 def test_every_page_is_valid(version: Path) -> None:
     pages = files(version, "html")
     assert len(pages) > 4
@@ -46,6 +47,7 @@ def test_every_page_passes_the_nu_checker(version: Path) -> None:
     assert nu_faults(command, files(version, "html")) == []
 
 
+@pytest.mark.slow
 def test_every_link_leads_somewhere(version: Path) -> None:
     assert broken_links(version.parent) == []
 
@@ -66,6 +68,7 @@ def test_what_the_record_said_is_still_there_to_be_read(hostile_site: Path) -> N
     assert "bench run <script>window.hit=1</script>" in "".join(root.itertext())
 
 
+@pytest.mark.slow
 def test_data_within_a_page_is_json(version: Path) -> None:
     for page in files(version, "html"):
         for element in html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False).iter("script"):
@@ -107,6 +110,7 @@ def test_tables_of_data_can_be_read_and_hold_no_formula(version: Path) -> None:
         json.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
     again = publish(runs_of(site), tmp_path / "out", "--note", "Made by a test: no evidence of anything.")
     assert digests(again.parent) == digests(site.parent)

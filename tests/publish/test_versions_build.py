@@ -95,6 +95,7 @@ def test_the_same_runs_give_the_same_bytes(quick: Publish, runs: Path, out: Path
     assert contents(out) == contents(tmp_path / "second")
 
 
+@pytest.mark.slow
 def test_nothing_new_makes_no_version(quick: Publish, out: Path) -> None:
     quick(note="First.")
     before = contents(out)
@@ -105,6 +106,7 @@ def test_nothing_new_makes_no_version(quick: Publish, out: Path) -> None:
     assert quick(note="").name == "v4" and versions(out)[-1].note is None
 
 
+@pytest.mark.slow
 def test_a_new_version_says_what_is_new_and_leaves_the_old_one_alone(quick: Publish, runs: Path, out: Path) -> None:
     quick()
     before = contents(out / "v1")
@@ -152,6 +154,7 @@ def test_runs_that_cannot_be_published_are_named_without_the_publishers_folders(
     assert not (out / "v1" / "runs" / bare.run_id).exists() and len(versions(out)[0].runs) == 4
 
 
+@pytest.mark.slow
 def test_a_preview_says_that_it_is_one_and_is_no_version(quick: Publish, runs: Path, out: Path) -> None:
     first = quick(preview=True, note="A note.")
     assert first.folder == out / "preview" and versions(out) == () and not (out / "index.html").exists()
@@ -178,6 +181,7 @@ def test_one_format_alone(quick: Publish, out: Path, form: str, there: str, not_
     )
 
 
+@pytest.mark.slow
 def test_runs_of_the_last_version_are_kept_where_that_is_asked(quick: Publish, runs: Path, out: Path, tmp_path: Path) -> None:
     quick()
     here = tmp_path / "mine"
@@ -262,6 +266,7 @@ def differences(out: Path) -> list[str]:
     return [f"{report.name}: {one.what}: {one.why}" for report in check(out) for one in report.differences]
 
 
+@pytest.mark.slow
 def test_whatever_is_altered_is_found(quick: Publish, runs: Path, out: Path) -> None:
     quick()
     made_run(runs, "promptbert", 1, suites=("check",))
@@ -311,6 +316,7 @@ def test_who_alters_a_file_and_its_manifest_is_found_out_too(quick: Publish, run
         quick(anyway=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     ["", "[]", '{"schema": "bench.version/1"}', '{"schema": "bench.version/9"}', '{"schema": "bench.version/1", "runs": [{}]}'],

@@ -57,6 +57,7 @@ def test_what_the_older_version_holds_is_not_copied(out: Path) -> None:
     assert [one.differences for one in check(out)] == [[], [], []]
 
 
+@pytest.mark.slow
 def test_a_version_verifies_from_the_repository_alone(out: Path) -> None:
     shutil.rmtree(out.parent / "runs")
     done = bench("verify", out / "v2")
@@ -110,6 +111,7 @@ def test_a_third_version_names_the_one_that_holds_the_file(out: Path) -> None:
     assert [one.differences for one in check(out)] == [[]] * 4
 
 
+@pytest.mark.slow
 def test_a_preview_leaves_there_what_a_version_would(out: Path) -> None:
     make(out.parent, preview=True)
     assert not list((out / "preview").rglob("*.npz"))
@@ -117,6 +119,7 @@ def test_a_preview_leaves_there_what_a_version_would(out: Path) -> None:
         assert (next((out / "preview" / "runs").glob("*/index.html")).parent / unquote(href)).exists(), href
 
 
+@pytest.mark.slow
 def test_a_run_that_was_scored_again_is_stored_again(out: Path) -> None:
     store = RunsFolder(out.parent / "runs")
     first = store.read(store.ids()[0])
@@ -131,6 +134,7 @@ def test_a_run_that_was_scored_again_is_stored_again(out: Path) -> None:
 # --- what all runs share ---
 
 
+@pytest.mark.slow
 def test_gold_values_are_stored_once_and_nothing_is_lost(out: Path) -> None:
     assert len(list((out / "v1" / "given").iterdir())) == 1, "one for each set, not for each of four runs"
     store = RunsFolder(out.parent / "runs")

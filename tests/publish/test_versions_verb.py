@@ -30,6 +30,7 @@ def publish(runs: Path, *more: str | Path) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_said(runs: Path) -> None:
     out = runs.parent / "board"
     failed = failed_run(runs)
@@ -180,6 +181,7 @@ def test_an_erratum_stands_beside_its_version_and_above_the_next_changes(runs: P
     assert refused.exit_code == 2 and "errata.json" in error_line(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -52,6 +52,7 @@ RECORDS = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(RECORDS)
 def test_a_record_survives_json(made: RunRecord) -> None:
@@ -78,6 +79,7 @@ ODD = st.sampled_from([None, True, -1, 0, 1.0, 1.5, 2**63, 1e308, -0.0, "", "x",
                        "2026-01-01T00:00:00Z", "none", 10**400, "٣"]) | ANY_JSON  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None:

@@ -124,6 +124,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment_leaves_a_whole_record(store: RunsFolder) -> None:
     code = WRITER.format(tests=str(Path(__file__).parents[1]), runs=str(store.path))
     drawn = random.Random(3)

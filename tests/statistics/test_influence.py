@@ -88,6 +88,7 @@ def test_independent_items_are_those_of_a_bootstrap_in_a_loop() -> None:
     assert errors([Predicted("a", "spearman", (1,), said[None], gold)])[0] == pytest.approx(np.std(drawn), rel=0.06)
 
 
+@pytest.mark.slow
 def test_clusters_of_two_tasks_are_those_of_a_cluster_bootstrap_in_a_loop() -> None:
     """150 clusters, whose items stand in both tasks, each cluster of one meaning and as difficult as it is."""
     rng = np.random.default_rng(5)

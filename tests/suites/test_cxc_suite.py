@@ -40,6 +40,7 @@ def results(loaded) -> list[TaskResult]:
     return [one.score(lambda sentences: np.stack([vectors[sentence] for sentence in sentences])) for one in loaded]
 
 
+@pytest.mark.slow
 def test_both_protocols_keep_the_same_predictions_under_their_own_names(results):
     promcse, parekh = results
     assert [one.protocol for one in results] == ["cxc-promcse/1", "cxc-parekh/1"] == list(PROTOCOLS)
@@ -95,6 +96,7 @@ def made_up(n: int = 200) -> LoadedCxc:
     return LoadedCxc("cxc-promcse/1", pairs)
 
 
+@pytest.mark.slow
 def test_pairs_are_measured_in_parts(monkeypatch):
     whole = made_up().score(bag_of_words)
     monkeypatch.setattr(module, "AT_ONCE", 7)

@@ -48,6 +48,7 @@ def units(sentences):
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 def test_alignment_is_over_pairs_above_four_and_uniformity_over_every_occurrence(pairs, shared):
     loaded = {task.name: task.load(DataFolder(shared / "data"), pairs.form) for task in suite("geometry").tasks}
     x, y = units(pairs.sentences1), units(pairs.sentences2)
@@ -76,6 +77,7 @@ def test_cosines_by_gold_level_are_all_the_pairs(pairs):
         assert sum(one["counts"]) == len(inside)
 
 
+@pytest.mark.slow
 def test_the_curve_without_frequent_words(pairs):
     result = LoadedGeometry("alignment", pairs).score(bag_of_hashes)
     counts = Counter(" ".join(pairs.sentences1 + pairs.sentences2).split())
@@ -97,6 +99,7 @@ def test_the_most_frequent_words_and_the_sentences_without_them():
     assert without(["b a  b", "c a"], ["a", "b"]) == [BLANK, "c"]
 
 
+@pytest.mark.slow
 def test_sentences_holds_all_that_scoring_asks_for_and_uniformity_needs_no_more_than_sts(pairs):
     for name in ITEMS:
         loaded = LoadedGeometry(name, pairs)

@@ -98,6 +98,7 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
     json.dumps(result.detail, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_the_results_folder_is_one_of_mtebs_own(tmp_path: Path) -> None:
     results = {made.metadata.name: scored(made, tmp_path) for made in (TinySts(), TinyClassification())}
     (model,) = mteb.ResultCache(tmp_path / "mteb").load_results(include_remote=False).model_results
@@ -111,6 +112,7 @@ def test_the_results_folder_is_one_of_mtebs_own(tmp_path: Path) -> None:
         assert len(result.detail["results"]) == len(result.detail["predictions"]) == 1
 
 
+@pytest.mark.slow
 def test_a_classification_keeps_the_classes_of_every_experiment_and_is_the_same_each_time(tmp_path: Path) -> None:
     """One loaded task serves all runs of a plan: mteb's random draws must not go on from one to the next."""
     loaded = task(TinyClassification()).load(DataFolder(None, offline=True))
@@ -170,6 +172,7 @@ def test_vectors_that_cannot_be_scored_fail_the_task_by_name(tmp_path: Path) -> 
         scored(Broken(), tmp_path)
 
 
+@pytest.mark.slow
 def test_the_users_sts_sets_are_what_mteb_hosts(shared: Path) -> None:
     """By mteb's own statistics of the hosted data, which its package carries: pairs, characters, distinct texts, mean score."""
     for name in FROM_FOLDER:

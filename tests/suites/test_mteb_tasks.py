@@ -105,6 +105,7 @@ def test_identical_sentences_are_what_parts_the_numbers_of_sts12(shared: Path) -
     assert abs(spearman(np.where(top, ours.predictions["prediction"], product)) - ours.value) < 1e-4
 
 
+@pytest.mark.slow
 def test_any_suite_can_be_offered(shared: Path, tmp_path: Path) -> None:
     """The generic class: with the geometry suite, whose metrics are not x 100."""
     model = Words()
@@ -128,6 +129,7 @@ def test_scores_are_on_mtebs_scale_whatever_the_metric_is_called() -> None:
     assert scores("uniformity")["bench_uniformity"] == 50.0 and scores("accuracy", 2.0)["bench_accuracy_std"] == 0.02
 
 
+@pytest.mark.slow
 def test_two_protocols_on_one_set_are_two_tasks(shared: Path) -> None:
     names = [one.metadata.name for one in tasks("cxc", data=shared / "data")]
     assert names == ["bench-CxC-STS-cxc-promcse", "bench-CxC-STS-cxc-parekh"]

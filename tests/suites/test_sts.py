@@ -49,6 +49,7 @@ def made_up(sentences1, sentences2, gold, subset=None) -> LoadedPairs:
     return LoadedPairs("sts", PROTOCOL, pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["STS12", "STS15", "SICK-R"])
 def test_a_task_agrees_with_scipy_on_the_real_pairs(shared, name):
     data = DataFolder(shared / "data")
@@ -113,6 +114,7 @@ def test_scoring_again_from_the_predictions_gives_the_same_number(shared):
     assert score_predictions(result.predictions, "SICK-R") == (result.value, result.detail)
 
 
+@pytest.mark.slow
 def test_sentences_holds_all_that_scoring_asks_for(shared):
     for task in suite("sts").tasks:
         loaded = task.load(DataFolder(shared / "data"), "tokenised")
@@ -219,6 +221,7 @@ def letters(first: str, second: str) -> frozenset[str]:
     return frozenset("".join(c for c in one.lower() if c.isalnum()) for one in (first, second))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["tokenised", "raw"])
 def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     """Told apart by a second computation: sets of letters, over all seven test splits."""
@@ -234,6 +237,7 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     assert sum(among) == 1137, "what STS-B dev has"
 
 
+@pytest.mark.slow
 def test_the_clean_dev_set_is_scored_by_the_mean_of_its_parts(shared):
     clean = clean_dev_task(DataFolder(shared / "data"))
     result = clean.score(bag_of_hashes)

@@ -171,6 +171,7 @@ def test_a_real_task_is_scored_and_can_be_scored_again_from_its_predictions(shar
     assert result.value > majority - 2
 
 
+@pytest.mark.slow
 @SUITES
 def test_sentences_holds_all_that_scoring_asks_for(shared, name):
     for task in suite(name).tasks:

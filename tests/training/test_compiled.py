@@ -75,6 +75,7 @@ def chosen(method: Any, compiler: Compiler, steps: int | None = 100_000) -> Choi
     return choose(method, first_batch(method), steps=steps, compile=compiler, now=compiler.now)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("compiler", "name"),
     [
@@ -175,6 +176,7 @@ def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any) -> None:
     assert "forward" not in vars(method.encoder) and set(method.state_dict()) == names
 
 
+@pytest.mark.slow
 def test_torchs_compiler_gives_the_same_gradient(tiny: str, tmp_path: Path) -> None:
     """With its tracer and without code generation, which takes minutes where there is no compiler."""
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5)

@@ -89,6 +89,7 @@ def test_every_method_that_has_a_loss_can_be_cut() -> None:
     assert [name for name, _, _ in CASES if not REGISTRY[name].cls.is_split()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
     case: tuple[str, str, str], tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +121,7 @@ def test_the_gradient_is_that_of_one_pass_over_the_same_draws(
 DRAWN = {"diffcse", "dclr"}  # what is masked, or the noise, is drawn anew whatever the dropout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")], ids=" ".join
 )
@@ -182,6 +184,7 @@ def peak(method: TorchMethod, batch: Batch, chunk: int | None) -> int:
     return live.peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [("simcse", "unsupervised", "mlm"), ("promcse", "supervised", "eh"), ("diffcse", "unsupervised", "")], ids=" ".join
 )

@@ -102,6 +102,7 @@ def whole(tiny: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
     return Training(tiny, tmp_path_factory.mktemp("whole")).run()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights_bit_for_bit(tiny: str, tmp_path: Path, whole: Training) -> None:
     torch.rand(5)  # what was drawn before does not matter
     again = Training(tiny, tmp_path).run()
@@ -125,6 +126,7 @@ def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Traini
     assert whole.report.dev_score == max(scored.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
 def test_a_stopped_training_ends_as_one_that_was_not_stopped(
     tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]
@@ -139,6 +141,7 @@ def test_a_stopped_training_ends_as_one_that_was_not_stopped(
     assert last.same_optimizer(whole)
 
 
+@pytest.mark.slow
 def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny: str, tmp_path: Path, whole: Training) -> None:
     """A state at step 12, then steps up to 33 that no state remembers: their checkpoint and curve are there already."""
     with pytest.raises(Interrupted):
@@ -157,6 +160,7 @@ def test_a_crash_goes_on_from_the_last_state_and_repeats_what_came_after(tiny: s
     assert not (tmp_path / "checkpoint.new").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score_number", [1, 2])
 def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     tiny: str, tmp_path: Path, whole: Training, score_number: int
@@ -206,6 +210,7 @@ def damage(path: Path, how: str) -> None:
 DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
     for steps in (12, 11):
@@ -221,6 +226,7 @@ def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path:
     assert goes_on == "goes on from step 12 of 37"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", DAMAGES)
 def test_without_any_good_state_training_starts_anew_and_says_so(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
     with pytest.raises(Interrupted):
@@ -231,6 +237,7 @@ def test_without_any_good_state_training_starts_anew_and_says_so(tiny: str, tmp_
     assert len(last.notes) == 1 and last.notes[0].endswith("training starts anew")
 
 
+@pytest.mark.slow
 def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
     """``save_seconds`` 0: after every step, so that a stop without warning loses nothing."""
     training = Training(tiny, tmp_path, save_seconds=0.0)
@@ -265,6 +272,7 @@ class Best:
         assert self.used.read_bytes() == self.second.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["used", "second"])
 @pytest.mark.parametrize("how", ["cut", "one bit"])
 def test_a_damaged_checkpoint_is_made_again_from_its_copy(
@@ -320,6 +328,7 @@ def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tin
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
 
+@pytest.mark.slow
 def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_path: Path) -> None:
     training = Training(tiny, tmp_path, save_seconds=0.0)
     rising = iter(range(100))
