@@ -157,7 +157,7 @@ def made_run(
         seed,
         setting=setting,
         scores=(),
-        **{key: changes.pop(key) for key in ("variant", "backbone", "recipe") if key in changes},
+        **{part: changes.pop(part) for part in ("variant", "backbone", "recipe") if part in changes},
     )
     said = [one for name in suites for one in scored(name, f"{method} {basis.variant}", seed, noise, n, text)]
     scores = [score for score, _ in said]
