@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from typing import Any
 
 from bench.compare.formatting import csv_text
@@ -41,7 +41,7 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
         "method": row.method, "variant": row.variant, "differs": " ".join(f"{key}={value}" for key, value in row.differs),
         "rank_low": row.rank and row.rank[0], "rank_high": row.rank and row.rank[1], "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs),
     }  # fmt: skip
-    return facts | (asdict(row.cost) if row.cost else {})
+    return facts | (_facts(row.cost) if row.cost else {})
 
 
 def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
@@ -83,12 +83,17 @@ def as_json(tables: Sequence[Table]) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
+def _facts(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass whose values are plain, or dataclasses of such; what they hold is not copied."""
+    return {key: _facts(one) if is_dataclass(one) else one for key, one in vars(value).items()}
+
+
 def tested_data(tested: Tested | None) -> dict[str, Any] | None:
     """How a table was tested: ``$defs/tested`` of the schema."""
     return (
         None
         if tested is None
-        else asdict(tested) | {"families": [asdict(one) for one in tested.families], "lent": list(tested.lent)}
+        else _facts(tested) | {"families": [_facts(one) for one in tested.families], "lent": list(tested.lent)}
     )
 
 
@@ -107,14 +112,14 @@ def _row(row: Row, table: Table) -> dict[str, Any]:
         "differs": dict(row.differs), "seeds": list(row.seeds), "runs": list(row.runs), "rank": row.rank and list(row.rank),
         "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
         "difference": None if row.difference is None else round(row.difference, 2),
-        "cost": None if row.cost is None else asdict(row.cost), "footnotes": list(row.footnotes),
+        "cost": None if row.cost is None else _facts(row.cost), "footnotes": list(row.footnotes),
     }  # fmt: skip
 
 
 def _cell(cell: Cell | None) -> dict[str, Any] | None:
     if cell is None:
         return None
-    facts = asdict(cell) | {"values": list(cell.values)}
+    facts = _facts(cell) | {"values": list(cell.values)}
     if cell.against:
         facts["against"] = against_data(cell)
     return facts
@@ -124,7 +129,7 @@ def against_data(cell: Cell | None) -> dict[str, Any] | None:
     """A cell less the baseline's, as printed; None where there is none."""
     if cell is None or cell.against is None:
         return None
-    return asdict(cell.against) | {"difference": round(cell.against.difference, cell.decimals)}
+    return _facts(cell.against) | {"difference": round(cell.against.difference, cell.decimals)}
 
 
 # --- all scores of one run as CSV: one line per task and per sub-dataset, numbers in full ---
