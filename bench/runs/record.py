@@ -281,14 +281,26 @@ def upgrade(content: Any) -> dict[str, Any]:
 
 
 def _made(cls: type, table: Mapping[str, Check]) -> Check:
-    return lambda value, path: cls(**_object(value, path, table, cls))
+    names = {field.name for field in fields(cls)}
+
+    def made(value: Any, path: str) -> Any:
+        given = _object(value, path, table, cls)
+        if given.keys() != names:
+            return cls(**given)
+        one: Any = object.__new__(cls)  # all fields are there: a frozen class sets each of them by a call
+        one.__dict__.update(given)
+        return one
+
+    return made
 
 
 def _recipe(value: Any, path: str) -> dict[str, RecipeValue]:
     made = _made(RecipeValue, _RECIPE_VALUE)
     found = {}
     for key, one in free(value, path).items():
-        plain = isinstance(one, dict) and one.keys() == _RECIPE_VALUE.keys() and isinstance(one["value"], str | int | float | None)
+        plain = (
+            isinstance(one, dict) and one.keys() == _RECIPE_VALUE.keys() and isinstance(one["value"], str | int | float | None)
+        )
         text_or_none = plain and isinstance(one["source"], str) and isinstance(one["note"], str | None)
         found[key] = _same_value(type(one["value"]).__name__, **one) if text_or_none else made(one, f"{path}.{key}")
     return found
@@ -312,12 +324,10 @@ def _object(value: Any, path: str, table: Mapping[str, Check], cls: type) -> dic
     if not isinstance(value, dict):
         raise wrong(path or "the record", "an object", value)
     prefix = f"{path}." if path else ""
-    for key in value:
-        if key not in table:
-            raise RecordDamaged(f"{prefix}{key}: no such field in {SCHEMA}/{VERSION}")
-    for key in _REQUIRED[cls]:
-        if key not in value:
-            raise RecordDamaged(f"{prefix}{key}: missing")
+    if not value.keys() <= table.keys():
+        raise RecordDamaged(f"{prefix}{next(key for key in value if key not in table)}: no such field in {SCHEMA}/{VERSION}")
+    if not value.keys() >= _REQUIRED[cls].keys():
+        raise RecordDamaged(f"{prefix}{next(key for key in _REQUIRED[cls] if key not in value)}: missing")
     return {key: check(value[key], prefix + key) for key, check in table.items() if key in value}
 
 
@@ -349,7 +359,7 @@ _RUN: dict[str, Check] = {
     "provenance": _made(Provenance, _PROVENANCE),
 }  # fmt: skip
 # `recipe`, `scores` and `cost` have defaults for whoever builds a record in code; a file without them is truncated
-_REQUIRED: dict[type, tuple[str, ...]] = {
+_REQUIRED: dict[type, dict[str, None]] = {cls: dict.fromkeys(names) for cls, names in {
     Score: ("suite", "task", "protocol", "metric", "value", "n"),
     Cost: (),
     Training: ("steps",),
@@ -357,7 +367,7 @@ _REQUIRED: dict[type, tuple[str, ...]] = {
     Provenance: ("created",),
     RunRecord: ("run_id", "fingerprint", "status", "method", "setting", "backbone", "seed", "recipe", "scores", "cost",
                 "provenance"),
-}  # fmt: skip
+}.items()}  # fmt: skip
 
 
 def _plain(value: Any) -> dict[str, Any]:
