@@ -55,14 +55,18 @@ class CacheEntry:
         """The value; None where there is none, it is damaged, or it is about something else."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             content = json.loads(self.file.read_bytes())
-            if content["about"] == self.about:
+            if content["about"] == self.about and content["sha256"] == self._sha256(content["value"]):
                 return content["value"]
         return None
 
     def write(self, value: Any) -> bool:
         """Keep a value. False where the cache cannot be written, which costs time and nothing else."""
-        content = json.dumps({"about": self.about, "value": value}, indent=1).encode() + b"\n"
+        content = json.dumps({"about": self.about, "value": value, "sha256": self._sha256(value)}, indent=1).encode() + b"\n"
         with contextlib.suppress(OSError):
             write_whole(self.file, content)
             return True
         return False
+
+    def _sha256(self, value: Any) -> str:
+        """By which a value is known to be the one that was kept: whoever reads it need not look at its parts."""
+        return hashlib.sha256(json.dumps([self.about, value], sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,44 @@
+"""What is kept in the cache comes back as it was kept, or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.base.cache import CacheEntry
+
+ENTRY = {"kind": "counts", "name": "a corpus", "about": [1, "b", 2.5]}
+VALUE = {"exact": 3, "near": 0.1, "words": ["é", None]}
+
+
+def entry(root: Path, **changes: object) -> CacheEntry:
+    return CacheEntry(**(ENTRY | changes), root=root)  # type: ignore[arg-type]
+
+
+def test_a_value_comes_back_to_who_asks_about_the_same(tmp_path: Path) -> None:
+    assert entry(tmp_path).read() is None
+    assert entry(tmp_path).write(VALUE) and entry(tmp_path).read() == VALUE
+    assert entry(tmp_path, about=[1, "b", 2]).read() is None and entry(tmp_path, name="another").read() is None
+
+
+@pytest.mark.parametrize("value", [{**VALUE, "exact": 4}, {"exact": 3}, [], "text", None])
+def test_a_value_that_was_altered_is_none(tmp_path: Path, value: object) -> None:
+    """Whoever reads it relies on its parts being there, and of their kind."""
+    entry(tmp_path).write(VALUE)
+    file = entry(tmp_path).file
+    file.write_text(json.dumps({**json.loads(file.read_text()), "value": value}))
+    assert entry(tmp_path).read() is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b'{"about": [1, "b", 2.5], "value": 1}'])
+def test_a_file_that_is_none_of_ours_is_none(tmp_path: Path, content: bytes) -> None:
+    entry(tmp_path).write(VALUE)
+    entry(tmp_path).file.write_bytes(content)
+    assert entry(tmp_path).read() is None
+
+
+def test_a_cache_that_cannot_be_written_is_said_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not entry(tmp_path / "file").write(VALUE) and entry(tmp_path / "file").read() is None
