@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,6 +37,7 @@ from gpu_models import (
     shape,
     tokenizer,
 )
+from msgspec.structs import replace
 
 WARM_UP, STEPS = 8, 30
 LENGTH = 32  # tokens at most, as the papers have it

@@ -224,7 +224,8 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from scipy.stats import spearmanr
 
     from bench.backbones import load, resolve
-    from bench.data.corpora import open_corpus, tokenised
+    from bench.data.corpora import open_corpus
+    from bench.data.corpora.token_cache import tokenised
     from bench.method import Context, seed_for
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore

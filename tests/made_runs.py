@@ -16,13 +16,13 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from factories import SUBSETS, record
 from generated import generated
+from msgspec.structs import replace
 
 from bench.base.hashes import values_sha256
 from bench.run import fingerprint
@@ -137,7 +137,7 @@ def _check(method: str, seed: int | None) -> tuple[Score, Arrays]:
     result = generated().score(
         lambda sentences: np.stack([draw(method, seed, one).normal(size=8).astype(np.float32) for one in sentences])
     )
-    return Score(**{one.name: getattr(result, one.name) for one in fields(Score)}), result.predictions
+    return Score(**{name: getattr(result, name) for name in Score.__struct_fields__}), result.predictions
 
 
 # --- records ---

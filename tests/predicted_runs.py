@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from factories import STS, record
+from msgspec.structs import replace
 
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.score.metrics.correlation import spearman

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from factories import record
 from generated import generated
+from msgspec.structs import replace
 
 from bench.base.hashes import folder_sha256
 from bench.run import fingerprint
@@ -27,7 +27,7 @@ def finished_run(store: RunsFolder, seed: int = 42, weights: float = 0, **change
     """Written to ``store`` with predictions and a checkpoint; everything about it agrees. Other ``weights`` predict otherwise."""
     task = generated()
     result = task.score(lambda sentences: vectors(sentences) + weights * vectors(sentences[::-1]))
-    score = Score(**{one.name: getattr(result, one.name) for one in fields(Score)})
+    score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     made = record(seed=seed, scores=(score,), recipe={"teacher": None, "epochs": 1})
     made = replace(made, provenance=replace(made.provenance, data={"CHECK": task.sha256}, determines=DETERMINES))
     of = fingerprint.of_record(made)

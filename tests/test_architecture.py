@@ -282,9 +282,8 @@ MISTAKES = [
 @pytest.mark.slow
 def test_a_typing_mistake_is_answered_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
     """Torch alone takes seconds; what is answered here was typed wrong, or names what is not there."""
-    from dataclasses import replace
-
     from factories import record
+    from msgspec.structs import replace
 
     from bench.runs import RunsFolder
 

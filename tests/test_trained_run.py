@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from commands import SMALL, bench, the_run
 from factories import record
 from models import sentences
+from msgspec.structs import replace
 
 from bench.backbones import Reference
 from bench.base.errors import BenchError, NotAModel

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import variance
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from bench.board.board import GRADES, PublishedRun
 from bench.compare.statistics.grouping import AVERAGE, SENDER

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import structs
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 
@@ -164,7 +165,7 @@ def with_scores(kept: Sequence[Kept], suites: Sequence[str], texts: Sequence[str
                 )
         if names:
             kept = [
-                replace(one, record=replace(one.record, scores=scores))
+                replace(one, record=structs.replace(one.record, scores=scores))
                 for one in kept
                 if (scores := tuple(s for s in one.record.scores if (getattr(s, kind) or "none") in names))
             ]

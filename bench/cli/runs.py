@@ -62,10 +62,10 @@ def runs(
 
 def unrecorded(run_id: str) -> RunRecord:
     """In place of a record: all that is known of a run that has a training state and no record."""
-    from bench.runs.record import Provenance, RunRecord
+    from bench.runs.record import Cost, Provenance, RunRecord
 
-    return RunRecord(run_id=run_id, fingerprint="", status="interrupted", method="", setting="", backbone="", seed=None,
-                     provenance=Provenance(created=""), error=NO_RECORD)  # fmt: skip
+    return RunRecord(run_id=run_id, fingerprint="", status="interrupted", method="", setting="", backbone="", seed=None, recipe={}, scores=(),
+                     cost=Cost(), provenance=Provenance(created=""), error=NO_RECORD)  # fmt: skip
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

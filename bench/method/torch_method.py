@@ -20,7 +20,7 @@ from bench.method import Context, Method, Recipe, TrainReport, read_json, write_
 from bench.method.features import Features, Ids, by_length, by_rows, exact, pad, take, widened
 
 if TYPE_CHECKING:
-    from bench.data.corpora import TokenisedCorpus
+    from bench.data.corpora.token_cache import TokenisedCorpus
     from bench.method.ranks import Alone
 
 

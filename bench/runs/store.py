@@ -60,16 +60,17 @@ class RunsFolder:
 
     def write(self, record: RunRecord) -> Path:
         """Write ``run.json`` whole or not at all; what could not be read back is refused. Returns its path."""
-        content = record.to_json()
+        content: Any = None
         try:
-            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False, default=_item)
+            content = record.to_json()
+            text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
             RunRecord.from_json(loads(text))
         except ValueError as error:
             raise RecordDamaged(f"the record of {record.run_id} cannot be written: {_not_finite(content) or error}") from None
         try:
             data = text.encode()
         except UnicodeEncodeError:  # a lone surrogate, from a file name that is not UTF-8
-            data = json.dumps(content, indent=1, default=_item).encode()
+            data = json.dumps(content, indent=1).encode()
         path = self.folder(record.run_id) / RECORD
         write_or_fail(path, data + b"\n")
         return path
@@ -281,13 +282,6 @@ def _by_path(reference: str) -> Path | None:
         return record if record.is_file() else None
     except (OSError, ValueError):  # a name too long, or with a zero byte
         return None
-
-
-def _item(value: Any) -> Any:
-    """NumPy scalars and arrays as plain numbers and lists."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise ValueError(f"{type(value).__name__} has no place in JSON")
 
 
 def _not_finite(value: Any, path: str = "") -> str | None:

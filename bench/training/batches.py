@@ -22,7 +22,7 @@ from bench.method.features import Features, widened
 from bench.method.torch_method import Batch, TorchMethod
 
 if TYPE_CHECKING:
-    from bench.data.corpora import TokenisedCorpus
+    from bench.data.corpora.token_cache import TokenisedCorpus
 
 T = TypeVar("T")
 Rows = np.ndarray  # (n,) row numbers of the corpus

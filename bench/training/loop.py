@@ -29,7 +29,7 @@ from bench.training.state import Progress, newest_good, read_state, rng_state, s
 from bench.training.trainer import Trainer
 
 if TYPE_CHECKING:
-    from bench.data.corpora import TokenisedCorpus
+    from bench.data.corpora.token_cache import TokenisedCorpus
 
 
 __all__ = ["batch_of", "batches_per_epoch", "fit", "row_order", "total_steps", "train"]

@@ -28,7 +28,7 @@ from bench.training.horizon import ENDLESS, Horizon
 from bench.training.state import Progress, kept_states
 
 if TYPE_CHECKING:
-    from bench.data.corpora import TokenisedCorpus
+    from bench.data.corpora.token_cache import TokenisedCorpus
 
 
 LOG_EVERY = 25  # steps between two lines of curve.jsonl; also how often the device is waited for

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from click.testing import Result
 from commands import bench, error_line
 from generated import generated
 from make_given import given_hashes
+from msgspec.structs import replace
 from scipy.stats import pearsonr, spearmanr
 from scored_run import finished_run
 
@@ -83,7 +83,7 @@ def test_what_bench_knows_of_it_is_what_it_is(test_part):
 def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     store = RunsFolder(tmp_path)
     run = finished_run(store, scores=())
-    score = Score(**{one.name: getattr(scored, one.name) for one in fields(Score)})
+    score = Score(**{name: getattr(scored, name) for name in Score.__struct_fields__})
     store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
     record = replace(run, scores=(score,))
     cell = predicted([(record, store.folder(run.run_id))], score.key)

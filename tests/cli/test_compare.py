@@ -196,7 +196,7 @@ def test_a_broken_pipe_is_no_traceback(runs: Path) -> None:
 
 def test_rows_on_unequal_terms_are_told_and_refused(runs: Path, tmp_path: Path) -> None:
     """One learns ten times as fast, and was chosen on another set: a difference may be that."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     store = RunsFolder(tmp_path / "unequal")
     usual = {"learning_rate": 3e-5, "batch_size": 64, "max_seq_length": 32, "select_on": "STS-B dev"}

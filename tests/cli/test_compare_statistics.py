@@ -71,7 +71,7 @@ def test_html_on_standard_output_and_in_a_file(runs: Path, tmp_path: Path) -> No
 def test_refusals_print_nothing_and_exit_with_2(runs: Path, tmp_path: Path) -> None:
     one = sts_run(tmp_path, "one", 1, 0.2, tasks=("STS12",))
     two = sts_run(tmp_path, "two", 1, 0.2, tasks=("STS12",), recipe={"batch_size": 128})
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     assert two.training is not None
     longer = replace(
@@ -92,7 +92,7 @@ def test_hostile_names_and_broken_runs_beside_good_ones(tmp_path: Path) -> None:
     bad = "\\input{x} <b>%$&_^~#{}\x1b[2J =1+1"
     sts_run(tmp_path, "good", 1, 0.2, tasks=("STS12",))
     hostile = sts_run(tmp_path, "good2", 1, 0.3, tasks=("STS12",))
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     packages = {**hostile.provenance.packages, "torch": bad}
     RunsFolder(tmp_path).write(replace(hostile, method=bad, provenance=replace(hostile.provenance, packages=packages)))

@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 from commands import bench, error_line, tree
 from factories import record
+from msgspec.structs import replace
 
 from bench.cli.demo import NOTE, recipe, show, told
 from bench.compare.tables import Wanted, compared

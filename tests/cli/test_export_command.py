@@ -168,7 +168,8 @@ def test_a_full_disk(finished: Finished, tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_other_seeds_stand_in_the_card(finished: Finished, tmp_path: Path) -> None:
     import shutil
-    from dataclasses import replace
+
+    from msgspec.structs import replace
 
     from bench.export.card import of_all_seeds
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import bench, error_line, tree
 from factories import record
+from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
 from bench.cli import main

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 from commands import bench
 from factories import record
+from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.runs import RecipeValue, RunsFolder, Score

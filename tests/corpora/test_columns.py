@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bench.base.errors import CorpusError
-from bench.data.corpora import Corpus, as_text, open_corpus, tokenised
+from bench.data.corpora import Corpus, open_corpus
+from bench.data.corpora.token_cache import as_text, tokenised
 
 
 def corpus(tmp_path: Path, name: str, content: str) -> Corpus:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from bench.base.errors import BenchError, CorpusError
-from bench.data.corpora import MAX_TOKENS, open_corpus, tokenised
+from bench.data.corpora import open_corpus
+from bench.data.corpora.token_cache import MAX_TOKENS, tokenised
 
 
 def letters(texts):
@@ -169,7 +170,8 @@ def test_a_column_without_any_text(tmp_path):
 MEASURE = """
 import json, sys, time
 from pathlib import Path
-from bench.data.corpora import open_corpus, tokenised
+from bench.data.corpora import open_corpus
+from bench.data.corpora.token_cache import tokenised
 def encode(texts): return [[len(w) for w in t.split()] for t in texts]
 began = time.perf_counter()
 ready = tokenised(open_corpus(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))

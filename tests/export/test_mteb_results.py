@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from factories import record
+from msgspec.structs import replace
 
 from bench.base.errors import DataMissing
 from bench.export.mteb_results import write

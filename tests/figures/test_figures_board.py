@@ -13,6 +13,7 @@ from statistics import fmean
 import pytest
 from boards_for_figures import METHODS, board_of, fill
 from made_runs import hostile_run, made_run, made_runs
+from msgspec import structs
 from scipy.stats import kendalltau
 
 from bench.board.board import Board, BoardTable
@@ -268,10 +269,10 @@ def test_foreign_text_and_odd_details_do_no_harm(tmp_path: Path) -> None:
     odd = []
     for run in board.runs:
         scores = tuple(
-            replace(s, detail={"without_frequent_words": [{"k": "x", "spearman": None}, 3], "draws": "none"})
+            structs.replace(s, detail={"without_frequent_words": [{"k": "x", "spearman": None}, 3], "draws": "none"})
             for s in run.record.scores
         )
-        odd.append(replace(run, record=replace(run.record, scores=scores)))
+        odd.append(replace(run, record=structs.replace(run.record, scores=scores)))
     for one in (*figures(board), *figures(replace(board, runs=tuple(odd)))):
         root = ET.fromstring(one.svg)
         assert {element.tag.removeprefix(NS) for element in root.iter()} <= {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from html5lib import HTMLParser
 from made_runs import HOSTILE, made_runs
+from msgspec import structs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
@@ -133,7 +134,7 @@ def test_a_row_has_the_grade_of_its_least_checked_run(made: Board) -> None:
 def test_foreign_text_stays_text(made: Board) -> None:
     hostile = replace(
         made, title=HOSTILE, note=HOSTILE, answer=HOSTILE, left_out=(HOSTILE,),
-        runs=tuple(replace(run, record=replace(run.record, provenance=replace(run.record.provenance, command=HOSTILE))) for run in made.runs),
+        runs=tuple(replace(run, record=structs.replace(run.record, provenance=structs.replace(run.record.provenance, command=HOSTILE))) for run in made.runs),
     )  # fmt: skip
     html = pages.render(hostile)
     HTMLParser(strict=True).parse(html)

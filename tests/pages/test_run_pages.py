@@ -12,6 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 from made_runs import HOSTILE, hostile_run, hostile_scores, made_run, made_runs
+from msgspec import structs
 
 from bench.board import names as addresses
 from bench.board.board import Board, PublishedRun
@@ -165,8 +166,8 @@ def test_values_that_the_command_set_stand_first_and_apart(made, tmp_path: Path)
     found, folder = made
     run = first(found, "simcse")
     key = min(run.record.recipe)
-    recipe = dict(run.record.recipe) | {key: replace(run.record.recipe[key], source="--set")}
-    page = run_page.page(found, replace(run, record=replace(run.record, recipe=recipe)))
+    recipe = dict(run.record.recipe) | {key: structs.replace(run.record.recipe[key], source="--set")}
+    page = run_page.page(found, replace(run, record=structs.replace(run.record, recipe=recipe)))
     assert [row.key for row in page.by_hand] == [key]
     assert [row.key for row in page.recipe] == sorted(set(recipe) - {key})
 
@@ -250,6 +251,6 @@ def test_scores_as_csv_hold_every_number_in_full(made) -> None:
 
 def test_a_csv_cell_is_no_formula(tmp_path: Path) -> None:
     record = made_run(tmp_path, "cls", None)
-    odd = replace(record.scores[0], task="=1+1", text="+raw", detail={"subsets": {"@sum": {"spearman": 1.0, "n": 2}}})
-    text = scores_csv(replace(record, scores=(odd,)))
+    odd = structs.replace(record.scores[0], task="=1+1", text="+raw", detail={"subsets": {"@sum": {"spearman": 1.0, "n": 2}}})
+    text = scores_csv(structs.replace(record, scores=(odd,)))
     assert "'=1+1" in text and "'+raw" in text and "'@sum" in text and not re.search(r"(?m)(^|,)[=+@]", text)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from factories import STS, record, sts_scores
 from made_runs import failed_run, made_run, made_runs
+from msgspec import structs
 from scipy import stats
 
 from bench.base.errors import BenchError, UnknownName
@@ -64,7 +65,7 @@ def test_a_run_that_failed_has_no_row_and_no_method(shown: Board) -> None:
 
 def test_a_sender_does_not_date_a_version(tmp_path: Path) -> None:
     own, sent = (made_run(tmp_path, "simcse", seed, suites=("check",)) for seed in (1, 2))
-    sent = replace(sent, provenance=replace(sent.provenance, created="9999-12-31T00:00:00+00:00"))
+    sent = structs.replace(sent, provenance=structs.replace(sent.provenance, created="9999-12-31T00:00:00+00:00"))
     runs = published([own, sent], tmp_path)
     mixed = [runs[0], replace(runs[1], submitted_by="somebody")]
     shown = board(mixed, version="v1", title="A board", statistics="no")
@@ -169,8 +170,10 @@ def test_a_column_says_how_often_its_dev_set_was_scored() -> None:
 
 def on(device: str | None, version: str | None = "0.1.0", method: str = "simcse", seed: int = 1) -> RunRecord:
     basis = record(method, seed)
-    return replace(
-        basis, cost=replace(basis.cost, device=device), provenance=replace(basis.provenance, bench_version=version, platform={})
+    return structs.replace(
+        basis,
+        cost=structs.replace(basis.cost, device=device),
+        provenance=structs.replace(basis.provenance, bench_version=version, platform={}),
     )
 
 
@@ -196,7 +199,7 @@ def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
 def test_costs_of_one_machine_are_all_shown() -> None:
     one = only(made([on("cpu: A"), on("cpu: A", method="promcse")]))
     assert one.costs_comparable and one.cost_note == "Time and memory are those of cpu: A, bench 0.1.0."
-    nothing = only(made([replace(on("cpu: A"), cost=Cost(device="cpu: A"))]))
+    nothing = only(made([structs.replace(on("cpu: A"), cost=Cost(device="cpu: A"))]))
     assert nothing.cost_of is None and nothing.cost_note == "" and nothing.costs_comparable
 
 
@@ -212,7 +215,7 @@ def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
 
 
 def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
-    raw = tuple(replace(score, text="raw") for score in sts_scores(60))
+    raw = tuple(structs.replace(score, text="raw") for score in sts_scores(60))
     records = [record("simcse", 1), record("promcse", 1), record("simcse", 1, setting="supervised"), record("promcse", 2, scores=raw),
                record("pretrained", None, setting="none", backbone="/home/me/models/all-MiniLM-L6-v2"),
                record("pretrained", None, setting="none", backbone="/elsewhere/all-MiniLM-L6-v2/"),
@@ -232,7 +235,7 @@ def test_the_column_of_another_suite_stands_beside_the_average_of_the_same_runs(
         score = Score(
             suite="cxc", task="CxC-STS", protocol=protocol, metric="spearman-bootstrap", value=value, n=100, text="tokenised"
         )
-        return replace(one, scores=(*one.scores, score))
+        return structs.replace(one, scores=(*one.scores, score))
 
     records = [with_cxc(record("simcse", 1), 67.5), with_cxc(record("promcse", 1, base=72), 71.2), record("cls", None, setting="none"),
                with_cxc(record("dclr", 1, base=50), 60.0, "cxc-parekh/1")]  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from factories import record, sts_scores
+from msgspec.structs import replace
 from scipy.stats import t as student
 from scored_run import finished_run
 

@@ -6,12 +6,12 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from made_runs import damaged_run, failed_run, made_run, made_runs
+from msgspec.structs import replace
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.publish import build

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from factories import record
+from msgspec.structs import replace
 
 from bench.board.changes import changes_since, judgements
 from bench.runs import RecipeValue, RunRecord

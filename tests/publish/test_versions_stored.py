@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from made_runs import made_run
+from msgspec.structs import replace
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.hashes import file_sha256, values_sha256

@@ -62,9 +62,9 @@ def test_an_id_cannot_lead_out_of_the_folder(store: RunsFolder, run_id: str) -> 
         (b"\xff\xfe\x00", "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b'{"schema": "bench.run/1", "seed": NaN}', "NaN is no JSON number"),
-        (b"[]", "expected a JSON object"),
+        (b"[]", "the record is no JSON object"),
         (b'{"schema": "bench.run/9"}', "newer bench"),
-        (b'{"schema": "bench.run/1", "\\u001b[2J": 1}', "\\x1b[2J: no such field"),
+        (b'{"schema": "bench.run/1", "\\u001b[2J": 1}', "unknown field '\\x1b[2J'"),
     ],
 )
 def test_a_damaged_record_is_named_and_not_fatal(store: RunsFolder, content: bytes, said: str) -> None:

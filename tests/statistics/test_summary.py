@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from factories import STS, family, record, sts_scores
+from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
 from bench.compare.statistics.summary import Table, summarise

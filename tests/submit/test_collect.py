@@ -6,13 +6,13 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from made_runs import HOSTILE, damaged_run, made_run
+from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.errors import BenchError

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import tree
 from made_runs import made_run
+from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.errors import BenchError, DataDamaged

@@ -6,13 +6,13 @@ import hashlib
 import json
 import math
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.stats
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from bench.base.errors import DataMissing, RunFailed, UnknownName
 from bench.cli.suites import suites

@@ -16,6 +16,7 @@ import jsonschema
 import numpy as np
 import pytest
 from factories import STS, record
+from msgspec import structs
 from predicted_runs import N, cosines, family, gold_of, sts_run
 from rich.console import Console
 
@@ -367,13 +368,15 @@ def test_latex(table: Table, tmp_path: Path) -> None:
 
 
 def versions(one: RunRecord, **packages: str) -> RunRecord:
-    return replace(one, provenance=replace(one.provenance, packages={**one.provenance.packages, **packages}))
+    return structs.replace(one, provenance=structs.replace(one.provenance, packages={**one.provenance.packages, **packages}))
 
 
 def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
     made = [record("a", 1), record("b", 1), record("b", 2), record("c", 1)]
     made[2] = versions(made[2], torch="2.6.0")
-    made[3] = replace(made[3], provenance=replace(made[3].provenance, data={**made[3].provenance.data, "STS14": "9" * 64}))
+    made[3] = structs.replace(
+        made[3], provenance=structs.replace(made[3].provenance, data={**made[3].provenance.data, "STS14": "9" * 64})
+    )
     nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
     (table,) = compared(nowhere, Wanted())
     assert table.footnotes == (
@@ -407,7 +410,7 @@ def test_unequal_budgets_are_refused_and_named() -> None:
     def run(name: str, seed: int | None = 1, sentences: int = 64_000, **changes: object) -> Run:
         made = record(name, seed, **changes)  # type: ignore[arg-type]
         if made.training:
-            made = replace(made, training=replace(made.training, sentences=sentences))
+            made = structs.replace(made, training=structs.replace(made.training, sentences=sentences))
         return made, Path("nowhere")
 
     wanted = Wanted(equal_budget=True)
@@ -418,7 +421,10 @@ def test_unequal_budgets_are_refused_and_named() -> None:
     with pytest.raises(BenchError, match=r"b had .*, 2 seeds"):
         compared([run("a"), run("d"), run("b"), run("b", 2)], wanted)
     news = run("c")
-    news = replace(news[0], provenance=replace(news[0].provenance, corpus={"name": "news", "sha256": "e" * 64})), news[1]
+    news = (
+        structs.replace(news[0], provenance=structs.replace(news[0].provenance, corpus={"name": "news", "sha256": "e" * 64})),
+        news[1],
+    )
     with pytest.raises(BenchError, match="c had 64,000 rows of news@eeeeee"):
         compared([run("a"), run("b"), news], wanted)
 
@@ -430,7 +436,7 @@ def test_rows_of_one_stated_budget_are_equal_whatever_they_made_of_it() -> None:
         made = record(name, seed)
         recipe = {**made.recipe, "budget": RecipeValue(value=budget, source="--set")}
         assert made.training is not None
-        return replace(made, recipe=recipe, training=replace(made.training, sentences=sentences)), Path("nowhere")
+        return structs.replace(made, recipe=recipe, training=structs.replace(made.training, sentences=sentences)), Path("nowhere")
 
     wanted, fast = Wanted(equal_budget=True), [run("fast", 1, 128_000), run("fast", 2, 120_000)]
     assert compared([*fast, run("slow", 1, 64_000), run("slow", 2, 60_000)], wanted)
@@ -472,7 +478,9 @@ def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
 def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
     from factories import sts_scores
 
-    other = record("simcse", 1, backbone="bert-base-uncased", scores=tuple(replace(s, protocol="other/9") for s in sts_scores()))
+    other = record(
+        "simcse", 1, backbone="bert-base-uncased", scores=tuple(structs.replace(s, protocol="other/9") for s in sts_scores())
+    )
     raw = record("simcse", 2, backbone="bert-base-uncased", scores=sts_scores(text="raw"))
     for one in (other, raw):
         (table,) = compared([(one, Path("nowhere"))], Wanted(with_paper=True))

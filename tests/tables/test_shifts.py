@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from commands import bench
 from factories import STS, record, sts_scores
+from msgspec.structs import replace
 
 from bench.runs import RunsFolder, Score
 from bench.show.tables import report

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.runs import RunRecord, RunsFolder

@@ -8,12 +8,12 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.hashes import values_sha256
@@ -271,7 +271,7 @@ def test_every_task_of_every_suite_is_known() -> None:
 
 def test_a_score_type_has_the_fields_that_are_verified() -> None:
     """A new field of a score needs a thought about how it is verified."""
-    assert set(Score.__dataclass_fields__) == {"suite", "task", "protocol", "metric", "value", "n", "std", "text", "detail", "predictions_sha256"}  # fmt: skip
+    assert set(Score.__struct_fields__) == {"suite", "task", "protocol", "metric", "value", "n", "std", "text", "detail", "predictions_sha256"}  # fmt: skip
 
 
 def test_the_hash_is_what_the_documentation_says() -> None:

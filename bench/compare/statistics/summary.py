@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from bench.base.errors import UnknownName
 from bench.compare.statistics.grouping import AVERAGE, SENDER, by_protocol, rows_of, title
 from bench.compare.statistics.table import COLUMNS, DECIMALS, LOWER_IS_BETTER, Against, Cell, Row, Table
@@ -124,7 +126,9 @@ def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
     stored = found.pop(AVERAGE, None)
     if all(task in found for task in known):
         mean = round(math.fsum(round(found[task].value, 2) for task in known) / len(known), 2)
-        found[AVERAGE] = stored or replace(found[known[0]], task=AVERAGE, value=mean, n=sum(found[t].n for t in known), std=None)
+        found[AVERAGE] = stored or structs.replace(
+            found[known[0]], task=AVERAGE, value=mean, n=sum(found[t].n for t in known), std=None
+        )
     return found
 
 

@@ -2,7 +2,7 @@
 
 corpus = open_corpus("wiki.txt.xz")               # reads the first row
 len(corpus), corpus.sha256                        # one pass, remembered in the cache
-ready = tokenised(corpus, encode, tokenizer_key="...", vocab_size=8192)
+ready = token_cache.tokenised(corpus, encode, tokenizer_key="...", vocab_size=8192)
 ready.column(0).ids(np.array([5, 1, 9]))          # three arrays of token ids
 """
 
@@ -11,9 +11,5 @@ from __future__ import annotations
 from bench.base.cache import default_cache
 from bench.data.corpora.corpus import Corpus, open_corpus
 from bench.data.corpora.rows import COLUMNS, KINDS
-from bench.data.corpora.token_cache import MAX_TOKENS, TokenisedColumn, TokenisedCorpus, as_text, tokenised
 
-__all__ = [
-    "COLUMNS", "KINDS", "MAX_TOKENS", "Corpus", "TokenisedColumn", "TokenisedCorpus", "as_text", "default_cache", "open_corpus",
-    "tokenised",
-]  # fmt: skip
+__all__ = ["COLUMNS", "KINDS", "Corpus", "default_cache", "open_corpus"]

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import ANY, DataSet, cells, data_set, data_sets
+
+if TYPE_CHECKING:
+    import numpy as np
 
 CLUSTERING_TASKS = (
     "AgNews",
@@ -95,6 +97,8 @@ def _places(wanted: DataSet, known: dict[str, DataSet]) -> Iterator[DataSet]:
 
 
 def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedTexts:
+    import numpy as np
+
     copy = folder.open(wanted)
     one = copy.files[0]
     labels, texts = [], []

@@ -13,13 +13,15 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets.folder import Copy, DataFolder
 from bench.data.sets.manifest import ANY, DataSet, cells, data_set
 from bench.data.sets.recognise import Found, recognise
+
+if TYPE_CHECKING:
+    import numpy as np
 
 CXC = "CxC-STS"
 OFFICIAL = "CxC-STS-official"
@@ -139,6 +141,8 @@ def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
 
 
 def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str) -> RatedCaptions:
+    import numpy as np
+
     first, second, gold, method = (list(column) for column in zip(*rows, strict=True))
     if len(rows) != wanted.items["test"]:
         raise _damaged(wanted, f"{len(rows):,} pairs found, {wanted.items['test']:,} expected")
@@ -162,6 +166,8 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
 
     Raises DataDamaged where the pairs do not tie captions together by fives, each to two others.
     """
+    import numpy as np
+
     beside: dict[str, list[str]] = {}
     for a, b in rings:
         beside.setdefault(a, []).append(b)

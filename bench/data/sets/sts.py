@@ -7,12 +7,14 @@ split on white space and joined by single spaces; nothing is lower-cased here; S
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import Copy, DataFolder
 from bench.data.sets.manifest import ANY, DataFile, cells, data_set
+
+if TYPE_CHECKING:
+    import numpy as np
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 ALL = "all"
@@ -52,6 +54,8 @@ def read_sts(
     within sentences as the file has it, which is how mteb hosts them.
     Raises DataMissing, DataDamaged; UnknownName for a task or split that does not exist.
     """
+    import numpy as np
+
     if task not in STS_TASKS:
         raise UnknownName("STS task", task, STS_TASKS)
     wanted = data_set(task)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import data_set
 from bench.data.sets.recognise import Found
+
+if TYPE_CHECKING:
+    import numpy as np
 
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
@@ -55,6 +57,8 @@ class LabelledTexts:
 
     def rows(self, split: str) -> np.ndarray:
         """Rows of a split in SentEval's order: by number of tokens (of the first, then the second sentence), then by label."""
+        import numpy as np
+
         lengths = [np.array([len(text.split()) for text in texts]) for texts in self.texts]
         order = np.lexsort((self.labels, *reversed(lengths)))
         return order[self.split[order] == split]
@@ -62,6 +66,8 @@ class LabelledTexts:
 
 def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> LabelledTexts:
     """A transfer set, checked against what is known of its files. Raises DataMissing, DataDamaged, UnknownName."""
+    import numpy as np
+
     if task not in TRANSFER_TASKS:
         raise UnknownName("transfer task", task, TRANSFER_TASKS)
     wanted = data_set(task)

@@ -14,7 +14,8 @@ from bench.run.executors.options import Options
 from bench.run.plan import NOT_TRAINED, PlannedRun
 
 if TYPE_CHECKING:
-    from bench.data.corpora import Corpus, TokenisedCorpus
+    from bench.data.corpora import Corpus
+    from bench.data.corpora.token_cache import TokenisedCorpus
     from bench.method.torch_method import TorchMethod
 
 
@@ -56,7 +57,7 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
 
 def prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:
     """The corpus as the method trains on it: as token ids, or as text."""
-    from bench.data.corpora import as_text, tokenised
+    from bench.data.corpora.token_cache import as_text, tokenised
 
     def progress(done: int, total: int | None = None) -> None:
         if method.context.should_stop():

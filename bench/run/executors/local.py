@@ -8,10 +8,12 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 import bench
 from bench.base import devices
@@ -118,6 +120,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
     return RunRecord(
         run_id=run.run_id, fingerprint=run.fingerprint, status="interrupted", method=run.method, variant=run.variant,
         setting=run.setting, backbone=run.backbone.name, seed=run.seed, recipe=recipe,
+        scores=(), cost=Cost(),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
             bench_version=bench.__version__, git=provenance.git_state(run.plugin.folder), packages=devices.packages(),

@@ -17,7 +17,7 @@ from bench.method.ranks import Alone, Ranks
 from bench.run.executors.signals import stop_signals
 
 if TYPE_CHECKING:
-    from bench.data.corpora import TokenisedCorpus
+    from bench.data.corpora.token_cache import TokenisedCorpus
     from bench.method.torch_method import TorchMethod
     from bench.run.executors.options import Options
     from bench.run.plan import PlannedRun

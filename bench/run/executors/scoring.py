@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import CorpusError, Interrupted, RunFailed
@@ -132,7 +132,7 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
 
     cells = {score.key: score for score in scores if score.task != "Avg."}
     for r in results:
-        score = Score(**{field.name: getattr(r, field.name) for field in fields(Score)})
+        score = Score(**{name: getattr(r, name) for name in Score.__struct_fields__})
         cells[score.key] = score
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
     for score in cells.values():

@@ -10,9 +10,12 @@ import hashlib
 import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.hashes import values_sha256
@@ -41,8 +44,7 @@ ALL = "all"
 NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaskResult:
+class TaskResult(Struct, frozen=True, kw_only=True):
     """What a run's record keeps of one task, and the predictions that it was computed from."""
 
     suite: str
@@ -57,8 +59,8 @@ class TaskResult:
     """Only where the protocol itself has one (bootstrap); None elsewhere."""
     text: str | None = None
     """The text form that was scored: "tokenised", "raw", "other-<hash>"; None where there is only one."""
-    detail: dict[str, Any] = field(default_factory=dict)
-    predictions: dict[str, np.ndarray] = field(default_factory=dict)
+    detail: dict[str, Any] = {}
+    predictions: dict[str, np.ndarray] = {}
     """"prediction", "gold", "subset" (one row per item, in the data's order), and what else the suite needs to score again."""
 
     @property
@@ -237,10 +239,8 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         "text": text,
         "detail": {"tasks": list(names)},
     }
-    if any(each.name == "predictions" for each in fields(first)):
-        changes["predictions"] = {}
-    if any(each.name == "predictions_sha256" for each in fields(first)):
-        changes["predictions_sha256"] = None
+    # of the average itself there are no predictions: a result has the arrays, a score their hash
+    changes |= {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
     averaged: AnyScore = replace(first, **changes)
     return averaged
 

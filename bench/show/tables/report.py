@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bench.compare.formatting import score, signed
 from bench.compare.statistics.summary import DECIMALS
@@ -118,16 +120,15 @@ _BYTES = ("peak_memory_bytes", "host_memory_bytes", "checkpoint_bytes")
 
 def cost(record: RunRecord) -> Section:
     rows = []
-    for field in fields(record.cost):
-        value = getattr(record.cost, field.name)
+    for field, value in msgspec.structs.asdict(record.cost).items():
         if value is None:
             continue
-        name = field.name.replace("_", " ")
-        if field.name in _BYTES:
+        name = field.replace("_", " ")
+        if field in _BYTES:
             name, shown = name.removesuffix(" bytes"), size(value)
-        elif field.name.endswith("per_second"):
+        elif field.endswith("per_second"):
             shown = f"{value:,.0f}"
-        elif field.name.endswith("seconds"):
+        elif field.endswith("seconds"):
             name, shown = name.replace(" seconds", " time"), duration(value)
         else:
             shown = f"{value:,}" if isinstance(value, int) else str(value)
@@ -138,16 +139,15 @@ def cost(record: RunRecord) -> Section:
 def provenance(record: RunRecord) -> Section:
     """Where the run comes from, one fact per row; nested objects are flattened."""
     rows: list[tuple[str, str]] = [("fingerprint", record.fingerprint)]
-    for field in fields(record.provenance):
-        value = getattr(record.provenance, field.name)
-        if value is None or field.name == "command":
+    for field, value in msgspec.structs.asdict(record.provenance).items():
+        if value is None or field == "command":
             continue
         if isinstance(value, Mapping):
             inside = ", ".join(_fact(key, one) for key, one in value.items() if one is not None and key != "overlap")
             if inside:
-                rows.append((field.name.replace("_", " "), inside))
+                rows.append((field.replace("_", " "), inside))
         else:
-            rows.append((field.name.replace("_", " "), str(value)))
+            rows.append((field.replace("_", " "), str(value)))
     return Section("provenance", (), tuple(rows))
 
 

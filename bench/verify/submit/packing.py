@@ -9,8 +9,10 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.hashes import file_sha256
