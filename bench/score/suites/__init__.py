@@ -240,7 +240,10 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         "detail": {"tasks": list(names)},
     }
     # of the average itself there are no predictions: a result has the arrays, a score their hash
-    changes |= {"predictions": {}} if isinstance(first, TaskResult) else {"predictions_sha256": None}
+    if isinstance(first, TaskResult):
+        changes["predictions"] = {}
+    else:
+        changes["predictions_sha256"] = None
     averaged: AnyScore = replace(first, **changes)
     return averaged
 
