@@ -48,8 +48,8 @@ class RatedCaptions:
     caption2: np.ndarray
     image: np.ndarray
     """(N,) int64, the image of the first caption: 0..4999, numbered by first appearance."""
-    form: str
-    """"tokenised", "raw" or "other-<hash>"."""
+    form: str | None
+    """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
     sha256: str
 
     def __len__(self) -> int:

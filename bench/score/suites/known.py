@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import bench
 from bench.base.cache import CacheEntry
@@ -47,7 +47,7 @@ class KnownTask:
 
 def known(task: Task, data: DataFolder, text: str) -> KnownTask:
     """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged."""
-    return known_by_files(task.name, getattr(task, "data", ()), data, text, lambda: task.load(data, text))
+    return known_by_files(task.name, task.data, data, text, lambda: task.load(data, text))
 
 
 def known_by_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
@@ -70,37 +70,3 @@ def _entry(name: str, sets: Sequence[str], data: DataFolder, text: str) -> Cache
     if not files or any(changed > time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in files):
         return None
     return CacheEntry("known", json.dumps([bench.__version__, name, text, files]))
-
-
-# --- what a loaded task says of itself, taken from the data that it was read from ---
-
-
-class Read(Protocol):
-    """Data of one task, read and checked: its text form, the sha256 of its content, its number of items."""
-
-    @property
-    def form(self) -> str | None: ...
-
-    @property
-    def sha256(self) -> str: ...
-
-    def __len__(self) -> int: ...
-
-
-class OfData:
-    """Form, hash and size of a task are those of ``data``, which the class that builds on this one holds."""
-
-    data: Read
-
-    @property
-    def form(self) -> str | None:
-        return self.data.form
-
-    @property
-    def sha256(self) -> str:
-        return self.data.sha256
-
-    @property
-    def n(self) -> int:
-        """Items that are scored."""
-        return len(self.data)

@@ -13,7 +13,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, RunFailed, UnknownName
 from bench.data.sets import DataFolder, data_set
-from bench.score.suites import RunPlace, Suite, TaskResult, split_names
+from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, split_names
 from bench.score.suites.mteb_data import Source, leaves, loaded_offline, quiet, source_of
 from bench.score.suites.mteb_encoder import MtebEncoder
 from bench.score.suites.vectors import Vectors
@@ -32,7 +32,7 @@ BATCH = 1024  # sentences that mteb hands over at once; batches of a bounded siz
 
 
 @dataclass(frozen=True)
-class LoadedMteb:
+class LoadedMteb(LoadedTask):
     """A task whose data is within reach. ``pristine`` is never run: each scoring works on a copy, so that mteb's draws are the same."""
 
     pristine: Any
@@ -130,24 +130,18 @@ class LoadedMteb:
         }
 
 
-@dataclass(frozen=True)
-class MtebTask:
+def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
     """One task of mteb by its name; ``pristine`` where it was made already, with the splits and languages of a benchmark."""
 
-    name: str
-    metric: str
-    n: int = 0
-    pristine: Any = field(default=None, compare=False, repr=False)
-    suite: str = "mteb"
-    protocol: str = PROTOCOL
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedMteb:
+    def read(task: Task, data: DataFolder, text: str) -> LoadedMteb:
         """``text`` does not matter: the task says which text it is. Raises DataMissing where its data cannot be had."""
         import mteb
 
         with quiet(data.offline):
-            task = self.pristine if self.pristine is not None else mteb.get_task(self.name)
-            return LoadedMteb(task, source_of(task, data), data.offline)
+            made = pristine if pristine is not None else mteb.get_task(name)
+            return LoadedMteb(made, source_of(made, data), data.offline)
+
+    return Task(suite="mteb", name=name, protocol=PROTOCOL, metric=metric, n=n, read=read)
 
 
 def chosen(names: str) -> Suite:
@@ -172,7 +166,7 @@ def chosen(names: str) -> Suite:
             f"mteb: {len(other)} of {len(found)} tasks are not about text, first {other[0]}", "name the tasks of text alone"
         )
     return _suite(
-        tuple(MtebTask(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items())
+        tuple(mteb_task(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items())
     )
 
 
@@ -258,7 +252,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _suite(tasks: tuple[MtebTask, ...]) -> Suite:
+def _suite(tasks: tuple[Task, ...]) -> Suite:
     return Suite(
         name="mteb",
         title="Tasks of the mteb package",
@@ -273,6 +267,6 @@ _STS = {name: name for name in ("STS12", "STS13", "STS14", "STS15", "STS16")} | 
 _WHOLE = ("SICK-R",)  # mteb scores train, trial and test together
 
 SUITE = _suite(tuple(
-    MtebTask(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
+    mteb_task(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
     for name, ours in _STS.items()
 ))  # fmt: skip

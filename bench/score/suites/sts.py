@@ -7,6 +7,7 @@ print, and Pearson stand in ``detail``.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -18,19 +19,19 @@ import numpy as np
 from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, data_set, read_sts
 from bench.score.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
-from bench.score.suites import Suite, TaskResult
-from bench.score.suites.known import OfData
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
 from bench.score.suites.vectors import Vectors, checked
 
 PROTOCOL = "senteval-all/1"
+WITH_ALL_SPLITS = "SICK-R"  # also scored on train, dev and test together, as mteb does
+SAME_COSINES = "the model gives every pair the same similarity: did its training collapse?"
 
 
 @dataclass(frozen=True)
-class LoadedPairs(OfData):
+class LoadedPairs(LoadedTask):
     """Pairs that a cosine scores. ``whole`` holds all splits of the set, where they are scored beside the test split."""
 
-    suite: str
-    protocol: str
+    task: Task
     data: SentencePairs
     whole: SentencePairs | None = None
 
@@ -50,65 +51,19 @@ class LoadedPairs(OfData):
         if self.whole is not None:
             predictions["all_splits_prediction"] = cosines(self.whole.sentences1, self.whole.sentences2, vectors, name)
             predictions["all_splits_gold"] = self.whole.gold
-        value, detail = score_predictions(predictions, name)
-        return TaskResult(
-            suite=self.suite,
-            task=name,
-            protocol=self.protocol,
-            metric="spearman",
-            value=value,
-            n=self.n,
-            text=self.form,
-            detail=detail,
-            predictions=predictions,
-        )
-
-
-@dataclass(frozen=True)
-class StsTask:
-    """One STS task. ``all_splits``: also score train, dev and test together, as mteb does with SICK-R."""
-
-    name: str
-    all_splits: bool = False
-    suite: str = "sts"
-    protocol: str = PROTOCOL
-    metric: str = "spearman"
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    @property
-    def n(self) -> int:
-        return data_set(self.name).items["test"]
-
-    @property
-    def subsets(self) -> dict[str, int]:
-        """Scored pairs of every sub-dataset, in the data's order."""
-        gold = [file for file in data_set(self.name).files if file.role == "gold"]
-        return {str(file.subset): file.filled or file.rows for file in gold} or {self.name: self.n}
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedPairs:
-        pairs = read_sts(data, self.name, text=text)
-        whole = None
-        if self.all_splits:
-            try:
-                whole = read_sts(data.as_it_is, self.name, text=pairs.form, split="all")
-            except DataMissing:  # the other splits are for comparison only; the protocol needs the test split alone
-                whole = None
-        return LoadedPairs(self.suite, self.protocol, pairs, whole)
+        return self.result(predictions)
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
     """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form where it is there, else another."""
-    return LoadedPairs("sts", PROTOCOL, read_sts(data, "STS-B", text=text or "any", split="dev"))
+    return LoadedPairs(_task("STS-B"), read_sts(data, "STS-B", text=text or "any", split="dev"))
 
 
 CLEAN_DEV = "sts-dev-clean"
 
 
 @dataclass(frozen=True)
-class LoadedCleanDev:
+class LoadedCleanDev(LoadedTask):
     """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
 
     Scored by the mean of the two Spearman correlations, for the two were rated on other scales.
@@ -192,37 +147,62 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
     return paired_cosine(a_ND, b_ND)
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
-    """(value, detail) from stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
-    prediction, gold, subset = predictions["prediction"], predictions["gold"], predictions["subset"]
-    groups = subset.tolist()
-    try:
-        ranked, linear = grouped(prediction, gold, groups, spearman), grouped(prediction, gold, groups, pearson)
-        detail = _detail(ranked, linear)
-        if "all_splits_prediction" in predictions:
-            both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
-            detail["all_splits"] = {"spearman": spearman(*both), "pearson": pearson(*both), "n": len(both[0])}
-    except ValueError as error:
-        hint = "the model gives every pair the same similarity: did its training collapse?"
-        raise RunFailed(f"{task}: {error}", hint) from None
-    return ranked.all, detail
-
-
-def _detail(ranked: Grouped, linear: Grouped) -> dict[str, Any]:
-    subsets = {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
-    return {
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+    """From stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
+    ranked, linear = correlations(predictions, task)
+    detail: dict[str, Any] = {
         "mean": ranked.mean,
         "wmean": ranked.wmean,
         "pearson": {"all": linear.all, "mean": linear.mean, "wmean": linear.wmean},
-        "subsets": subsets,
+        "subsets": by_subset(ranked, linear),
     }
+    if "all_splits_prediction" in predictions:
+        both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
+        try:
+            detail["all_splits"] = {"spearman": spearman(*both), "pearson": pearson(*both), "n": len(both[0])}
+        except ValueError as error:
+            raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
+    return TaskScore(ranked.all, len(predictions["prediction"]), detail=detail)
+
+
+def correlations(predictions: Mapping[str, np.ndarray], task: str) -> tuple[Grouped, Grouped]:
+    """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
+    prediction, gold, groups = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
+    try:
+        return grouped(prediction, gold, groups, spearman), grouped(prediction, gold, groups, pearson)
+    except ValueError as error:
+        raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
+
+
+def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
+    """Of each sub-dataset both correlations and the number of items, for a record's detail."""
+    return {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
+
+
+def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+    pairs, whole = read_sts(data, task.name, text=text), None
+    if task.name == WITH_ALL_SPLITS:
+        with contextlib.suppress(
+            DataMissing
+        ):  # the other splits are for comparison only; the protocol needs the test split alone
+            whole = read_sts(data.as_it_is, task.name, text=pairs.form, split="all")
+    return LoadedPairs(task, pairs, whole)
+
+
+def _task(name: str) -> Task:
+    known = data_set(name)
+    gold = {str(file.subset): file.filled or file.rows for file in known.files if file.role == "gold"}
+    return Task(
+        suite="sts", name=name, protocol=PROTOCOL, metric="spearman", n=known.items["test"], data=(name,),
+        subsets=gold or {name: known.items["test"]}, read=_read, rescore=score_predictions,
+    )  # fmt: skip
 
 
 SUITE = Suite(
     name="sts",
     title="Semantic textual similarity",
     description="Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training on them.",
-    tasks=tuple(StsTask(name, all_splits=name == "SICK-R") for name in STS_TASKS),
+    tasks=tuple(_task(name) for name in STS_TASKS),
     average=STS_TASKS,
     docs="suites/sts.md",
 )
