@@ -16,7 +16,7 @@ from typing import Any
 from bench.backbones.folder import PICKLES, WEIGHTS, whole
 from bench.base.errors import NotAModel
 from bench.data.fetching.http import endpoint
-from bench.data.sets.store import ON_ITS_PAGE, Pending
+from bench.data.sets.sources import ON_ITS_PAGE, Pending
 
 CANONICAL = {"bert-base-uncased": "google-bert", "bert-large-uncased": "google-bert",
              "roberta-base": "FacebookAI", "roberta-large": "FacebookAI"}  # fmt: skip

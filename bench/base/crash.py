@@ -98,7 +98,7 @@ def _without_a_word(then: dict[str, Any], now: dict[str, Any]) -> End:
         return End(
             f"ended without a word; the kernel has killed a process since it began, because memory was short: most likely this one ({KILLED})",
             f"{LESS_MEMORY}; {GOES_ON}",
-        )  # fmt: skip
+        )
     return End(f"ended without a word: killed from outside ({KILLED}, a closed terminal, a scheduler)", GOES_ON)
 
 

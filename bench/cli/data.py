@@ -227,7 +227,7 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder, Fetcher, fetched_folder, sources_of
-    from bench.data.sets.store import pending_set
+    from bench.data.sets.sources import pending_set
 
     chosen = _wanted(names)
     if offline_now():

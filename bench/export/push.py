@@ -72,7 +72,7 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
         api.create_repo(name, private=private, exist_ok=True)
         done: Any = api.upload_folder(
             repo_id=name, folder_path=folder, commit_message=f"bench push {run_id}", delete_patterns=["*"]
-        )  # fmt: skip
+        )
     except Exception as error:
         raise _said(error, name) from None
     return Pushed(name, str(done.oid), f"{api.endpoint}/{name}")

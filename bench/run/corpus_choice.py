@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
-from bench.data.corpora.hub import hub_corpus, is_here, named
-from bench.data.corpora.hub_name import PREFIX, HubName
+from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, named
 from bench.data.fetching import site
 from bench.data.sets import NotFetchedYet, Pending, data_sets, sources_of
 from bench.method import Recipe

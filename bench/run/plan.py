@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bench.backbones import Reference, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.data.sets.store import NotFetchedYet
+from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.run import fingerprint
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf

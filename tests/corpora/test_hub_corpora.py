@@ -16,8 +16,7 @@ from hub import StandInHub
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.data.corpora import Corpus
-from bench.data.corpora.hub import data_files, hub_corpus, named, suffix_of
-from bench.data.corpora.hub_name import HubName
+from bench.data.corpora.hub import HubName, data_files, hub_corpus, named, suffix_of
 
 REPO = "someone/texts"
 

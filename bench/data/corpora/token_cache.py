@@ -58,10 +58,6 @@ class TokenisedColumn:
         ids = self.ids(rows)
         return [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids] if self._text else ids
 
-    def lengths(self) -> np.ndarray:
-        """(rows,) int64: how many ids each row has."""
-        return np.diff(self._offsets)
-
 
 class TokenisedCorpus:
     """What :func:`tokenised` returns. ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows."""

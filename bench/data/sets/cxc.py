@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets.folder import Copy, DataFolder
-from bench.data.sets.manifest import ANY, DataSet, cells, data_set
+from bench.data.sets.folder import Copy, DataFolder, other_form
+from bench.data.sets.manifest import ANY, DataSet, cells, data_set, single_spaced
 from bench.data.sets.recognise import Found, recognise
 
 if TYPE_CHECKING:
@@ -75,10 +75,7 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
         if text in (ANY, found.form) or (text, found.form) == ("tokenised", "raw"):
             return found
         use = found.form if found.form in ("tokenised", "raw") else ANY
-        nearest = DataMissing(
-            f"{CXC}: no {text} text found, only {found.form} in {wanted.files[0].name}",
-            f"--text {use} scores that form (kept in a column of its own); to get the other: {wanted.get}",
-        )
+        nearest = other_form(CXC, text, f"{found.form} in {wanted.files[0].name}", use, wanted.get)
     assert nearest is not None
     raise nearest
 
@@ -87,7 +84,7 @@ def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     copy = folder.open(wanted)
     one = copy.files[0]
     rows = cells(one.text or "", one.file)
-    texts = {row[side]: _sentence(row[4 + side]) for row in rows for side in (0, 1)}
+    texts = {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)}
     form = "tokenised" if copy.form == ANY else copy.form
     return _pairs(wanted, [row[:4] for row in rows], texts, form, copy.sha256)
 
@@ -103,7 +100,7 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     absent = [number for number in needed if _number(number) not in known]
     if absent:
         raise _damaged(wanted, f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}")
-    texts = {number: _sentence(known[_number(number)]) for number in needed}
+    texts = {number: single_spaced(known[_number(number)]) for number in needed}
     if captions.form == ANY:
         return _pairs(wanted, rows, texts, "raw", hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest())
     # Not COCO's own file: the same captions, perhaps tokenised or with others among them, or else not these captions at all.
@@ -203,7 +200,3 @@ def _damaged(wanted: DataSet, what: str) -> DataDamaged:
 def _number(caption: str) -> int:
     """411553 of "COCO_val2014:sentid:411553"."""
     return int(caption.rsplit(":", 1)[1])
-
-
-def _sentence(cell: str) -> str:
-    return " ".join(cell.split())

@@ -10,8 +10,7 @@ from pathlib import Path
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.data.sets.manifest import ANY, DataFile, DataSet, data_sets
 from bench.data.sets.recognise import OTHER, Found, recognise
-from bench.data.sets.sources import sources_of
-from bench.data.sets.store import Gets, Later, fetched_folder
+from bench.data.sets.sources import Later, SetFetcher, fetched_folder, sources_of
 
 Problem = tuple[Path, DataDamaged | DataMissing]
 
@@ -44,8 +43,8 @@ class DataFolder:
     """
 
     def __init__(
-        self, root: Path | str | None, offline: bool = False, *, fetcher: Gets | None = None, store: Path | str | None = ""
-    ) -> None:  # fmt: skip
+        self, root: Path | str | None, offline: bool = False, *, fetcher: SetFetcher | None = None, store: Path | str | None = ""
+    ) -> None:
         self.root = Path(root).expanduser() if root is not None else None
         self.offline = offline  # nothing may be fetched
         self.fetcher = None if offline else fetcher
@@ -148,12 +147,9 @@ class DataFolder:
             if place == home:
                 raise problem
         if copies:
-            there = ", ".join(f"{copy.form} in {_folder(copy)}" for copy in copies)
+            there = ", ".join(f"{copy.form} in {copy.files[0].path.parent}" for copy in copies)
             use = copies[0].form if copies[0].form in wanted.forms else ANY
-            raise DataMissing(
-                f"{wanted.name}: no {text} text found, only {there}",
-                f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {self._get(wanted, text)}",
-            )
+            raise other_form(wanted.name, text, there, use, self._get(wanted, text))
         for _, problem in sorted(problems, key=lambda one: isinstance(one[1], DataMissing)):
             raise problem
         raise self._missing(wanted, text)
@@ -231,13 +227,14 @@ class DataFolder:
         return f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
 
 
+def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
+    """The error where only another text form is ``there`` than ``text``; ``use``: by which ``--text`` scores it."""
+    hint = f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {get}"
+    return DataMissing(f"{name}: no {text} text found, only {there}", hint)
+
+
 def _form_option(wanted: DataSet, text: str) -> str:
     return f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
-
-
-def _folder(copy: Copy) -> Path:
-    """The folder that holds the set's files."""
-    return copy.files[0].path.parent
 
 
 def _size_fits(place: Path, file: DataFile, form: str) -> bool:

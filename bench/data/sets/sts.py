@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import Copy, DataFolder
-from bench.data.sets.manifest import ANY, DataFile, cells, data_set
+from bench.data.sets.manifest import DataFile, cells, data_set, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,7 +140,7 @@ def parse_table(
 
 
 def _sentence(cell: str, keep_spaces: bool) -> str:
-    return cell if keep_spaces else " ".join(cell.split())
+    return cell if keep_spaces else single_spaced(cell)
 
 
 def _score(cell: str, number: int, file: DataFile) -> float:
@@ -151,6 +151,3 @@ def _score(cell: str, number: int, file: DataFile) -> float:
     if not 0 <= score <= 5:
         raise DataDamaged(f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5")
     return score
-
-
-__all__ = ["ANY", "STS_TASKS", "SentencePairs", "parse_gold", "parse_pairs", "parse_table", "read_sts"]

@@ -21,7 +21,7 @@ import numpy as np
 
 from bench.base.errors import DataMissing
 from bench.data.sets import DataFolder, NotFetchedYet, Pending, SentencePairs, read_sts
-from bench.data.sets.store import ON_ITS_PAGE
+from bench.data.sets.sources import ON_ITS_PAGE
 
 FROM_FOLDER = {
     **{name: (name, "tokenised", "test") for name in ("STS12", "STS13", "STS14", "STS15", "STS16")},
