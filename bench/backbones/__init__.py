@@ -17,8 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones import families
 from bench.backbones import hub as models_of_hub
-from bench.backbones.folder import PICKLES, VOCABULARIES, WEIGHTS, check_folder, has_pickle, transformer_folder, weights_hash
-from bench.backbones.weights import converted, take_trained, tensor_names
+from bench.backbones.folder import (
+    PICKLES,
+    VOCABULARIES,
+    WEIGHTS,
+    check_folder,
+    converted,
+    has_pickle,
+    take_trained,
+    tensor_names,
+    transformer_folder,
+    weights_hash,
+)  # fmt: skip
 from bench.base.errors import BenchError, NotAModel, UnknownName
 from bench.data.fetching.http import offline_now
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from pathlib import Path
 
-from bench.base.cache import CacheEntry
+from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.hashes import file_sha256, values_sha256
 from bench.runs.record import RunRecord, Score
@@ -20,7 +19,6 @@ from bench.runs.store import FOREIGN, RunsFolder
 CHECKPOINT = "checkpoint"
 AVERAGE = "Avg."
 SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
-SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
 MISSING, CUT, ALTERED = "missing", "cut short or damaged", "altered"
 
 
@@ -92,7 +90,7 @@ def remembered_sha256(file: Path) -> str:
     if (known := entry.read()) is not None:
         return str(known)
     found = file_sha256(file)
-    if max(facts.st_mtime_ns, facts.st_ctime_ns) < time.time_ns() - SETTLED_SECONDS * 1e9:
+    if is_settled(max(facts.st_mtime_ns, facts.st_ctime_ns)):
         entry.write(found)
     return found
 

@@ -11,7 +11,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -137,10 +137,6 @@ class RunsFolder:
             names = ", ".join(file.parent.name for file in files[:4]) + (", ..." if len(files) > 4 else "")
             raise BenchError(f"'{reference}' means {len(files)} runs: {names}", "give more of the id")
         return files[0]
-
-    def locate(self, reference: str) -> Path:
-        """The folder of one run, by id, unique prefix, or path."""
-        return self.record_file(reference).parent
 
     def find(self, reference: str) -> RunRecord:
         """The record of one run, by id, unique prefix, or path."""
@@ -288,8 +284,9 @@ def _not_finite(value: Any, path: str = "") -> str | None:
     """The path of the first NaN or infinity."""
     if isinstance(value, float) and not -1.8e308 < value < 1.8e308:
         return f"{path}: {value} is no JSON number"
-    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, one in inside:
-        if found := _not_finite(one, f"{path}.{key}".lstrip(".") if isinstance(key, str) else f"{path}[{key}]"):
-            return found
-    return None
+    inside: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, Mapping):
+        inside = ((f"{path}.{key}".lstrip("."), part) for key, part in value.items())
+    elif isinstance(value, list | tuple):
+        inside = ((f"{path}[{i}]", part) for i, part in enumerate(value))
+    return next((found for place, part in inside if (found := _not_finite(part, place))), None)

@@ -308,8 +308,6 @@ class ParquetSink:
         os.replace(aside, self._block(block))
 
     def finish(self, blocks: int, rows: int, dim: int, about: Mapping[str, Any]) -> None:
-        import json
-
         import pyarrow.parquet as pq
 
         aside = self._folder / "whole.tmp"

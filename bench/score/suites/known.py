@@ -8,22 +8,18 @@ reading it could touch; a file that was changed, added or removed is read and ch
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import bench
-from bench.base.cache import CacheEntry
+from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.score.suites import LoadedTask, Task
-
-
-SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
 
 
 @dataclass(frozen=True)
@@ -67,6 +63,6 @@ def _entry(name: str, sets: Sequence[str], data: DataFolder, text: str) -> Cache
     from bench.data.sets import data_set
 
     files = [entry for one in sets for entry in data.entries(data_set(one))]
-    if not files or any(changed > time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in files):
+    if not files or not all(is_settled(changed) for _, _, changed in files):
         return None
     return CacheEntry("known", json.dumps([bench.__version__, name, text, files]))

@@ -23,12 +23,50 @@ from bench.base.errors import BenchError, RunFailed, UnknownName
 from bench.data.sets import DataFolder, data_set
 from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, split_names
 from bench.score.suites.mteb_data import Source, leaves, loaded_offline, quiet, source_of
-from bench.score.suites.mteb_encoder import MtebEncoder
-from bench.score.suites.vectors import Vectors
+from bench.score.suites.vectors import Vectors, checked
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes
 BATCH = 1024  # sentences that mteb hands over at once; batches of a bounded size are made later
+
+
+class MtebEncoder:
+    """A run's vectors behind mteb's encoder protocol: ``vectors`` answers for any sentence.
+
+    Similarity is the cosine; prompts are not used: no method here has one.
+    """
+
+    def __init__(
+        self, model_name: str, revision: str | None = None, *, device: str | None = None, vectors: Vectors, **_: Any
+    ) -> None:
+        from mteb.models.model_meta import ModelMeta, ScoringFunction
+
+        self._vectors = vectors
+        known = {"name": model_name, "revision": revision, "similarity_fn_name": ScoringFunction.COSINE, "modalities": ["text"]}
+        self._meta = ModelMeta.create_empty(known)
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        return self._meta
+
+    def encode(
+        self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: Any
+    ) -> np.ndarray:
+        """(n, dim) float32 of every text in the batches, in their order. Raises RunFailed, naming the first bad sentence."""
+        sentences = [text for batch in inputs for text in batch["text"]]
+        return checked(self._vectors(sentences), sentences, str(task_metadata.name))
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosine of every vector with every other, (n, m)."""
+        from mteb.similarity_functions import cos_sim
+
+        return cos_sim(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosine of vector i with vector i, (n,)."""
+        from mteb.similarity_functions import pairwise_cos_sim
+
+        return pairwise_cos_sim(embeddings1, embeddings2)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import DataMissing
+from bench.data.fetching.http import endpoint, offline_now
 from bench.data.sets import DataFolder, NotFetchedYet, Pending, SentencePairs, read_sts
 from bench.data.sets.sources import ON_ITS_PAGE
 
@@ -79,7 +80,7 @@ def source_of(task: Any, data: DataFolder) -> Source:
             continue
         if data.later is not None:
             data.later.note(Pending(
-                name=f"mteb:{name}", kind="data", where=f"hub data set {one.metadata.dataset['path']}", urls=(page(one.metadata.dataset["path"]),),
+                name=f"mteb:{name}", kind="data", where=f"hub data set {one.metadata.dataset['path']}", urls=(f"{endpoint()}/datasets/{one.metadata.dataset['path']}",),
                 licence=one.metadata.license or ON_ITS_PAGE,
             ))  # fmt: skip
             raise NotFetchedYet(name)
@@ -91,12 +92,6 @@ def source_of(task: Any, data: DataFolder) -> Source:
         except Exception as error:  # datasets, huggingface_hub and httpx each have their own
             raise missing(one, error) from None
     return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
-
-
-def page(repo: str) -> str:
-    from bench.data.fetching.http import endpoint
-
-    return f"{endpoint()}/datasets/{repo}"
 
 
 def missing(task: Any, error: Exception | None = None) -> DataMissing:
@@ -154,12 +149,6 @@ def _cached(dataset: Mapping[str, Any]) -> bool:
     owner, slash, name = str(dataset["path"]).rpartition("/")
     folder = (f"{owner}___" if slash else "") + camelcase_to_snakecase(name)
     return any((_cache() / folder).glob(f"*/*/{dataset['revision']}"))
-
-
-def offline_now() -> bool:
-    from datasets import config
-
-    return bool(config.HF_HUB_OFFLINE)
 
 
 @contextlib.contextmanager
