@@ -75,9 +75,9 @@ def weights_hash(path: Path) -> str:
     return files_sha256((file for file in files if file.suffix in DETERMINES and file.name not in ABOUT), path)
 
 
-def whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
+def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
     """Whether a model folder has its config, all parts of its weights and a vocabulary: a cut download has not."""
-    inner = inside(folder)
+    inner = find_transformer(folder)
     if not (inner / "config.json").exists() or not any((at / file).exists() for at in (inner, folder) for file in VOCABULARIES):
         return False
     single, index = (inner / file for file in weights)
@@ -88,7 +88,7 @@ def whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
     return single.exists()
 
 
-def inside(folder: Path) -> Path:
+def find_transformer(folder: Path) -> Path:
     """Where the transformer lies in a sentence-transformers folder that is here at least in part; else the folder."""
     with contextlib.suppress(NotAModel):
         return transformer_folder(folder)
@@ -146,7 +146,7 @@ def take_trained(encoder: Any, file: Path) -> None:
 KEPT = {".json", ".txt", ".model"}  # what a converted folder takes over beside the weights
 
 
-def converted(folder: Path, *, make: bool) -> Path | None:
+def convert_pickles(folder: Path, *, make: bool) -> Path | None:
     """The safetensors twin of a model folder whose weights are pickles; ``make``: convert them now. None: there is none yet.
 
     It is named by the content, so that other weights are another folder. Raises NotAModel where the file holds more than

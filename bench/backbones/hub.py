@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.folder import PICKLES, WEIGHTS, whole
+from bench.backbones.folder import PICKLES, WEIGHTS, is_whole
 from bench.base.errors import NotAModel
 from bench.data.fetching.http import endpoint
 from bench.data.sets.sources import ON_ITS_PAGE, Pending
@@ -50,7 +50,7 @@ def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
     for repo in repositories(model):
         for wanted in [revision] if revision else [PINNED.get(repo), "main"]:
             snapshot = _snapshot(repo, wanted) if wanted else None
-            if snapshot is not None and whole(snapshot, weights):
+            if snapshot is not None and is_whole(snapshot, weights):
                 return snapshot
     return None
 

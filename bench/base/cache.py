@@ -31,7 +31,7 @@ def default_cache() -> Path:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[bool]:
+def lock(path: Path) -> Iterator[bool]:
     """Hold ``path`` as a lock between processes, waiting for whoever has it. False where the file system has no locks."""
     with path.open("a") as file:
         held = False
@@ -48,7 +48,7 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
     Raises OSError, and what ``build`` (of that folder) raises; then nothing half made is left.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    with locked(place.with_name(f"{place.name}.lock")) as alone:
+    with lock(place.with_name(f"{place.name}.lock")) as alone:
         if is_whole():
             return
         if alone:  # nobody else builds this one: what lies here is left from a process that was killed

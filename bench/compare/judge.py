@@ -22,7 +22,7 @@ from bench.compare.statistics.summary import against
 from bench.compare.statistics.table import COLUMNS, PAIRS, PRIMARY, SINGLE, Against, Cell, Family, Spread, Table, Tested
 from bench.data.sets.shared_sentences import known_tasks
 from bench.runs.predicted import Predicted, same_items
-from bench.runs.predictions import Key, Run, has_statistics, predicted
+from bench.runs.predictions import Key, Run, has_statistics, read_predicted
 
 if TYPE_CHECKING:
     from bench.runs.record import Score
@@ -305,7 +305,7 @@ def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:
     keys: dict[Key, None] = dict.fromkeys(score.key for _, score in having)
     if len(keys) > 1:
         raise BenchError(f"{having[0][1].task}: its seeds were scored on texts of different forms")
-    return predicted([run for run, _ in having], next(iter(keys)))
+    return read_predicted([run for run, _ in having], next(iter(keys)))
 
 
 def _scores(run: Run, table: Table) -> Mapping[str, Score]:

@@ -28,7 +28,7 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ScoredSentences:
     """The sentences of one task in one text form, as they are scored; repetitions allowed."""
 
     suite: str
@@ -73,9 +73,9 @@ def scored_sentences(task: Any) -> Sequence[str]:
     return list(getattr(task, "original", task.sentences))
 
 
-def overlaps(
+def count_overlaps(
     corpus: Corpus,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[ScoredSentences],
     *,
     cache: Path | None = None,
     progress: Callable[[int], None] = lambda rows: None,
@@ -100,7 +100,7 @@ def overlaps(
             for one, keys, counts in zip(wanted, sets, known, strict=True)]  # fmt: skip
 
 
-def recorded(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
+def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
     """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
     cells = {(one.suite, one.task, one.text): asdict(one) for one in found}
     if isinstance(before, dict) and before.get("rule") == RULE:
@@ -120,7 +120,7 @@ def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
 
 
 def _counted(
-    corpus: Corpus, wanted: Sequence[Wanted], sets: Sequence[dict[str, tuple[list[str], str]]], progress: Callable[[int], None],
+    corpus: Corpus, wanted: Sequence[ScoredSentences], sets: Sequence[dict[str, tuple[list[str], str]]], progress: Callable[[int], None],
     found: Callable[[Match], None] | None,
 ) -> list[dict[str, int]]:  # fmt: skip
     """``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, NotAModel, RunFailed, UnknownName
-from bench.runs.intact import again
+from bench.base.errors import BenchError, NotAModel, RunFailed, UnknownName, one_line
+from bench.runs.intact import repeat_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +79,9 @@ def check_place(to: Path) -> None:
 def check_finished(run: TrainedRun) -> None:
     """Raises NotAModel where a run is not finished: its scores belong in the model card."""
     if run.record.status != "finished":
-        raise NotAModel(f"{run.record.run_id} is not finished (status {run.record.status})", again(run.record, run.folder))
+        raise NotAModel(
+            f"{run.record.run_id} is not finished (status {run.record.status})", repeat_command(run.record, run.folder)
+        )
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
@@ -93,7 +95,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
     check_form(form)
     check_place(to)
     check_finished(run)
-    with written_aside(to) as aside:
+    with write_aside(to) as aside:
         if form == "onnx":
             files = onnx_graph.write(method, aside)
         elif form == "transformers":
@@ -110,7 +112,7 @@ def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
 
 
 @contextlib.contextmanager
-def written_aside(to: Path) -> Iterator[Path]:
+def write_aside(to: Path) -> Iterator[Path]:
     """A folder beside ``to`` that takes its place at the end, and is gone after any error."""
     from safetensors import SafetensorError
 
@@ -163,7 +165,7 @@ def _exported_vectors(form: str, folder: Path) -> np.ndarray:
     try:
         return module.vectors(folder, SENTENCES)
     except Exception as error:  # whatever the tool raises
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(error)
         raise RunFailed(f"the export as {form} cannot be loaded: {reason}", "please report it") from None
 
 

@@ -15,7 +15,7 @@ from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.summary import DECIMALS, summarise
 from bench.export import mteb_folder, onnx_graph, transformers_folder
 from bench.runs import RunsFolder
-from bench.runs.predictions import Run, predicted
+from bench.runs.predictions import Run, read_predicted
 from bench.show.tables.report import plain_value, what
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def front_matter(run: TrainedRun, exported: Exported) -> str:
         "pipeline_tag": "sentence-similarity",
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "sentence-bench", record.method],
     }
-    if base := mteb_folder.adapted(record):
+    if base := mteb_folder.hub_backbone(record):
         about["base_model"] = base
     if index := model_index(record):
         about["model-index"] = index
@@ -234,7 +234,7 @@ def _interval(run: Run, one: Score) -> tuple[float, float] | None:
     if one.task == AVERAGE:
         return None
     try:
-        found = interval(predicted([run], one.key))
+        found = interval(read_predicted([run], one.key))
     except (BenchError, ValueError):
         return None
     return found.low, found.high

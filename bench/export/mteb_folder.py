@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataMissing
 from bench.method import read_json
-from bench.runs.intact import again
+from bench.runs.intact import repeat_command
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -85,14 +85,14 @@ def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
         "n_embedding_parameters": None, "memory_usage_mb": round(weights / 2**20, 1), "max_tokens": limit,
         "embed_dim": exported.dimensions, "license": None, "open_weights": True, "public_training_code": None,
         "public_training_data": None, "framework": ["Sentence Transformers", "PyTorch", "safetensors"], "reference": None,
-        "similarity_fn_name": "cosine", "use_instructions": False, "training_datasets": None, "adapted_from": adapted(record),
+        "similarity_fn_name": "cosine", "use_instructions": False, "training_datasets": None, "adapted_from": hub_backbone(record),
         "superseded_by": None, "citation": run.plugin.cls.paper or None, "contacts": None, "modalities": ["text"],
     }  # fmt: skip
     day = ", ".join(str(int(part)) for part in created[:10].split("-"))
     return {key: repr(value) for key, value in values.items()} | {"release_date": f"date({day}).isoformat()"}
 
 
-def adapted(record: RunRecord) -> str | None:
+def hub_backbone(record: RunRecord) -> str | None:
     """The backbone, where it is a model of the hub."""
     name = record.backbone
     known = (record.provenance.backbone or {}).get("revision") or ""
@@ -143,7 +143,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     file = next((one for one in named if one.name == f"{score.task}.json" and one.is_file()), None)
     if file is None:
         raise DataMissing(f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
-                          again(record, run_folder))  # fmt: skip
+                          repeat_command(record, run_folder))  # fmt: skip
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
     for one in (file, file.with_name("model_meta.json")):

@@ -45,7 +45,7 @@ def meaning(method: str, variant: str) -> Meaning:
     return Meaning(method, variant)
 
 
-def printed(
+def find_printed(
     method: str, task: str, *, suite: str, setting: str, backbone: str, variant: str = "", protocol: str | None = None,
     recipe: Mapping[str, object] | None = None,
 ) -> tuple[ReferenceResult, ...]:  # fmt: skip

@@ -95,7 +95,7 @@ def remembered_sha256(file: Path) -> str:
     return found
 
 
-def again(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
+def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
     """The command that made a run, to be given again where the run lies now; ``fresh``: so that it is trained anew."""
     words = shlex.split(record.provenance.command or "")
     if words[:2] != ["bench", "run"]:  # another verb, which has no --fresh

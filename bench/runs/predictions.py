@@ -25,7 +25,7 @@ QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
 SENTENCES = "sentences of the STS sets"
 
 
-def predicted(runs: Sequence[Run], key: Key) -> Predicted:
+def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
     """What the runs of one method, one per seed, said on the task of ``key``: float64 or whole numbers as stored.
 
     Raises DataMissing where a run has no such score or no predictions of it, DataDamaged where a file is none or does not fit,

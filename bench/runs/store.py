@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bench.base.crash import MARK, End, found
+from bench.base.crash import MARK, End, read_end
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import write_or_fail, writing
 from bench.runs.older import older_below, place_of
@@ -193,7 +193,7 @@ class RunsFolder:
 
     def ended(self, run_id: str) -> End | None:
         """How the last process on a run ended, where it could not say so itself; None where it could, or works on it still."""
-        end = found(self.folder(run_id))
+        end = read_end(self.folder(run_id))
         return None if end is None or self.worked_on_by(run_id) else end
 
     def without_record(self) -> list[str]:
@@ -289,4 +289,4 @@ def _not_finite(value: Any, path: str = "") -> str | None:
         inside = ((f"{path}.{key}".lstrip("."), part) for key, part in value.items())
     elif isinstance(value, list | tuple):
         inside = ((f"{path}[{i}]", part) for i, part in enumerate(value))
-    return next((found for place, part in inside if (found := _not_finite(part, place))), None)
+    return next((read_end for place, part in inside if (read_end := _not_finite(part, place))), None)

@@ -19,7 +19,7 @@ from bench.base.errors import DataDamaged, RunFailed
 from bench.compare.tables import Wanted, compared
 from bench.data.sets.cxc import letters
 from bench.runs import RunsFolder, Score
-from bench.runs.predictions import predicted
+from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
 from bench.score.suites.check import check_dev_task
 from bench.verify.data_hashes import known
@@ -89,7 +89,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     score = Score(**{name: getattr(scored, name) for name in Score.__struct_fields__})
     store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
     record = replace(run, scores=(score,))
-    cell = predicted([(record, store.folder(run.run_id))], score.key)
+    cell = read_predicted([(record, store.folder(run.run_id))], score.key)
     assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2) and len(np.unique(cell.shared_NK)) == 800
     (table,) = compared([(record, store.folder(run.run_id))], Wanted())
     spread = table.rows[0].cells[0].spread

@@ -123,8 +123,8 @@ def test_data_that_changes_between_plan_and_score_is_refused(some: Path, tmp_pat
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("bench.base.cache.SETTLED_SECONDS", -1.0)
     task, data = suite("sts").task("STS12"), DataFolder(some)
-    first = known.known(task, data, "tokenised")
-    remembered = known.known(task, data, "tokenised")
+    first = known.survey(task, data, "tokenised")
+    remembered = known.survey(task, data, "tokenised")
     assert (remembered.form, remembered.sha256, remembered.n) == (first.form, first.sha256, 3108)
     text, other = sorted(some.rglob("STS12-en-test/STS.input.*"))[:2]
     kept = text.read_bytes()

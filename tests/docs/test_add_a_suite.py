@@ -71,7 +71,7 @@ def test_the_suite_is_run_listed_and_shown_from_the_command_line(data_folder: Pa
     assert "nothing repeated" in (done := bench(*command, "--plain")).stdout + done.stderr
     assert "Which of four sentences" in " ".join(bench("suites").stdout.split())
     assert "odd-cosine/1" in bench("suites", "odd").stdout and "odd-cosine/1" in bench("show", folder).stdout
-    assert "odd" in suites.expanded(["all"])
+    assert "odd" in suites.expand_suites(["all"])
 
 
 def test_an_altered_file_is_refused_by_name(data_folder: Path, tmp_path: Path, tiny: str) -> None:

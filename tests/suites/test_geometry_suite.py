@@ -24,8 +24,8 @@ from bench.score.suites.geometry import (
     REMOVED,
     LoadedGeometry,
     most_frequent,
+    remove_words,
     score_predictions,
-    without,
 )
 
 
@@ -96,7 +96,7 @@ def test_the_curve_without_frequent_words(pairs):
 
 def test_the_most_frequent_words_and_the_sentences_without_them():
     assert most_frequent(["b a b", "c a"], 2) == ["a", "b"]  # equal counts: by the alphabet
-    assert without(["b a  b", "c a"], ["a", "b"]) == [BLANK, "c"]
+    assert remove_words(["b a  b", "c a"], ["a", "b"]) == [BLANK, "c"]
 
 
 @pytest.mark.slow

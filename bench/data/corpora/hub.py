@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.base.cache import default_cache, locked
+from bench.base.cache import default_cache, lock
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora.lines import read_lines
 from bench.data.corpora.rows import ALSO, COLUMNS
-from bench.data.fetching import Report, dataset_info, download, persistently, site
+from bench.data.fetching import Report, dataset_info, download, retry, site
 
 PREFIX = "hub:"
 FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
@@ -74,15 +74,15 @@ def hub_corpus(
         raise DataMissing(f"{text} is not on this machine, and nothing is fetched (--offline)",
                           f"run the same command where there is a network, then bring {folder} over, to the same place or below BENCH_CACHE")  # fmt: skip
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_name(folder.name + ".lock")):
+    with lock(folder.with_name(folder.name + ".lock")):
         if not (folder / "about.json").is_file():
             _make(name, folder, report or Report(), sleep)
     return _known(folder)
 
 
-def is_here(text: str, cache: Path | None = None) -> bool:
+def is_here(text: str) -> bool:
     """Whether the rows were fetched earlier. Raises CorpusError for what is no such name."""
-    return (_folder_of(HubName.of(text), cache) / "about.json").is_file()
+    return (_folder_of(HubName.of(text), None) / "about.json").is_file()
 
 
 def _folder_of(name: HubName, cache: Path | None) -> Path:
@@ -99,7 +99,7 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     """Fill ``folder``. Each file of the data set becomes a part; what an earlier, interrupted try made is taken as it is."""
     earlier = folder / "revision.txt"  # of an earlier try, whose parts are here
     asked = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
-    listing = persistently(lambda: dataset_info(name.repo, asked), name.repo, report, sleep)
+    listing = retry(lambda: dataset_info(name.repo, asked), name.repo, report, sleep)
     revision = str(listing.sha)
     sizes = {one.rfilename: one.size or 0 for one in listing.siblings or []}
     chosen = data_files(name, list(sizes))
@@ -194,7 +194,7 @@ def suffix_of(file: str) -> str:
     return "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".xz") else path.suffix
 
 
-def named(columns: Sequence[str]) -> tuple[str, ...]:
+def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """What the columns of a data set are called here: by their names where all are known, else by their order."""
     known = tuple(ALSO.get(column, column) for column in columns)
     if any(sorted(known) == sorted(one) for one in COLUMNS):
@@ -207,7 +207,7 @@ def named(columns: Sequence[str]) -> tuple[str, ...]:
 def read_rows(path: Path, file: str, name: HubName) -> Iterator[HubRow]:
     """The rows of a file that lies at ``path`` and is called ``file`` in its data set; rows without a gold label (-1) are left
     out. Raises CorpusError where it has no such columns, or they hold no text."""
-    ours = named(name.columns)
+    ours = name_columns(name.columns)
     for number, record in enumerate(_records(path, file, name), start=1):
         row = {our: record.get(column) for our, column in zip(ours, name.columns, strict=True)}
         if row.get("label") in (-1, "-1", "-"):
@@ -248,7 +248,9 @@ def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3)
     """The columns that were asked for. Raises CorpusError where one is not ``there``, or none was named."""
     missing = [column for column in name.columns if column not in there]
     if missing or not name.columns or len(name.columns) > most:
-        what = f"no column '{missing[0]}'" if missing else "its columns were not named" if not name.columns else "one column"
+        what = "one column" if name.columns else "its columns were not named"
+        if missing:
+            what = f"no column '{missing[0]}'"
         raise CorpusError(
             f"{name.text}: {what} in {file}; it has {', '.join(map(str, there))}",
             f"for example hub:{name.repo}:{there[0] if there else 'text'}",

@@ -59,7 +59,7 @@ class TokenisedColumn:
 
 
 class TokenisedCorpus:
-    """What :func:`tokenised` returns. ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows."""
+    """What :func:`tokenise` returns. ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows."""
 
     def __init__(self, path: Path, meta: dict[str, Any], columns: list[TokenisedColumn]) -> None:
         self.path = path
@@ -75,7 +75,7 @@ class TokenisedCorpus:
         return self._columns[i]
 
 
-def tokenised(
+def tokenise(
     corpus: Corpus,
     encode: Encode,
     tokenizer_key: str,
@@ -120,7 +120,7 @@ def tokenised(
 
 def as_text(corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None) -> TokenisedCorpus:
     """The corpus with its sentences as they are: ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes."""
-    return tokenised(corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress)
+    return tokenise(corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress)
 
 
 class _Writer:

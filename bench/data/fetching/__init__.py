@@ -6,7 +6,7 @@ Knows nothing of data sets or models; standard library only.
 from __future__ import annotations
 
 from bench.data.fetching.file import download, unpack
-from bench.data.fetching.http import Report, Site, check_network, dataset_info, offline_now, persistently, site
+from bench.data.fetching.http import Report, Site, check_network, dataset_info, offline_now, retry, site
 
 __all__ = [
     "Report",
@@ -15,7 +15,7 @@ __all__ = [
     "dataset_info",
     "download",
     "offline_now",
-    "persistently",
+    "retry",
     "site",
     "unpack",
 ]

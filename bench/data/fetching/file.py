@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from bench.base.cache import locked
+from bench.base.cache import lock
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
@@ -52,7 +52,7 @@ def download(
     report = report or Report()
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
-        with locked(to.with_name(to.name + ".lock")):
+        with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return Download(to, sha256, to.stat().st_size, False)
             part = _Part(

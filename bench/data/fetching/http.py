@@ -214,7 +214,7 @@ def in_words(reason: object) -> str:
     return " ".join(str(getattr(reason, "strerror", None) or reason or type(reason).__name__).split())[:100]
 
 
-def persistently(call: Callable[[], T], name: str, report: Report, sleep: Callable[[float], None]) -> T:
+def retry(call: Callable[[], T], name: str, report: Report, sleep: Callable[[float], None]) -> T:
     """The result of a call that may raise Passing, tried again a few times. Raises FetchFailed in the end."""
     for failures in range(1, TRIES + 1):
         try:

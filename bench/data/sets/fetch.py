@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench.base.cache import locked
+from bench.base.cache import lock
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
-from bench.data.fetching import Report, Site, dataset_info, download, persistently, site, unpack
+from bench.data.fetching import Report, Site, dataset_info, download, retry, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import ANY, DataFile, DataSet, data_set
 from bench.data.sets.recognise import Receipt, read_receipt, receipt_path, recognise, write_receipt
@@ -70,7 +70,7 @@ class Fetcher:
         place, work = self.store / source.into, self.store / WORK / source.name
         try:
             work.mkdir(parents=True, exist_ok=True)
-            with locked(work.with_suffix(".lock")):
+            with lock(work.with_suffix(".lock")):
                 if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
                     return  # another process was faster
                 if source.name not in self._told:
@@ -92,7 +92,7 @@ class Fetcher:
     def _revision(self, source: Source) -> str:
         if source.site != "hub" or source.pinned:
             return source.revision
-        return str(persistently(lambda: dataset_info(source.repo, source.revision).sha, source.name, self.report, self._sleep))
+        return str(retry(lambda: dataset_info(source.repo, source.revision).sha, source.name, self.report, self._sleep))
 
     def _download(self, where: Site, to: Path, sha256: str | None, most_bytes: int) -> str:
         return download(

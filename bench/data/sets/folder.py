@@ -48,7 +48,8 @@ class DataFolder:
         self.root = Path(root).expanduser() if root is not None else None
         self.offline = offline  # nothing may be fetched
         self.fetcher = None if offline else fetcher
-        self.store = fetched_folder() if store == "" else None if store is None else Path(store)
+        store = fetched_folder() if store == "" else store
+        self.store = Path(store) if store is not None else None
 
     @property
     def fetches(self) -> bool:
@@ -178,8 +179,9 @@ class DataFolder:
         copies, wrong = self.copies(wanted)
         forms = tuple(dict.fromkeys(copy.form for copy in copies))
         problems = tuple(problem.message for _, problem in wrong)
-        damaged = any(isinstance(problem, DataDamaged) for _, problem in wrong)
-        status = "damaged" if damaged else "found" if copies else "missing"
+        status = "found" if copies else "missing"
+        if any(isinstance(problem, DataDamaged) for _, problem in wrong):
+            status = "damaged"
         return State(status, forms, tuple(str(copy.place) for copy in copies), problems)
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:

@@ -193,7 +193,7 @@ def once_encoded_hashes(data: bytes) -> list[str]:
     return [hashlib.sha256(one).hexdigest() for earlier in before for one in (earlier, lf(earlier))]
 
 
-def unpacked(path: Path, packed: str | None) -> Iterator[bytes]:
+def read_blocks(path: Path, packed: str | None) -> Iterator[bytes]:
     """The file's bytes in blocks, decompressed where it is packed. Raises OSError, EOFError or lzma.LZMAError."""
     with lzma.open(path, "rb") if packed == "xz" else path.open("rb") as stream:
         while block := stream.read(1 << 20):

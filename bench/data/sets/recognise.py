@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.base.errors import DataDamaged
 from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
-from bench.data.sets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, once_encoded_hashes, unpacked
+from bench.data.sets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, once_encoded_hashes, read_blocks
 
 OTHER = "other"
 
@@ -76,7 +76,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
     digest = hashlib.sha256()
     try:
-        for block in unpacked(path, file.packed):
+        for block in read_blocks(path, file.packed):
             digest.update(block)
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise DataDamaged(f"{wanted.name}: {path} cannot be unpacked ({error})", f"to get it: {wanted.get}") from None

@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 SEED, DRAWS = 123, 1000
 
 
-def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS, seed: int = SEED) -> Iterator[Rows]:
+def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterator[Rows]:
     """PromCSE's draws: half of the queries with replacement, then one pair of each; rows of the pairs.
 
     The random calls are those of its code, in their order: numpy's legacy generator, per draw one call for all queries and one
@@ -28,7 +28,7 @@ def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS, seed: int 
     is no larger than it, and takes none where there is one choice only. The words are the same here, without the calls.
     """
     order_N, first_Q, size_Q = _by_query(query_N)
-    words = _Words(seed)
+    words = _Words(SEED)
     for _ in range(draws):
         chosen = words.below(len(size_Q), len(size_Q) // 2)
         yield order_N[first_Q[chosen] + words.below_each(size_Q[chosen].tolist())]

@@ -205,7 +205,7 @@ def suite_names() -> list[str]:
     return list(_MODULES)
 
 
-def expanded(names: Iterable[str]) -> list[str]:
+def expand_suites(names: Iterable[str]) -> list[str]:
     """The names, each once, with those of all suites that papers report in the place of "all"."""
     every = [name for name in _MODULES if name not in NOT_IN_ALL]
     return list(dict.fromkeys(one for name in names for one in (every if name == ALL else [name])))

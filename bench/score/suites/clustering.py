@@ -17,7 +17,7 @@ from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set
 from bench.score.metrics.clustering import summary
 from bench.score.metrics.kmeans import kmeans
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.vectors import Vectors, checked, varied
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))
@@ -38,9 +38,9 @@ class LoadedTexts(LoadedTask):
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
-        given_ND = checked(vectors(texts), texts, name)
+        given_ND = check_vectors(vectors(texts), texts, name)
         with np.errstate(over="ignore"):  # float64 that does not fit is refused as infinity
-            x_ND = varied(checked(np.asarray(given_ND, dtype=np.float32), texts, name), texts, name)
+            x_ND = check_variety(check_vectors(np.asarray(given_ND, dtype=np.float32), texts, name), texts, name)
         classes = len(np.unique(self.data.labels))
         try:
             found = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)

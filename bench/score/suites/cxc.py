@@ -19,7 +19,7 @@ from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, RatedCaptions, data_s
 from bench.score.metrics.cxc import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
 from bench.score.suites.sts import SAME_COSINES, by_subset, correlations, cosines
-from bench.score.suites.vectors import Vectors, varied
+from bench.score.suites.vectors import Vectors, check_variety
 
 AT_ONCE = 8192  # pairs: bounds the copies of their vectors
 
@@ -68,7 +68,7 @@ class LoadedCaptions(LoadedTask):
             "caption2": pairs.caption2,
         }
         if np.ptp(predictions["prediction"]) == 0:
-            varied(vectors(pairs.sentences1), pairs.sentences1, name)  # names the sentence, if that is why
+            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)  # names the sentence, if that is why
         return self.result(predictions)
 
 

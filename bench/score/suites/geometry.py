@@ -35,7 +35,7 @@ from bench.score.metrics.geometry import (
 )
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
 from bench.score.suites.sts import cosines
-from bench.score.suites.vectors import Vectors, checked, varied
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "geometry-stsb/1"
 SET, SPLIT, ABOVE = "STS-B", "test", 4.0
@@ -74,13 +74,13 @@ class LoadedGeometry(LoadedTask):
             return {}
         sides = self.data.sentences1, self.data.sentences2
         words = most_frequent(self.original, max(REMOVED))
-        return {k: (without(sides[0], words[:k]), without(sides[1], words[:k])) for k in REMOVED}
+        return {k: (remove_words(sides[0], words[:k]), remove_words(sides[1], words[:k])) for k in REMOVED}
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
         sentences, name = self.original, self.task.name
         try:
-            x_ND = unit(varied(checked(vectors(sentences), sentences, name), sentences, name))
+            x_ND = unit(check_variety(check_vectors(vectors(sentences), sentences, name), sentences, name))
             if name == "alignment":
                 predictions = self._pairwise(x_ND, vectors)
             else:
@@ -113,7 +113,7 @@ def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
     return sorted(counts, key=lambda word: (-counts[word], word))[:k]
 
 
-def without(sentences: Sequence[str], words: Collection[str]) -> list[str]:
+def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
     """The sentences less these words; one that has no other words is a blank."""
     gone = set(words)
     return [" ".join(word for word in sentence.split() if word not in gone) or BLANK for sentence in sentences]

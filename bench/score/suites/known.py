@@ -41,13 +41,13 @@ class KnownTask:
         return found
 
 
-def known(task: Task, data: DataFolder, text: str) -> KnownTask:
+def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged."""
-    return known_by_files(task.name, task.data, data, text, lambda: task.load(data, text))
+    return survey_files(task.name, task.data, data, text, lambda: task.load(data, text))
 
 
-def known_by_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
-    """As ``known``, for data that lies in these sets of the manifest. Without sets nothing is remembered."""
+def survey_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
+    """As ``survey``, for data that lies in these sets of the manifest. Without sets nothing is remembered."""
     entry = _entry(name, sets, data, text)
     if entry is not None and (said := entry.read()) is not None:
         return KnownTask(name, said["form"], said["sha256"], said["n"], read)

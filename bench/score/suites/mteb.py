@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from bench.base.errors import BenchError, RunFailed, UnknownName
+from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
 from bench.data.sets import DataFolder, data_set
 from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, split_names
-from bench.score.suites.mteb_data import Source, leaves, loaded_offline, quiet, source_of
-from bench.score.suites.vectors import Vectors, checked
+from bench.score.suites.mteb_data import Source, leaves, load_data, quiet, source_of
+from bench.score.suites.vectors import Vectors, check_vectors
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes
@@ -36,9 +36,7 @@ class MtebEncoder:
     Similarity is the cosine; prompts are not used: no method here has one.
     """
 
-    def __init__(
-        self, model_name: str, revision: str | None = None, *, device: str | None = None, vectors: Vectors, **_: Any
-    ) -> None:
+    def __init__(self, model_name: str, revision: str | None = None, *, vectors: Vectors, **_: Any) -> None:
         from mteb.models.model_meta import ModelMeta, ScoringFunction
 
         self._vectors = vectors
@@ -54,7 +52,7 @@ class MtebEncoder:
     ) -> np.ndarray:
         """(n, dim) float32 of every text in the batches, in their order. Raises RunFailed, naming the first bad sentence."""
         sentences = [text for batch in inputs for text in batch["text"]]
-        return checked(self._vectors(sentences), sentences, str(task_metadata.name))
+        return check_vectors(self._vectors(sentences), sentences, str(task_metadata.name))
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Cosine of every vector with every other, (n, m)."""
@@ -119,7 +117,7 @@ class LoadedMteb(LoadedTask):
             for one in leaves(task):
                 (predictions / one.prediction_file_name).unlink(missing_ok=True)
             if not _aggregate(task):
-                loaded_offline(task, self.offline)
+                load_data(task, self.offline)
             encoder = MtebEncoder(f"bench/{place.name}", place.revision, vectors=vectors)
             try:
                 run = mteb.evaluate(
@@ -131,7 +129,7 @@ class LoadedMteb(LoadedTask):
             except Exception as error:
                 if "out of memory" in str(error).lower():
                     raise
-                shown = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+                shown = one_line(error, 300)
                 raise RunFailed(f"{self.name}: mteb {mteb.__version__} raised {shown}") from error
         result = run.task_results[0]
         value = float(result.get_score())

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.base.errors import DataMissing
+from bench.base.errors import DataMissing, one_line
 from bench.data.fetching.http import endpoint, offline_now
 from bench.data.sets import DataFolder, NotFetchedYet, Pending, SentencePairs, read_sts
 from bench.data.sets.sources import ON_ITS_PAGE
@@ -97,7 +97,7 @@ def source_of(task: Any, data: DataFolder) -> Source:
 def missing(task: Any, error: Exception | None = None) -> DataMissing:
     """One line: what is not here, and what would fetch it."""
     name, wanted = task.metadata.name, task.metadata.dataset
-    why = f" ({' '.join(f'{type(error).__name__}: {error}'.split())[:160]})" if error else ""
+    why = f" ({one_line(error, 160)})" if error else ""
     folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
     return DataMissing(
         f"{name}: {wanted['path']} at revision {wanted['revision'][:12]} is not in the local cache {_cache()}{why}",
@@ -105,7 +105,7 @@ def missing(task: Any, error: Exception | None = None) -> DataMissing:
     )
 
 
-def loaded_offline(task: Any, offline: bool) -> None:
+def load_data(task: Any, offline: bool) -> None:
     """Load the data. Raises DataMissing where it is not here, or where the cache holds another revision than mteb asks for.
 
     (Without a connection, ``datasets`` takes the newest copy that it finds, whatever the revision.)

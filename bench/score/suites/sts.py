@@ -18,9 +18,9 @@ import numpy as np
 
 from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, data_set, read_sts
-from bench.score.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
+from bench.score.metrics.correlation import Grouped, correlate_groups, paired_cosine, pearson, spearman
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.vectors import Vectors, checked
+from bench.score.suites.vectors import Vectors, check_vectors
 
 PROTOCOL = "senteval-all/1"
 WITH_ALL_SPLITS = "SICK-R"  # also scored on train, dev and test together, as mteb does
@@ -111,7 +111,7 @@ def pair_key(first: str, second: str) -> tuple[str, str]:
     return one, other
 
 
-def tested_in(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
+def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
     """Of each pair, the sets of the suite in whose test split it is. Raises DataMissing where one is not here."""
     tests: dict[str, set[tuple[str, str]]] = {}
     for name in STS_TASKS:
@@ -126,7 +126,7 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
     parts, dropped = [], []
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
-        left = [i for i, sets in enumerate(tested_in(whole, data)) if not sets]
+        left = [i for i, sets in enumerate(find_test_sets(whole, data)) if not sets]
         parts.append(replace(whole, sentences1=[whole.sentences1[i] for i in left], sentences2=[whole.sentences2[i] for i in left],
                              gold=whole.gold[left], subset=[whole.subset[i] for i in left]))  # fmt: skip
         dropped.append(len(whole) - len(left))
@@ -138,8 +138,8 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
 
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
-    a_ND = checked(vectors(sentences1), sentences1, task)
-    b_ND = np.array(checked(vectors(sentences2), sentences2, task))
+    a_ND = check_vectors(vectors(sentences1), sentences1, task)
+    b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
         raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
     same_N = np.array([first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool)
@@ -169,7 +169,7 @@ def correlations(predictions: Mapping[str, np.ndarray], task: str) -> tuple[Grou
     """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
     prediction, gold, groups = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
     try:
-        return grouped(prediction, gold, groups, spearman), grouped(prediction, gold, groups, pearson)
+        return correlate_groups(prediction, gold, groups, spearman), correlate_groups(prediction, gold, groups, pearson)
     except ValueError as error:
         raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
 

@@ -17,7 +17,7 @@ from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.score.metrics.probe import Probe, accuracy, inner_kfold, kfold, mean, split
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.vectors import Vectors, checked, varied
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
@@ -88,10 +88,10 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
     """(N, D) float32, the vectors as they are; of pairs (N, 2D): absolute difference, then product. Raises RunFailed."""
     sides = []
     for sentences in texts.texts:
-        side = np.asarray(checked(vectors(sentences), sentences, task), dtype=np.float32)
-        checked(side, sentences, task)  # float64 may not fit into float32
+        side = np.asarray(check_vectors(vectors(sentences), sentences, task), dtype=np.float32)
+        check_vectors(side, sentences, task)  # float64 may not fit into float32
         _small_enough(side, sentences, task)
-        sides.append(varied(side, sentences, task))
+        sides.append(check_variety(side, sentences, task))
     if len(sides) == 1:
         return sides[0]
     u_ND, v_ND = sides
