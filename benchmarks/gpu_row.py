@@ -154,7 +154,8 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
 
 
 def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.cxc import SUITE, LoadedCaptions
+    from bench.score.suites.cxc import SUITE
+    from bench.score.suites.sts import LoadedPairs
 
     captions = 5 * _size(5000, scale, 20)
     count = _size(data_set("CxC-STS").items["test"], scale, captions)
@@ -164,8 +165,8 @@ def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Wo
     names = named(captions)
     data = RatedCaptions(
         sentences1=[names[i] for i in first], sentences2=[names[i] for i in second], gold=rng.random(len(first)) * 5,
-        method=["c2c_isim"] * len(first), caption1=first, caption2=second, image=first // 5, form="tokenised", sha256="",
+        name="CxC-STS", subset=["c2c_isim"] * len(first), split="test", caption1=first, caption2=second, image=first // 5, form="tokenised", sha256="",
     )  # fmt: skip
     vectors = Vectors(rng.normal(size=(captions, dim)).astype(np.float32))
     for task in SUITE.tasks:
-        yield task.protocol, lambda t=task: LoadedCaptions(t, data).score(vectors)
+        yield task.protocol, lambda t=task: LoadedPairs(t, data).score(vectors)

@@ -59,8 +59,12 @@ def transformer_folder(path: Path) -> Path:
 def _modules(path: Path) -> list[Path]:
     """The folders of the modules of a sentence-transformers folder, in order; none for any other. Raises NotAModel."""
     file = path / "modules.json"
+    if not file.exists():
+        return []
     try:
-        return [path / module["path"] for module in json.loads(file.read_text(encoding="utf-8"))] if file.exists() else []
+        if not (modules := [path / module["path"] for module in json.loads(file.read_text(encoding="utf-8"))]):
+            raise ValueError("it names no module")
+        return modules
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotAModel(f"{file} is damaged: {error}") from None
 

@@ -78,7 +78,7 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
     repo = repositories(model)[0]
     with _in_plain_words(name, repo, hint):
         info, revision = _info(repo, revision, say)
-        sizes = {one.rfilename: one.size or 0 for one in info.siblings or []}
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         kind = _weights(name, repo, sizes, allow_pickle)
         wanted = _wanted(sizes, kind)
         total = sum(wanted.values())

@@ -20,7 +20,7 @@ from bench.compare.statistics.grouping import AVERAGE, by_protocol
 from bench.compare.statistics.influence import Influence, influence
 from bench.compare.statistics.summary import against
 from bench.compare.statistics.table import COLUMNS, PAIRS, PRIMARY, SINGLE, Against, Cell, Family, Spread, Table, Tested
-from bench.data.sets.shared_sentences import known_tasks
+from bench.data.sets.sts import STS_TASKS
 from bench.runs.predicted import Predicted, same_items
 from bench.runs.predictions import Key, Run, has_statistics, read_predicted
 
@@ -226,7 +226,7 @@ def _limits(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], col
     strange = [
         p.task
         for p in {place[1]: p for place, (p, _) in found.items()}.values()
-        if p.metric == "spearman" and p.task in known_tasks() and p.shared_NK is None
+        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
     ]
     if strange:
         lines.append(f"pairs of {_listed(strange)} are taken to share no sentence: the data is not the known one")

@@ -124,7 +124,7 @@ def _counted(
     found: Callable[[Match], None] | None,
 ) -> list[dict[str, int]]:  # fmt: skip
     """``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
-    keys = list(dict.fromkeys(key for one in sets for key in one))
+    keys = list(dict.fromkeys(key for task_keys in sets for key in task_keys))
     number_of = {key: i for i, key in enumerate(keys)}
     tasks_of: list[list[int]] = [[] for _ in keys]
     for t, one in enumerate(sets):
@@ -194,7 +194,7 @@ class NearIndex:
 
     def __init__(self, sentences: Sequence[Iterable[str]]) -> None:
         sets = [set(words) for words in sentences]
-        counts = Counter(word for one in sets for word in one)
+        counts = Counter(word for words in sets for word in words)
         self._rank = {word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))}
         self._sets = [frozenset(self._rank[word] for word in one) for one in sets]
         self._sizes = np.array([len(one) for one in self._sets], dtype=np.int64)
@@ -205,7 +205,7 @@ class NearIndex:
     def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
         """(place in the batch, number of the sentence here, Jaccard similarity) of every two that are nearly equal, in order."""
         sets = [set(words) for words in batch]
-        known = [sorted(rank for word in one if (rank := self._rank.get(word)) is not None) for one in sets]
+        known = [sorted(rank for word in words if (rank := self._rank.get(word)) is not None) for words in sets]
         keys, places = self._signatures((ranks, len(one)) for ranks, one in zip(known, sets, strict=True))
         first = np.searchsorted(self._keys, keys, "left")
         counts = np.searchsorted(self._keys, keys, "right") - first

@@ -145,6 +145,6 @@ def vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
     found = []
     for start in range(0, len(sentences), 4):
         encoded = tokenizer.encode_batch(list(sentences[start : start + 4]))
-        given = {"input_ids": [one.ids for one in encoded], "attention_mask": [one.attention_mask for one in encoded]}
+        given = {"input_ids": [text.ids for text in encoded], "attention_mask": [text.attention_mask for text in encoded]}
         found.append(session.run(None, {name: np.array(rows, dtype=np.int64) for name, rows in given.items()})[0])
     return np.concatenate(found)

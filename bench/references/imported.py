@@ -67,7 +67,7 @@ def result_files(places: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for place in places:
         if place.is_dir():
-            inside = sorted(one for one in place.rglob("*.json") if one.name not in BESIDE and "experiments" not in one.parts)
+            inside = sorted(path for path in place.rglob("*.json") if path.name not in BESIDE and "experiments" not in path.parts)
             if not inside:
                 raise BenchError(f"{place} holds no result files", "a folder of mteb's results: MODEL/REVISION/TASK.json")
             files += inside
@@ -121,7 +121,7 @@ def merge(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> li
 
 def as_lines(rows: Sequence[ImportedResult]) -> bytes:
     """The file's content: one JSON object a line."""
-    return "".join(json.dumps(msgspec.to_builtins(one), ensure_ascii=False) + "\n" for one in rows).encode()
+    return "".join(json.dumps(msgspec.to_builtins(row), ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 def read_imported(file: Path) -> list[ImportedResult]:

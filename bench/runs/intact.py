@@ -31,7 +31,7 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     if not place.is_dir():
         return f"{place} is {MISSING}"
     if record.checkpoint is None:
-        size, expected = sum(one.stat().st_size for one in place.rglob("*") if one.is_file()), record.cost.checkpoint_bytes
+        size, expected = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()), record.cost.checkpoint_bytes
         return None if expected in (None, size) else f"{place} is {CUT}: {size:,} bytes, {expected:,} recorded"
     for name, recorded in sorted(record.checkpoint.items()):
         file = place / name

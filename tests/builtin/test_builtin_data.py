@@ -52,7 +52,7 @@ def test_a_pair_is_as_its_source_has_it(shared: Path):
     for part in (check_dev_task(), TASK.load(DataFolder(None))):
         for i in range(part.n):
             ids = (int(part.data.caption1[i]), int(part.data.caption2[i]))
-            found[ids] = (float(part.data.gold[i]), part.data.method[i], part.data.sentences1[i], part.data.sentences2[i])
+            found[ids] = (float(part.data.gold[i]), part.data.subset[i], part.data.sentences1[i], part.data.sentences2[i])
     assert found == {ids: (float(score), kind, first, second) for ids, (score, kind, first, second) in source.items()}
 
 

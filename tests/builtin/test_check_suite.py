@@ -70,7 +70,7 @@ def test_parts_share_no_caption_and_no_image(test_part):
         (dev.data, 200),
         (test_part.data, 800),
     ):  # each image's five captions are in one part, in a ring of five pairs
-        ring = np.array(part.method) == "c2c_cocaption"
+        ring = np.array(part.subset) == "c2c_cocaption"
         assert len(np.unique(part.image)) == images and set(np.bincount(part.image[ring])) == {5}
         of = dict(zip(part.caption1[ring].tolist(), part.image[ring].tolist(), strict=True))
         assert [of[one] for one in part.caption2[ring].tolist()] == part.image[ring].tolist()

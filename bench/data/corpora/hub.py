@@ -24,7 +24,7 @@ from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora.lines import read_lines
 from bench.data.corpora.rows import ALSO, COLUMNS
-from bench.data.fetching import Report, dataset_info, download, retry, site
+from bench.data.fetching import Quiet, Report, dataset_info, download, retry, site
 
 PREFIX = "hub:"
 FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
@@ -76,7 +76,7 @@ def hub_corpus(
     folder.parent.mkdir(parents=True, exist_ok=True)
     with lock(folder.with_name(folder.name + ".lock")):
         if not (folder / "about.json").is_file():
-            _make(name, folder, report or Report(), sleep)
+            _make(name, folder, report or Quiet(), sleep)
     return _known(folder)
 
 
@@ -103,7 +103,7 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     revision = str(listing.sha)
     sizes = {one.rfilename: one.size or 0 for one in listing.siblings or []}
     chosen = data_files(name, list(sizes))
-    licence = (listing.card_data or {}).get("license") or "not stated"
+    licence = getattr(listing.card_data, "license", None) or "not stated"
     size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {len(chosen)} file{'s' if len(chosen) > 1 else ''}"
     at_most = f"at most {name.limit:,} rows, " if name.limit else ""
     report.say(f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}")

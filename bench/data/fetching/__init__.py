@@ -6,16 +6,8 @@ Knows nothing of data sets or models; standard library only.
 from __future__ import annotations
 
 from bench.data.fetching.file import download, unpack
-from bench.data.fetching.http import Report, Site, check_network, dataset_info, offline_now, retry, site
+from bench.data.fetching.http import Quiet, Report, Site, check_network, dataset_info, offline_now, retry, site
 
 __all__ = [
-    "Report",
-    "Site",
-    "check_network",
-    "dataset_info",
-    "download",
-    "offline_now",
-    "retry",
-    "site",
-    "unpack",
-]
+    "Quiet", "Report", "Site", "check_network", "dataset_info", "download", "offline_now", "retry", "site", "unpack",
+]  # fmt: skip

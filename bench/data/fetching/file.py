@@ -21,7 +21,7 @@ from bench.base.cache import lock
 from bench.base.errors import DataDamaged, FetchFailed
 from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
-from bench.data.fetching.http import TRIES, Answer, Passing, Report, Site, get, host, pause
+from bench.data.fetching.http import TRIES, Answer, Passing, Quiet, Report, Site, get, host, pause
 
 BLOCK = 1 << 18
 SPARE = 50_000_000
@@ -49,7 +49,7 @@ def download(
     does) is checked; ``name`` is what messages call the file. Raises FetchFailed (refused, unreachable, disk full, larger than ``most_bytes``) or DataDamaged (another
     checksum); then ``to`` is as it was.
     """
-    report = report or Report()
+    report = report or Quiet()
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         with lock(to.with_name(to.name + ".lock")):
@@ -292,7 +292,7 @@ def _write(archive: Path, member: _Member, to: Path) -> None:
 def _members(archive: Path) -> Iterator[Iterator[_Member]]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
-            yield (_zip_member(opened, one) for one in opened.infolist())
+            yield (_zip_member(opened, member) for member in opened.infolist())
     else:
         with tarfile.open(archive) as tar:
             yield (_tar_member(tar, one) for one in tar)

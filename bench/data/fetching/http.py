@@ -14,7 +14,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bench.base.errors import FetchFailed
 
@@ -50,8 +50,20 @@ class Site:
     """What to do where the site wants to know who asks."""
 
 
-class Report:
-    """Who is told how it goes; this one tells nobody. ``total`` is None where the server does not say."""
+class Report(Protocol):
+    """Who is told how it goes. ``total`` is None where the server does not say."""
+
+    def start(self, name: str, total: int | None, done: int) -> None: ...
+
+    def advance(self, count: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+
+class Quiet:
+    """Tells nobody."""
 
     def start(self, name: str, total: int | None, done: int) -> None: ...
 

@@ -19,6 +19,7 @@ from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets.folder import Copy, DataFolder, other_form
 from bench.data.sets.manifest import ANY, DataSet, cells, data_set, single_spaced
 from bench.data.sets.recognise import Found, recognise
+from bench.data.sets.sts import SentencePairs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,26 +35,14 @@ LETTERS = "978aeaa9a3a3d7561451001208252d425fae70d6c69e8e76b07655350bb9d0f9"
 
 
 @dataclass(frozen=True)
-class RatedCaptions:
-    """Rated pairs of captions in the order of the data; row i of every list belongs to pair i."""
+class RatedCaptions(SentencePairs):
+    """Rated pairs of captions; ``subset`` is how a pair was chosen: "c2c_cocaption" (one image) or "c2c_isim" (two)."""
 
-    sentences1: list[str]
-    sentences2: list[str]
-    gold: np.ndarray
-    """(N,) float64, the annotators' mean, 0 to 5."""
-    method: list[str]
-    """How the pair was chosen: "c2c_cocaption" (one image) or "c2c_isim" (two)."""
     caption1: np.ndarray
     """(N,) int64, COCO's number of the first caption; ``caption2`` of the second."""
     caption2: np.ndarray
     image: np.ndarray
     """(N,) int64, the image of the first caption: 0..4999, numbered by first appearance."""
-    form: str | None
-    """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
-    sha256: str
-
-    def __len__(self) -> int:
-        return len(self.sentences1)
 
 
 def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
@@ -144,10 +133,12 @@ def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, s
     if len(rows) != wanted.items["test"]:
         raise _damaged(wanted, f"{len(rows):,} pairs found, {wanted.items['test']:,} expected")
     return RatedCaptions(
+        name=CXC,
         sentences1=[texts[one] for one in first],
         sentences2=[texts[one] for one in second],
         gold=np.array(gold, dtype=np.float64),
-        method=method,
+        subset=method,
+        split="test",
         caption1=np.array([_number(one) for one in first], dtype=np.int64),
         caption2=np.array([_number(one) for one in second], dtype=np.int64),
         image=images(

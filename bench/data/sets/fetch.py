@@ -16,7 +16,7 @@ from bench.base.cache import lock
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import write_whole
 from bench.base.hashes import file_sha256
-from bench.data.fetching import Report, Site, dataset_info, download, retry, site, unpack
+from bench.data.fetching import Quiet, Report, Site, dataset_info, download, retry, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import ANY, DataFile, DataSet, data_set
 from bench.data.sets.recognise import Receipt, read_receipt, receipt_path, recognise, write_receipt
@@ -35,7 +35,7 @@ class Fetcher:
         self, store: Path, report: Report | None = None, *, sleep: Callable[[float], None] = time.sleep,
         free: Callable[[Path], int] | None = None,
     ) -> None:  # fmt: skip
-        self.store, self.report, self._sleep, self._free = store, report or Report(), sleep, free
+        self.store, self.report, self._sleep, self._free = store, report or Quiet(), sleep, free
         self._told: set[str] = set()  # sources, each told once
 
     def get(self, wanted: DataSet, text: str = ANY) -> None:
@@ -129,7 +129,7 @@ class Fetcher:
         if part.conversion == "as is":
             arrived = contents[0]
         else:
-            write_whole(arrived, CONVERSIONS[part.conversion]([one.read_bytes() for one in contents]))
+            write_whole(arrived, CONVERSIONS[part.conversion]([content.read_bytes() for content in contents]))
         recognise(wanted, file, arrived)
         if not file.first_use and file_sha256(arrived) != expected.sha256:
             raise DataDamaged(f"{wanted.name}: {file.name} from {source.name} is not the {source.form} text that is known", None)

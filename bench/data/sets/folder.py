@@ -113,7 +113,9 @@ class DataFolder:
         def here() -> Path | None:
             return next((path for root in self.roots if (path := root / "train" / file).is_file()), None)
 
-        wanted = next((one for one in data_sets().values() if one.kind == "corpus" and one.files[0].path == file), None)
+        wanted = next(
+            (data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].path == file), None
+        )
         if here() is None and wanted is not None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
         return here()
@@ -255,7 +257,7 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
 
 def _form_of(wanted: DataSet, found: tuple[Found, ...]) -> str:
     texts = [one for one in found if one.file.varies]
-    forms = {one.form for one in texts}
+    forms = {text.form for text in texts}
     if not texts:
         return ANY
     if OTHER in forms:

@@ -111,7 +111,7 @@ def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
     form = text if text != "any" else "tokenised"
-    return [one for one in sources().values() if wanted.name in one.sets and one.form in ("any", form)]
+    return [source for source in sources().values() if wanted.name in source.sets and source.form in ("any", form)]
 
 
 # --- where fetched data is kept, what can fill it, and what a plan would fetch ---

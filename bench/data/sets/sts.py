@@ -35,8 +35,8 @@ class SentencePairs:
     subset: list[str]
     """Sub-dataset of every pair; the task's name where there is only one (the split's name where splits are joined)."""
     split: str
-    form: str
-    """"tokenised", "raw" or "other-<hash>"."""
+    form: str | None
+    """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
     sha256: str
     """Over the files' sha256, in order."""
 
@@ -86,7 +86,7 @@ Row = tuple[str, str, float, str]
 
 def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
     """STS12-16: per sub-dataset a file of pairs and a file of gold scores, line by line."""
-    texts = {(one.file.subset, one.file.role): one for one in copy.files}
+    texts = {(file.file.subset, file.file.role): file for file in copy.files}
     rows: list[Row] = []
     for (subset, role), pairs in texts.items():
         if role == "pairs":
@@ -101,9 +101,9 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
 def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[Row]:
     """STS-B and SICK-R: one table per split."""
     rows: list[Row] = []
-    for one in copy.files:
-        subset = one.file.split if joined else task
-        rows += [(*row, subset) for row in parse_table(one.text or "", one.file, _COLUMNS[task], keep_spaces)]
+    for file in copy.files:
+        subset = file.file.split if joined else task
+        rows += [(*row, subset) for row in parse_table(file.text or "", file.file, _COLUMNS[task], keep_spaces)]
     return rows
 
 

@@ -75,10 +75,10 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     parse = _PARSERS.get(task, _parse_one_class)
     rows: list[Row] = []
     split: list[str] = []
-    for one in copy.files:
-        found = parse(one)
+    for file in copy.files:
+        found = parse(file)
         rows += found
-        split += [one.file.split] * len(found)
+        split += [file.file.split] * len(found)
     for name, n in wanted.items.items():
         if split.count(name) != n:
             raise DataDamaged(f"{task}: {split.count(name):,} {name} items found, {n:,} expected, in {copy.place}")

@@ -18,8 +18,7 @@ from bench.base.errors import DataDamaged
 from bench.data.sets import DataFolder, RatedCaptions
 from bench.data.sets.cxc import SAME_IMAGE, images
 from bench.score.suites import Suite, Task
-from bench.score.suites.cxc import LoadedCaptions
-from bench.score.suites.sts import score_predictions
+from bench.score.suites.sts import LoadedPairs, score_predictions
 
 PROTOCOL = "check/2"
 GENERATED = "check/1"
@@ -27,7 +26,7 @@ GENERATED = "check/1"
 DATA = Path(__file__).parents[2] / "builtin" / "data"
 
 
-def _read(task: Task, data: DataFolder | None = None, text: str | None = None) -> LoadedCaptions:
+def _read(task: Task, data: DataFolder | None = None, text: str | None = None) -> LoadedPairs:
     """The pairs of the part that the task is of; ``data`` and ``text`` are not asked. Raises DataDamaged."""
     part = "dev" if task.name == DEV else "test"
     path = DATA / f"check-{part}.tsv.xz"
@@ -43,7 +42,7 @@ def _read(task: Task, data: DataFolder | None = None, text: str | None = None) -
     if len(rows) != task.n:
         raise DataDamaged(f"{task.name}: {len(rows)} pairs found, {task.n} expected, in {path}", hint)
     sha256, image = hashlib.sha256(content).hexdigest(), images(ids[0], rings)
-    return LoadedCaptions(task, RatedCaptions(first, second, values, kind, caption1, caption2, image, None, sha256))
+    return LoadedPairs(task, RatedCaptions(task.name, first, second, values, kind, part, None, sha256, caption1, caption2, image))
 
 
 TASK = Task(
@@ -52,7 +51,7 @@ TASK = Task(
 DEV = "captions dev"
 
 
-def check_dev_task() -> LoadedCaptions:
+def check_dev_task() -> LoadedPairs:
     """The 1,125 dev pairs, for choosing a checkpoint where there is no STS-B. Raises DataDamaged."""
     return _read(replace(TASK, name=DEV, n=1125))
 

@@ -15,13 +15,10 @@ from functools import partial
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, RatedCaptions, data_set, read_cxc
+from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, data_set, read_cxc
 from bench.score.metrics.cxc import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.sts import SAME_COSINES, by_subset, correlations, cosines
-from bench.score.suites.vectors import Vectors, check_variety
-
-AT_ONCE = 8192  # pairs: bounds the copies of their vectors
+from bench.score.suites import Suite, Task, TaskScore
+from bench.score.suites.sts import SAME_COSINES, LoadedPairs, by_subset, correlations
 
 
 @dataclass(frozen=True)
@@ -42,34 +39,6 @@ PROTOCOLS = {
         Protocol("cxc-parekh/1", "caption1", draws_without_replacement, "half of the captions, without replacement"),
     )
 }
-
-
-@dataclass(frozen=True)
-class LoadedCaptions(LoadedTask):
-    """Rated pairs of captions."""
-
-    task: Task
-    data: RatedCaptions
-
-    @property
-    def sentences(self) -> list[str]:
-        return self.data.sentences1 + self.data.sentences2
-
-    def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        pairs, name = self.data, self.task.name
-        parts = [slice(first, first + AT_ONCE) for first in range(0, len(pairs), AT_ONCE)]
-        predictions = {
-            "prediction": np.concatenate([cosines(pairs.sentences1[p], pairs.sentences2[p], vectors, name) for p in parts]),
-            "gold": pairs.gold,
-            "subset": np.array(pairs.method, dtype=str),
-            "image": pairs.image,
-            "caption1": pairs.caption1,
-            "caption2": pairs.caption2,
-        }
-        if np.ptp(predictions["prediction"]) == 0:
-            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)  # names the sentence, if that is why
-        return self.result(predictions)
 
 
 def drawn_scores(predictions: Mapping[str, np.ndarray], protocol: str) -> np.ndarray:
@@ -99,8 +68,8 @@ def score_predictions(predictions: Mapping[str, np.ndarray], task: str, protocol
     return TaskScore(float(values.mean()), n, float(values.std()), detail)
 
 
-def _read(task: Task, data: DataFolder, text: str) -> LoadedCaptions:
-    return LoadedCaptions(task, read_cxc(data, text=text))
+def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+    return LoadedPairs(task, read_cxc(data, text=text))
 
 
 def _task(protocol: str) -> Task:

@@ -93,7 +93,7 @@ class LoadedMteb(LoadedTask):
     @property
     def sha256(self) -> str:
         """Of what names the data: its revision on the hub, or the content of the user's own files; splits and languages."""
-        named = [[one.metadata.name, one.metadata.dataset, *_parts(one)] for one in leaves(self.pristine)]
+        named = [[leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)] for leaf in leaves(self.pristine)]
         text = json.dumps([named, _parts(self.pristine), self.source.sha256], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -114,8 +114,8 @@ class LoadedMteb(LoadedTask):
         with quiet(self.offline):
             task = copy.deepcopy(self.pristine)
             self.source.fill(task)
-            for one in leaves(task):
-                (predictions / one.prediction_file_name).unlink(missing_ok=True)
+            for leaf in leaves(task):
+                (predictions / leaf.prediction_file_name).unlink(missing_ok=True)
             if not _aggregate(task):
                 load_data(task, self.offline)
             encoder = MtebEncoder(f"bench/{place.name}", place.revision, vectors=vectors)
@@ -155,7 +155,9 @@ class LoadedMteb(LoadedTask):
             "dataset": {"path": self.pristine.metadata.dataset["path"], "revision": result.dataset_revision},
             "source": self.source.words,
             "superseded_by": task.metadata.superseded_by,
-            "subtasks": {one.metadata.name: one.metadata.dataset["revision"] for one in leaves(task)} if _aggregate(task) else {},
+            "subtasks": {leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)}
+            if _aggregate(task)
+            else {},
             "scores": scores,
             "results": sorted(str(file.relative_to(above)) for file in folder.glob(f"results/**/{self.name}.json")),
             "predictions": [
@@ -231,11 +233,11 @@ def _aggregate(task: Any) -> bool:
 def declared_items(task: Any) -> int:
     """Items of the scored splits, as mteb's package counts them; 0 where it does not."""
     total = 0
-    for one in leaves(task):
-        for split, known in (one.metadata.descriptive_stats or {}).items():
-            if split in one.eval_splits:
+    for leaf in leaves(task):
+        for split, known in (leaf.metadata.descriptive_stats or {}).items():
+            if split in leaf.eval_splits:
                 by_subset = known.get("hf_subset_descriptive_stats") or {}
-                counted = [by_subset[name] for name in one.hf_subsets if name in by_subset] or [known]
+                counted = [by_subset[name] for name in leaf.hf_subsets if name in by_subset] or [known]
                 total += sum(int(each.get("num_queries") or each.get("num_samples") or 0) for each in counted)
     return total
 

@@ -75,22 +75,22 @@ def source_of(task: Any, data: DataFolder) -> Source:
         with contextlib.suppress(DataMissing):
             pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
             return Source(f"data folder, {form} text of {ours}, {split} split", pairs.sha256, pairs)
-    for one in leaves(task):
-        if not _hosted(one) or one.data_loaded or _cached(one.metadata.dataset):
+    for leaf in leaves(task):
+        if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
             continue
         if data.later is not None:
             data.later.note(Pending(
-                name=f"mteb:{name}", kind="data", where=f"hub data set {one.metadata.dataset['path']}", urls=(f"{endpoint()}/datasets/{one.metadata.dataset['path']}",),
-                licence=one.metadata.license or ON_ITS_PAGE,
+                name=f"mteb:{name}", kind="data", where=f"hub data set {leaf.metadata.dataset['path']}", urls=(f"{endpoint()}/datasets/{leaf.metadata.dataset['path']}",),
+                licence=leaf.metadata.license or ON_ITS_PAGE,
             ))  # fmt: skip
             raise NotFetchedYet(name)
         if data.offline or offline_now():
-            raise missing(one)
-        fetched = copy.deepcopy(one)
+            raise missing(leaf)
+        fetched = copy.deepcopy(leaf)
         try:
             fetched.load_data()
         except Exception as error:  # datasets, huggingface_hub and httpx each have their own
-            raise missing(one, error) from None
+            raise missing(leaf, error) from None
     return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
 
 

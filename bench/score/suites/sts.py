@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import DataMissing, RunFailed
-from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, data_set, read_sts
+from bench.data.sets import STS_TASKS, DataFolder, RatedCaptions, SentencePairs, data_set, read_sts
 from bench.score.metrics.correlation import Grouped, correlate_groups, paired_cosine, pearson, spearman
 from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.vectors import Vectors, check_vectors
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "senteval-all/1"
+AT_ONCE = 8192  # pairs: bounds the copies of their vectors
 WITH_ALL_SPLITS = "SICK-R"  # also scored on train, dev and test together, as mteb does
 SAME_COSINES = "the model gives every pair the same similarity: did its training collapse?"
 
@@ -42,12 +43,16 @@ class LoadedPairs(LoadedTask):
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        name = self.data.name
+        name, pairs = self.task.name, self.data
         predictions: dict[str, np.ndarray] = {
-            "prediction": cosines(self.data.sentences1, self.data.sentences2, vectors, name),
-            "gold": self.data.gold,
-            "subset": np.array(self.data.subset, dtype=str),
+            "prediction": cosines(pairs.sentences1, pairs.sentences2, vectors, name),
+            "gold": pairs.gold,
+            "subset": np.array(pairs.subset, dtype=str),
         }
+        if np.ptp(predictions["prediction"]) == 0:
+            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)  # names the sentence, if that is why
+        if isinstance(pairs, RatedCaptions):
+            predictions |= {"image": pairs.image, "caption1": pairs.caption1, "caption2": pairs.caption2}
         if self.whole is not None:
             predictions["all_splits_prediction"] = cosines(self.whole.sentences1, self.whole.sentences2, vectors, name)
             predictions["all_splits_gold"] = self.whole.gold
@@ -138,6 +143,9 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
 
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
+    if len(sentences1) > AT_ONCE:
+        parts = [slice(first, first + AT_ONCE) for first in range(0, len(sentences1), AT_ONCE)]
+        return np.concatenate([cosines(sentences1[part], sentences2[part], vectors, task) for part in parts])
     a_ND = check_vectors(vectors(sentences1), sentences1, task)
     b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
@@ -185,7 +193,7 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
         with contextlib.suppress(
             DataMissing
         ):  # the other splits are for comparison only; the protocol needs the test split alone
-            whole = read_sts(data.as_it_is, task.name, text=pairs.form, split="all")
+            whole = read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all")
     return LoadedPairs(task, pairs, whole)
 
 
