@@ -75,23 +75,24 @@ def _pairs(name: str, count: int, dim: int) -> tuple[SentencePairs, Vectors]:
 
 
 def _sts(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.sts import PROTOCOL, LoadedPairs
+    from bench.score.suites.sts import SUITE, LoadedPairs
 
     for name in STS_TASKS:
         pairs, vectors = _pairs(name, _size(data_set(name).items["test"], scale, 20), dim)
-        yield name, lambda p=pairs, v=vectors: LoadedPairs("sts", PROTOCOL, p).score(v)
+        task = LoadedPairs(SUITE.task(name), pairs)
+        yield name, lambda t=task, v=vectors: t.score(v)
 
 
 def _geometry(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.geometry import LoadedGeometry
+    from bench.score.suites.geometry import SUITE, LoadedGeometry
 
     pairs, vectors = _pairs("STS-B", _size(1379, scale, 60), dim)
 
     def asked(texts: Any) -> np.ndarray:  # sentences that lost words are sentences of their own
         return vectors([text if text[:1].isdigit() else "0" for text in texts])
 
-    for task in ("alignment", "uniformity"):
-        yield task, lambda t=task: LoadedGeometry(t, pairs).score(asked)
+    for task in SUITE.tasks:
+        yield task.name, lambda t=task: LoadedGeometry(t, pairs).score(asked)
 
 
 def _labelled(name: str, dim: int, scale: float) -> tuple[LabelledTexts, Vectors]:
@@ -108,23 +109,23 @@ def _labelled(name: str, dim: int, scale: float) -> tuple[LabelledTexts, Vectors
 
 
 def _transfer(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.transfer import PROTOCOL, LoadedTransfer, classify
+    from bench.score.suites.transfer import SUITE, LoadedTransfer, classify
 
     for name in TRANSFER_TASKS:
         texts, vectors = _labelled(name, dim, scale)
-        task = LoadedTransfer("transfer", name, PROTOCOL, texts, classify).on(device)
+        task = LoadedTransfer(SUITE.task(name), texts, classify).on(device)
         yield name, lambda t=task, v=vectors: t.score(v)
 
 
 def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.fewshot import LoadedFewShot
+    from bench.score.suites.fewshot import SUITE, LoadedFewShot
 
     for name in TRANSFER_TASKS:
         texts, vectors = _labelled(name, dim, scale)
 
         def work(t: LabelledTexts = texts, v: Vectors = vectors) -> None:
             try:
-                LoadedFewShot("fewshot", f"{t.name}-16", t).score(v)
+                LoadedFewShot(SUITE.task(f"{t.name}-16"), t).score(v)
             except ModuleNotFoundError as error:
                 note(f"not scored: {error.name} is not here")
 
@@ -133,7 +134,7 @@ def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -
 
 def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
     from bench.score.metrics.kmeans import kmeans
-    from bench.score.suites.clustering import SEEDS, STARTS, LoadedTexts
+    from bench.score.suites.clustering import SEEDS, STARTS, SUITE, LoadedTexts
 
     for name in CLUSTERING_TASKS:
         count, clusters = _size(data_set(name).items["test"], scale, 100), min(CLUSTERS.get(name, 152), 152 if scale == 1 else 8)
@@ -144,7 +145,7 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
 
         def work(t: ClassedTexts = texts, v: Vectors = vectors, k: int = clusters) -> None:
             try:
-                LoadedTexts("clustering", t).score(v)
+                LoadedTexts(SUITE.task(t.name), t).score(v)
             except ModuleNotFoundError as error:  # scikit-learn's agreement scores, a small part
                 note(f"k-means alone: {error.name} is not here")
                 kmeans(v(t.texts), k, SEEDS, starts=STARTS)
@@ -153,7 +154,8 @@ def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]
 
 
 def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.suites.cxc import PROTOCOLS, LoadedCxc
+    from bench.score.suites.cxc import SUITE
+    from bench.score.suites.sts import LoadedPairs
 
     captions = 5 * _size(5000, scale, 20)
     count = _size(data_set("CxC-STS").items["test"], scale, captions)
@@ -163,8 +165,8 @@ def _cxc(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Wo
     names = named(captions)
     data = RatedCaptions(
         sentences1=[names[i] for i in first], sentences2=[names[i] for i in second], gold=rng.random(len(first)) * 5,
-        method=["c2c_isim"] * len(first), caption1=first, caption2=second, image=first // 5, form="tokenised", sha256="",
+        name="CxC-STS", subset=["c2c_isim"] * len(first), split="test", caption1=first, caption2=second, image=first // 5, form="tokenised", sha256="",
     )  # fmt: skip
     vectors = Vectors(rng.normal(size=(captions, dim)).astype(np.float32))
-    for protocol in PROTOCOLS:
-        yield protocol, lambda p=protocol: LoadedCxc(p, data).score(vectors)
+    for task in SUITE.tasks:
+        yield task.protocol, lambda t=task: LoadedPairs(t, data).score(vectors)

@@ -225,7 +225,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
 
     from bench.backbones import load, resolve
     from bench.data.corpora import open_corpus
-    from bench.data.corpora.token_cache import tokenised
+    from bench.data.corpora.token_cache import tokenise
     from bench.method import Context, seed_for
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
@@ -263,7 +263,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
         text = Path(scratch) / "corpus.txt"
         text.write_text("".join(f"{sentence}\n" for sentence in setup.sentences), encoding="utf-8")
         began = setup.now()
-        corpus = tokenised(
+        corpus = tokenise(
             open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch)
         )
         clock.before = setup.now() - began

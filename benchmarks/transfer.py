@@ -153,7 +153,7 @@ def compare(name: str, texts: Any, x: np.ndarray, args: argparse.Namespace) -> d
     with clock() as ours:
         predicted, fold, detail = classify(texts, x, "cpu")
     gold = texts.labels[texts.split == "test"]
-    value, _ = score_predictions({"prediction": predicted, "gold": gold, "fold": fold}, name)
+    value = score_predictions({"prediction": predicted, "gold": gold, "fold": fold}, name).value
     row = {"task": name, "bench": value, "bench_dev": detail["dev"], "bench_wall": ours["wall"], "bench_cpu": ours["cpu"]}
     print(
         f"{name:6} bench     dev {detail['dev']:6.2f}  test {value:6.2f}   {ours['wall']:8.1f} s wall {ours['cpu']:8.1f} s CPU",

@@ -224,9 +224,9 @@ class GeneratedPairs:
             "gold": self.gold,
             "subset": np.array(self.kind, dtype=str),
         }
-        value, detail = score_predictions(predictions, "CHECK")
-        return TaskResult(suite="check", task="CHECK", protocol=GENERATED, metric="spearman", value=value, n=len(self.gold),
-                          detail=detail, predictions=predictions)  # fmt: skip
+        score = score_predictions(predictions, "CHECK")
+        return TaskResult(suite="check", task="CHECK", protocol=GENERATED, metric="spearman", value=score.value, n=score.n,
+                          detail=score.detail, predictions=predictions)  # fmt: skip
 
 
 @functools.cache

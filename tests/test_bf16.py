@@ -129,16 +129,16 @@ def test_the_hint_names_the_variable_where_it_was_seen_to_help(child: Child, mon
 
 
 def test_an_answer_holds_for_one_processor_torch_number_of_threads_and_choice_of_instructions() -> None:
-    same = bf16.subject(AMX, 2, {"HOME": "/"})
-    assert bf16.subject(AMX + "flags : other\n", 2, {}) == same and same["flags"] == [
+    same = bf16.describe(AMX, 2, {"HOME": "/"})
+    assert bf16.describe(AMX + "flags : other\n", 2, {}) == same and same["flags"] == [
         "amx_bf16",
         "amx_tile",
         "avx512_bf16",
         "avx512f",
     ]
     others = [
-        bf16.subject(AMX, 3, {}), bf16.subject(NO_AMX, 2, {}), bf16.subject(AMX.replace("Made", "Other"), 2, {}),
-        *(bf16.subject(AMX, 2, {name: "AVX2"}) for name in bf16.VARIABLES),
+        bf16.describe(AMX, 3, {}), bf16.describe(NO_AMX, 2, {}), bf16.describe(AMX.replace("Made", "Other"), 2, {}),
+        *(bf16.describe(AMX, 2, {name: "AVX2"}) for name in bf16.VARIABLES),
     ]  # fmt: skip
     assert all(other != same for other in others)
     assert same["torch"].partition("+")[0] == torch.__version__.partition("+")[0] and same["kernel"] == os.uname().release

@@ -17,7 +17,7 @@ from bench.data.sets import DataFolder
 from bench.method import Method, Value
 from bench.run.plan import PlannedRun, Request, changed, make
 from bench.run.plugins import Plugin, Registry, discover
-from bench.score.suites import expanded
+from bench.score.suites import expand_suites
 
 NO_DATA = DataFolder(None)
 
@@ -344,10 +344,10 @@ def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(registr
 
 
 def test_all_is_every_suite_that_papers_report() -> None:
-    found = expanded(["check", "all", "sts"])
+    found = expand_suites(["check", "all", "sts"])
     assert found[0] == "check" and len(found) == len(set(found))
     assert {"sts", "transfer", "fewshot", "geometry"} <= set(found)
-    assert not {"all", "mteb", "transfer-quick"} & set(found) and "check" not in expanded(["all"])
+    assert not {"all", "mteb", "transfer-quick"} & set(found) and "check" not in expand_suites(["all"])
 
 
 def test_the_target_corpus_holds_no_sentence_that_a_task_made(registry: Registry, tiny: str, shared: Path) -> None:

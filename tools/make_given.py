@@ -24,7 +24,7 @@ from bench.runs.dev_pairs import CLEAN_DEV, STSB_DEV
 from bench.score.suites import LoadedTask, suite, suite_names
 from bench.score.suites.check import DEV, check_dev_task
 from bench.score.suites.from_predictions import GIVEN
-from bench.score.suites.sts import clean_dev_task, dev_task, tested_in
+from bench.score.suites.sts import clean_dev_task, dev_task, find_test_sets
 from bench.verify.data_hashes import SCHEMA, known
 
 FORMS = ("tokenised", "raw")
@@ -81,7 +81,7 @@ def measure_dev(data: DataFolder) -> dict[str, dict[str, Any]]:
     """What is known of the sets that checkpoints are selected on."""
     dev = {DEV: check_dev_task().sha256} | {f"{STSB_DEV}, {form}": dev_task(data, form).sha256 for form in FORMS}
     dev |= {f"{CLEAN_DEV}, {form}": clean_dev_task(data, form).sha256 for form in FORMS}
-    counts = Counter(" ".join(sets) for sets in tested_in(dev_task(data, FORMS[0]).data, data))
+    counts = Counter(" ".join(sets) for sets in find_test_sets(dev_task(data, FORMS[0]).data, data))
     return {"dev": dev, "dev_pairs": {STSB_DEV: dict(sorted(counts.items())), CLEAN_DEV: {"": clean_dev_task(data, FORMS[0]).n}}}
 
 

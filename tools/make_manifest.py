@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench.data.sets.manifest import ANY, DataFile, cells, content_hash, lf, parse_manifest, unpacked
+from bench.data.sets.manifest import ANY, DataFile, cells, content_hash, lf, parse_manifest, read_blocks
 
 
 def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
         path = place / known.path
         if known.packed:
             digest, rows = hashlib.sha256(), 0
-            for block in unpacked(path, known.packed):
+            for block in read_blocks(path, known.packed):
                 digest.update(block)
                 rows += block.count(b"\n")
             rows -= known.header

@@ -17,9 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones import families
 from bench.backbones import hub as models_of_hub
-from bench.backbones.folder import PICKLES, VOCABULARIES, WEIGHTS, check_folder, has_pickle, transformer_folder, weights_hash
-from bench.backbones.weights import converted, take_trained, tensor_names
-from bench.base.errors import BenchError, NotAModel, UnknownName
+from bench.backbones.folder import (
+    PICKLES,
+    VOCABULARIES,
+    WEIGHTS,
+    check_folder,
+    convert_pickles,
+    has_pickle,
+    take_trained,
+    tensor_names,
+    transformer_folder,
+    weights_hash,
+)  # fmt: skip
+from bench.base.errors import BenchError, NotAModel, UnknownName, one_line
 from bench.data.fetching.http import offline_now
 
 if TYPE_CHECKING:
@@ -102,11 +112,11 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     if cached is not None:
         return Reference(name, cached.name, cached, hub=True)
     pickled = models_of_hub.in_cache(name, PICKLES)
-    twin = converted(transformer_folder(pickled), make=allow_pickle) if pickled else None
+    twin = convert_pickles(transformer_folder(pickled), make=allow_pickle) if pickled else None
     return Reference(name, pickled.name if pickled and twin else "unknown", twin, hub=True)
 
 
-def recorded(name: str, revision: str | None) -> Reference:
+def resolve_recorded(name: str, revision: str | None) -> Reference:
     """The backbone that a record names: of a hub model the very revision, whichever is the newest by now."""
     found = resolve(name)
     if found.hub and revision not in (None, "unknown", found.revision):
@@ -120,7 +130,7 @@ def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
     inner = transformer_folder(path)
     if not (inner / "config.json").exists() or any((inner / name).exists() for name in WEIGHTS) or not has_pickle(inner):
         return path
-    return converted(inner, make=allow_pickle) or path
+    return convert_pickles(inner, make=allow_pickle) or path
 
 
 def check_mlm_head(path: Path | None) -> None:
@@ -137,7 +147,7 @@ def run_folder(path: Path) -> Reference:
             record["status"],
             record.get("training", "not said"),
         )
-        base = recorded(record["provenance"]["backbone"]["name"], revision)
+        base = resolve_recorded(record["provenance"]["backbone"]["name"], revision)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
@@ -219,7 +229,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
     except BenchError:
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(error)
         raise NotAModel(f"{reference.name} cannot be loaded as an encoder: {reason}") from None
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
         raise NotAModel(f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",

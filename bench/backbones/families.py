@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.weights import checkpoint_names
+from bench.backbones.folder import checkpoint_names
 from bench.base.errors import BenchError, NotAModel
 
 
@@ -109,15 +109,18 @@ def type_of(folder: Path) -> str:
     return str(read_config(folder).get("model_type", ""))
 
 
+def family_of(folder: Path | None) -> Family | None:
+    """The family of the model in a folder; None where it is not listed, or not here yet."""
+    return FAMILIES.get(type_of(folder)) if folder is not None and (folder / "config.json").is_file() else None
+
+
 def title(model_type: str) -> str:
     return FAMILIES[model_type].title if model_type in FAMILIES else model_type
 
 
 def check_prefix(folder: Path | None) -> None:
     """Raises BenchError where the layers of this backbone take no keys and values from outside. None: it is not here yet."""
-    if folder is None or not (folder / "config.json").is_file():
-        return
-    family = FAMILIES.get(type_of(folder))
+    family = family_of(folder)
     if family is not None and not family.prefix:
         able = ", ".join(one.title for one in FAMILIES.values() if one.prefix)
         raise BenchError(f"a deep prompt does not work on {family.title}: its layers take no keys and values from outside",
@@ -126,9 +129,7 @@ def check_prefix(folder: Path | None) -> None:
 
 def check_placed(folder: Path | None, what: str, hint: str) -> None:
     """Raises BenchError where position ids do not decide where a token stands, which ``what`` needs. None: not here yet."""
-    if folder is None or not (folder / "config.json").is_file():
-        return
-    family = FAMILIES.get(type_of(folder))
+    family = family_of(folder)
     if family is not None and not family.placed:
         raise BenchError(f"{what} does not work on {family.title}: it counts the distance of two tokens along the sequence, "
                          "whatever positions they are given", hint)  # fmt: skip

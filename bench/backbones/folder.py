@@ -1,15 +1,18 @@
-"""A folder with a model in it: whether it is one, whether it is all there, and what names its content."""
+"""A folder with a model in it: whether it is one, whether it is all there, what names its content, which tensors it holds."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
+import shutil
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from bench.base.cache import build_folder, default_cache
 from bench.base.errors import NotAModel
+from bench.base.hashes import files_sha256
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
@@ -50,14 +53,20 @@ def check_folder(path: Path) -> None:
 
 def transformer_folder(path: Path) -> Path:
     """The folder of the transformer inside a sentence-transformers folder; the folder itself for any other."""
-    modules = path / "modules.json"
-    if modules.exists():
-        try:
-            first = json.loads(modules.read_text(encoding="utf-8"))[0]["path"]
-        except (ValueError, KeyError, IndexError, TypeError) as error:
-            raise NotAModel(f"{modules} is damaged: {error}") from None
-        return path / first
-    return path
+    return next(iter(_modules(path)), path)
+
+
+def _modules(path: Path) -> list[Path]:
+    """The folders of the modules of a sentence-transformers folder, in order; none for any other. Raises NotAModel."""
+    file = path / "modules.json"
+    if not file.exists():
+        return []
+    try:
+        if not (modules := [path / module["path"] for module in json.loads(file.read_text(encoding="utf-8"))]):
+            raise ValueError("it names no module")
+        return modules
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotAModel(f"{file} is damaged: {error}") from None
 
 
 @cache
@@ -66,30 +75,13 @@ def weights_hash(path: Path) -> str:
 
     Of a sentence-transformers folder also what its modules say about pooling, normalisation and length.
     """
-    digest = hashlib.sha256()
-    for file in sorted(file for folder in _parts(path) for file in folder.iterdir() if file.suffix in DETERMINES):
-        if file.name in ABOUT or not file.is_file():
-            continue
-        digest.update(f"{file.relative_to(path)}\0{file.stat().st_size}\0".encode())
-        with file.open("rb") as stream:
-            while chunk := stream.read(1 << 22):
-                digest.update(chunk)
-    return digest.hexdigest()
+    files = [file for folder in {path, *_modules(path)} if folder.is_dir() for file in folder.iterdir() if file.is_file()]
+    return files_sha256((file for file in files if file.suffix in DETERMINES and file.name not in ABOUT), path)
 
 
-def _parts(path: Path) -> set[Path]:
-    """The folder, and those of its modules if it is a sentence-transformers folder."""
-    file = path / "modules.json"
-    try:
-        modules = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
-        return {folder for folder in (path, *(path / module["path"] for module in modules)) if folder.is_dir()}
-    except (ValueError, KeyError, TypeError) as error:
-        raise NotAModel(f"{file} is damaged: {error}") from None
-
-
-def whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
+def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
     """Whether a model folder has its config, all parts of its weights and a vocabulary: a cut download has not."""
-    inner = inside(folder)
+    inner = find_transformer(folder)
     if not (inner / "config.json").exists() or not any((at / file).exists() for at in (inner, folder) for file in VOCABULARIES):
         return False
     single, index = (inner / file for file in weights)
@@ -100,8 +92,132 @@ def whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
     return single.exists()
 
 
-def inside(folder: Path) -> Path:
+def find_transformer(folder: Path) -> Path:
     """Where the transformer lies in a sentence-transformers folder that is here at least in part; else the folder."""
-    with contextlib.suppress(OSError, ValueError, KeyError, IndexError, TypeError):
-        return folder / str(json.loads((folder / "modules.json").read_text(encoding="utf-8"))[0]["path"])
+    with contextlib.suppress(NotAModel):
+        return transformer_folder(folder)
     return folder
+
+
+# --- what a safetensors checkpoint holds, read from its header; and the encoder weights of a run in the place of pretrained ones ---
+
+
+def tensor_names(file: Path) -> list[str]:
+    """The names in a safetensors file, from its header alone. Raises NotAModel where it is none."""
+    try:
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            if not 2 <= length <= 1 << 27:
+                raise ValueError(f"a header of {length} bytes")
+            return [name for name in json.loads(stream.read(length)) if name != "__metadata__"]
+    except (OSError, ValueError) as error:
+        raise NotAModel(f"{file} is no safetensors file: {error}") from None
+
+
+def checkpoint_names(folder: Path) -> list[str]:
+    """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it is damaged."""
+    index = folder / "model.safetensors.index.json"
+    if not index.exists():
+        return tensor_names(folder / "model.safetensors")
+    try:
+        return list(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotAModel(f"{index} is damaged: {error}") from None
+
+
+def take_trained(encoder: Any, file: Path) -> None:
+    """The ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is lacking."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        state = {name.removeprefix("encoder."): t for name, t in load_file(file).items() if name.startswith("encoder.")}
+    except (OSError, SafetensorError) as error:
+        raise NotAModel(f"{file} cannot be read: {error}") from None
+    lacking = sorted(dict(encoder.named_parameters()).keys() - state.keys())
+    if lacking:
+        raise NotAModel(
+            f"{file.parent.parent} did not train the whole encoder ({lacking[0]} is not in its checkpoint)",
+            "a prompt method's run is no backbone; take one that fine-tuned all of it",
+        )
+    encoder.load_state_dict(state, strict=False)
+
+
+# --- weights that were saved as a pickle, made into safetensors once: ``--allow-pickle`` ---
+# A pickle can hold code that runs when it is read. Only its tensors are taken (torch's reader for weights alone, which
+# executes nothing); whoever did not ask for that never opens one.
+
+KEPT = {".json", ".txt", ".model"}  # what a converted folder takes over beside the weights
+
+
+def convert_pickles(folder: Path, *, make: bool) -> Path | None:
+    """The safetensors twin of a model folder whose weights are pickles; ``make``: convert them now. None: there is none yet.
+
+    It is named by the content, so that other weights are another folder. Raises NotAModel where the file holds more than
+    tensors, or is damaged.
+    """
+    place = default_cache() / "converted" / _content(folder)[:32]
+    config = place / "config.json"
+    if make and not config.is_file():
+        try:
+            build_folder(place, lambda aside: _convert(folder, aside), config.is_file)
+        except OSError as error:
+            raise NotAModel(f"{folder}: the converted weights cannot be written to {place}: {error.strerror or error}",
+                            "set BENCH_CACHE to a folder with space") from None  # fmt: skip
+    return place if config.is_file() else None
+
+
+@cache
+def _content(folder: Path) -> str:
+    """sha256 over everything that the twin is made from."""
+    pickles = _files(folder)
+    return files_sha256((f for f in folder.iterdir() if f.is_file() and (f.suffix in KEPT or f.name in pickles)), folder)
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """The pickles of a model -> the names of their twins."""
+    single, index = (folder / name for name in PICKLES)
+    if not index.is_file():
+        return {single.name: WEIGHTS[0]}
+    try:
+        parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise NotAModel(f"{index} is damaged: {error}") from None
+    return {part: _twin(part) for part in parts}
+
+
+def _twin(part: str) -> str:
+    return Path(part).with_suffix(".safetensors").name.replace("pytorch_model", "model")
+
+
+def _convert(folder: Path, to: Path) -> None:
+    from safetensors.torch import save_file
+
+    for file in folder.iterdir():
+        if file.is_file() and file.suffix in KEPT and file.name not in PICKLES:
+            shutil.copyfile(file, to / file.name)
+    names = _files(folder)
+    for part, twin in names.items():
+        tensors = _tensors(folder / part)
+        save_file({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, to / twin, metadata={"format": "pt"})
+    if PICKLES[0] not in names:
+        index = json.loads((folder / PICKLES[1]).read_text(encoding="utf-8"))
+        index["weight_map"] = {name: _twin(part) for name, part in index["weight_map"].items()}
+        (to / WEIGHTS[1]).write_text(json.dumps({"metadata": {}} | index), encoding="utf-8")
+
+
+def _tensors(file: Path) -> dict[str, Any]:
+    import torch
+
+    try:
+        state = torch.load(file, weights_only=True, map_location="cpu")
+        if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
+            state = state["state_dict"]
+        tensors = {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
+    except Exception as error:  # whatever the bytes of a damaged or hostile file lead to
+        reason = " ".join(str(error).split())[:120]
+        raise NotAModel(f"{file} is not read: it holds more than tensors, or is damaged ({type(error).__name__}: {reason})",
+                        "ask its owner for safetensors") from None  # fmt: skip
+    if not tensors:
+        raise NotAModel(f"{file} holds no tensors")
+    return tensors

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.backbones.folder import PICKLES, WEIGHTS, whole
+from bench.backbones.folder import PICKLES, WEIGHTS, is_whole
 from bench.base.errors import NotAModel
 from bench.data.fetching.http import endpoint
-from bench.data.sets.store import ON_ITS_PAGE, Pending
+from bench.data.sets.sources import ON_ITS_PAGE, Pending
 
 CANONICAL = {"bert-base-uncased": "google-bert", "bert-large-uncased": "google-bert",
              "roberta-base": "FacebookAI", "roberta-large": "FacebookAI"}  # fmt: skip
@@ -50,7 +50,7 @@ def in_cache(name: str, weights: Sequence[str] = WEIGHTS) -> Path | None:
     for repo in repositories(model):
         for wanted in [revision] if revision else [PINNED.get(repo), "main"]:
             snapshot = _snapshot(repo, wanted) if wanted else None
-            if snapshot is not None and whole(snapshot, weights):
+            if snapshot is not None and is_whole(snapshot, weights):
                 return snapshot
     return None
 
@@ -78,7 +78,7 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
     repo = repositories(model)[0]
     with _in_plain_words(name, repo, hint):
         info, revision = _info(repo, revision, say)
-        sizes = {one.rfilename: one.size or 0 for one in info.siblings or []}
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         kind = _weights(name, repo, sizes, allow_pickle)
         wanted = _wanted(sizes, kind)
         total = sum(wanted.values())

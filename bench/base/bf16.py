@@ -62,14 +62,14 @@ class Answer:
         return f"probed once, kept in {self.kept}" if self.kept else "probed each time: the cache cannot be written"
 
 
-def remembered(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ) -> Answer | None:
+def read_answer(cpuinfo: str, threads: int) -> Answer | None:
     """The kept answer; None where there is none, or it is damaged. ``cpuinfo``: the text of ``/proc/cpuinfo``."""
-    return _kept(_entry(cpuinfo, threads, environment))
+    return _kept(_entry(cpuinfo, threads, os.environ))
 
 
 def ask(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ) -> Answer:
     """The kept answer, else the child's."""
-    from bench.base.cache import locked
+    from bench.base.cache import lock
 
     entry = _entry(cpuinfo, threads, environment)
     if (answer := _kept(entry)) is not None:
@@ -77,7 +77,7 @@ def ask(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # of several processes one asks
             entry.file.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(entry.file.with_suffix(".lock")))
+            stack.enter_context(lock(entry.file.with_suffix(".lock")))
         if (answer := _kept(entry)) is not None:
             return answer
         answer = probe(threads, environment)
@@ -86,7 +86,7 @@ def ask(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ)
     return answer
 
 
-def subject(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+def describe(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What an answer holds for."""
     from importlib.metadata import version
 
@@ -106,7 +106,7 @@ def subject(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.envi
 def _entry(cpuinfo: str, threads: int, environment: Mapping[str, str]) -> CacheEntry:
     from bench.base.cache import CacheEntry
 
-    about = subject(cpuinfo, threads, environment)
+    about = describe(cpuinfo, threads, environment)
     return CacheEntry("bf16", json.dumps(about, sort_keys=True), about)
 
 

@@ -6,7 +6,9 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ except ImportError:  # Windows: without a lock two builders do the work twice, a
     fcntl = None  # type: ignore[assignment]
 
 
+SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
+
+
 def default_cache() -> Path:
     """$BENCH_CACHE, else ~/.cache/sentence-bench."""
     given = os.environ.get("BENCH_CACHE")
@@ -26,7 +31,7 @@ def default_cache() -> Path:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[bool]:
+def lock(path: Path) -> Iterator[bool]:
     """Hold ``path`` as a lock between processes, waiting for whoever has it. False where the file system has no locks."""
     with path.open("a") as file:
         held = False
@@ -35,6 +40,33 @@ def locked(path: Path) -> Iterator[bool]:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 held = True
         yield held  # closing the file releases the lock, also when the process is killed
+
+
+def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[[], bool]) -> None:
+    """Make the folder ``place``, unless it is whole: of several processes one does, in a folder aside that then takes the place.
+
+    Raises OSError, and what ``build`` (of that folder) raises; then nothing half made is left.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with lock(place.with_name(f"{place.name}.lock")) as alone:
+        if is_whole():
+            return
+        if alone:  # nobody else builds this one: what lies here is left from a process that was killed
+            for left in place.parent.glob(f"{place.name}.*.part"):
+                shutil.rmtree(left, ignore_errors=True)
+        aside = place.with_name(f"{place.name}.{os.getpid()}.part")
+        try:
+            aside.mkdir()
+            build(aside)
+            shutil.rmtree(place, ignore_errors=True)
+            aside.rename(place)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def is_settled(changed_ns: int) -> bool:
+    """Whether a file that last changed then (ns since 1970) can no longer change without its time showing it."""
+    return changed_ns < time.time_ns() - SETTLED_SECONDS * 1e9
 
 
 @dataclass(frozen=True)

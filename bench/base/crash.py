@@ -69,7 +69,7 @@ def _end(signal_and_words: str, precision: str) -> End:
     return End(f"ended by {signal_and_words}", hints.get(signal_and_words.partition(" ")[0], GOES_ON))
 
 
-def found(folder: Path) -> End | None:
+def read_end(folder: Path) -> End | None:
     """How the last process on the run in ``folder`` ended; None where it ended in order. Ask only while nobody holds the run."""
     try:
         first, *rest = (folder / MARK).read_text(encoding="utf-8", errors="replace").splitlines() or [""]
@@ -98,7 +98,7 @@ def _without_a_word(then: dict[str, Any], now: dict[str, Any]) -> End:
         return End(
             f"ended without a word; the kernel has killed a process since it began, because memory was short: most likely this one ({KILLED})",
             f"{LESS_MEMORY}; {GOES_ON}",
-        )  # fmt: skip
+        )
     return End(f"ended without a word: killed from outside ({KILLED}, a closed terminal, a scheduler)", GOES_ON)
 
 
@@ -114,7 +114,7 @@ def _machine() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def watched(folder: Path, precision: str, alone: bool = True) -> Iterator[None]:
+def watch(folder: Path, precision: str, alone: bool = True) -> Iterator[None]:
     """While open, ``folder`` tells how this process ended if it cannot do so itself; so does a line on standard error, where
     the process is ``alone`` (what starts several says it for them)."""
     path = folder / MARK
@@ -159,7 +159,7 @@ def _witness(folder: Path) -> subprocess.Popen[bytes] | None:
 
 def main(folder: Path) -> None:
     """Wait for a byte, which says that all is well, or for the end of the process that would send it."""
-    if not os.read(0, 1) and (end := found(folder)) is not None:
+    if not os.read(0, 1) and (end := read_end(folder)) is not None:
         print(f"error: {folder.name} {end.words}\ntry: {end.hint}", file=sys.stderr)
 
 

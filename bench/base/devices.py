@@ -41,7 +41,7 @@ def choose_device(asked: str) -> str:
 
     here = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if asked == "auto":
-        return "cuda" if here["cuda"] else "mps" if here["mps"] else "cpu"
+        return next(name for name in ("cuda", "mps", "cpu") if here[name])
     if not here.get(asked.partition(":")[0], False):
         raise BenchError(f"--device {asked} is not available here", f"--device {' or '.join(d for d, ok in here.items() if ok)}")
     return asked

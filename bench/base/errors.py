@@ -31,6 +31,11 @@ class BenchError(Exception):
         self.hint = hint
 
 
+def one_line(error: BaseException, most: int = 200) -> str:
+    """ "KeyError: 'name'": what another library raised, in one line of at most so many characters."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:most]
+
+
 class UnknownName(BenchError):
     """``UnknownName("method", "simsce", ["simcse", ...])`` suggests the nearest known names, or lists them all if few.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,16 @@ def file_sha256(path: Path) -> str:
     """Of the file's bytes, as sha256sum prints it. Raises OSError."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def files_sha256(files: Iterable[Path], root: Path) -> str:
+    """One hash over several files below ``root``: their paths from there, sizes and bytes, in the order of their paths."""
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(f"{file.relative_to(root)}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as stream:
+            hashlib.file_digest(stream, lambda: digest)
+    return digest.hexdigest()
 
 
 def folder_sha256(folder: Path) -> dict[str, str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bench.data.corpora import Corpus
-    from bench.data.overlap import Match, Overlap, Wanted
+    from bench.data.overlap import Match, Overlap, ScoredSentences
     from bench.data.sets import DataFolder, DataSet, Source, State
 
 
@@ -45,13 +45,13 @@ def overlap(
     \b
     Example:  bench data overlap nli.csv --data DIR
     """
-    from bench.data.overlap import overlaps
+    from bench.data.overlap import count_overlaps
     from bench.data.sets import DataFolder
 
     opened = _open(corpus, column)
     wanted = _wanted_tasks(DataFolder(data, offline=True), comma_list(suites), text)
     say = _progress(opened)
-    found = overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
+    found = count_overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
     if as_json:
         click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened),
                                "tasks": [asdict(one) for one in found]}))  # fmt: skip
@@ -68,15 +68,15 @@ def _open(corpus: str, column: str | None) -> Corpus:
     return opened.only(column) if column not in (None, "all") and len(opened.columns) > 1 else opened
 
 
-def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[Wanted]:
+def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
     """Every task of the suites whose data is here; what is not is said, once."""
     from bench.base.errors import DataMissing
-    from bench.data.overlap import Wanted, scored_sentences
-    from bench.score.suites import expanded, suite
+    from bench.data.overlap import ScoredSentences, scored_sentences
+    from bench.score.suites import expand_suites, suite
 
-    wanted: dict[tuple[str, str], Wanted] = {}
+    wanted: dict[tuple[str, str], ScoredSentences] = {}
     missing: dict[str, DataMissing] = {}
-    for name in expanded(suites):
+    for name in expand_suites(suites):
         for task in suite(name).tasks:
             if (name, task.name) in wanted:  # one set under two protocols
                 continue
@@ -87,7 +87,7 @@ def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[Wa
                 continue
             sentences = scored_sentences(loaded)
             if sentences:
-                wanted[name, task.name] = Wanted(name, task.name, loaded.form, sentences)
+                wanted[name, task.name] = ScoredSentences(name, task.name, loaded.form, sentences)
     if not wanted and missing:
         raise next(iter(missing.values()))
     for problem in missing:
@@ -104,19 +104,19 @@ def _progress(corpus: Corpus) -> Callable[[int], None]:
     return lambda rows: reporter.advance(rows)
 
 
-def _listed(corpus: Corpus, wanted: Sequence[Wanted], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
-    """As ``overlaps``, with every match written to ``file``, whole or not at all."""
+def _listed(corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
+    """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
     import os
 
     from bench.base.errors import BenchError
-    from bench.data.overlap import overlaps
+    from bench.data.overlap import count_overlaps
 
     if file.suffix != ".jsonl":
         raise BenchError(f"--matches {file}: unknown format '{file.suffix}'", f"--matches {file.with_suffix('.jsonl')}")
     aside = file.with_name(file.name + ".part")
     try:
         with aside.open("w", encoding="utf-8") as stream:
-            found = overlaps(corpus, wanted, progress=progress, found=lambda match: _write(match, stream))
+            found = count_overlaps(corpus, wanted, progress=progress, found=lambda match: _write(match, stream))
         os.replace(aside, file)
     except OSError as error:
         raise BenchError(f"cannot write {file}: {error.strerror or error}") from None
@@ -133,12 +133,12 @@ def _show_overlap(corpus: Corpus, found: Sequence[Overlap]) -> None:
     from rich.console import Console
 
     from bench.cli.show import print_section
-    from bench.data.overlap import recorded
+    from bench.data.overlap import merge_overlaps
     from bench.show.tables.report import section
 
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(f"{corpus.name}: {len(corpus):,} rows of {', '.join(corpus.columns)}")
-    print_section(section(recorded(found)), console)
+    print_section(section(merge_overlaps(found)), console)
 
 
 WIDTH = 80
@@ -227,7 +227,7 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder, Fetcher, fetched_folder, sources_of
-    from bench.data.sets.store import pending_set
+    from bench.data.sets.sources import pending_set
 
     chosen = _wanted(names)
     if offline_now():

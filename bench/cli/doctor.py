@@ -94,7 +94,7 @@ def bf16_state(device: str) -> dict[str, Any]:
 
     if device != "cpu":
         return {"probed": False, "why": f"{device} says itself what it computes in"}
-    answer = devices.probed_bf16() or bf16.remembered(devices.cpu_info(), torch.get_num_threads())
+    answer = devices.probed_bf16() or bf16.read_answer(devices.cpu_info(), torch.get_num_threads())
     if answer is None:
         return {"probed": False, "why": "the processor has no bf16 matrices (AMX), so nothing is probed"}
     return {"probed": True, "why": str(answer), "works": answer.works, "faster": answer.faster, "bf16_seconds": answer.bf16,
@@ -121,7 +121,7 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
     from bench.base.errors import BenchError, DataDamaged
     from bench.data.sets import data_set
     from bench.score.suites import suite
-    from bench.score.suites.known import known
+    from bench.score.suites.known import survey
 
     tasks = suite(name).tasks
     sets = [data_set(one) for task in tasks for one in getattr(task, "data", ())]
@@ -134,7 +134,7 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
         found = 0
         for task in tasks:
             try:
-                known(task, folder, text)
+                survey(task, folder, text)
                 found += 1
                 here.add(task.name)
             except BenchError as error:

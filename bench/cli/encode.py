@@ -86,16 +86,16 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
     """The sentences, and how many they are where that can be known before the last one. A file is read once as a whole, so
     that a bad line is named before hours of encoding."""
     from bench.data.corpora import open_corpus
-    from bench.data.corpora.lines import piped_sentences, which
+    from bench.data.corpora.lines import choose_columns, piped_sentences
 
     if file == "-":
         return piped_sentences(sys.stdin.buffer, kind, column), None
     corpus = open_corpus(file)
     if len(corpus.columns) > 1:
-        which(corpus.columns, column, str(corpus.path))
+        choose_columns(corpus.columns, column, str(corpus.path))
         corpus = corpus.only(str(column))
     elif column not in (None, "all", corpus.columns[0]):
-        which(corpus.columns, column, str(corpus.path))
+        choose_columns(corpus.columns, column, str(corpus.path))
     return (row[0] for row in corpus.unchanged_rows()), len(corpus)
 
 
@@ -105,7 +105,7 @@ def _encode(
     from bench.run.executors.signals import stop_signals
     from bench.run.provenance import folder_hash
     from bench.score.encoding.stream import encode_stream
-    from bench.score.suites.vectors import checked
+    from bench.score.suites.vectors import check_vectors
 
     record = run.record
     about = {
@@ -120,7 +120,7 @@ def _encode(
         shown.advance(rows, total=total)
 
     def vectors(some: list[str]) -> np.ndarray:
-        return checked(_guarded(method.encode, method.context.device)(some), some, record.run_id)
+        return check_vectors(_guarded(method.encode, method.context.device)(some), some, record.run_id)
 
     with stop_signals() as should_stop:
         method.context.should_stop = should_stop

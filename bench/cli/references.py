@@ -65,7 +65,7 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
             click.echo(f"left out: {one.file}: {one.why}", err=True)
     if not rows:
         raise BenchError(f"none of {len(files)} files gives a number", "see the lines above")
-    kept = imported.merged(before, rows)
+    kept = imported.merge(before, rows)
     write_or_fail(file, imported.as_lines(kept), "--to FILE, or BENCH_REFERENCES")
     new = len(kept) - len(before)
     models = len({one.backbone for one in rows})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.grouping import AVERAGE
-from bench.runs.predictions import Key, Run, predicted, score_of
+from bench.runs.predictions import Key, Run, read_predicted, score_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +89,7 @@ def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreeme
 
     from bench.runs.predicted import same_items
 
-    a, b = predicted([first], key), predicted([second], key)
+    a, b = read_predicted([first], key), read_predicted([second], key)
     try:
         same_items(a, b)
     except ValueError as error:

@@ -20,9 +20,9 @@ from bench.compare.statistics.grouping import AVERAGE, by_protocol
 from bench.compare.statistics.influence import Influence, influence
 from bench.compare.statistics.summary import against
 from bench.compare.statistics.table import COLUMNS, PAIRS, PRIMARY, SINGLE, Against, Cell, Family, Spread, Table, Tested
-from bench.data.sets.shared_sentences import known_tasks
+from bench.data.sets.sts import STS_TASKS
 from bench.runs.predicted import Predicted, same_items
-from bench.runs.predictions import Key, Run, has_statistics, predicted
+from bench.runs.predictions import Key, Run, has_statistics, read_predicted
 
 if TYPE_CHECKING:
     from bench.runs.record import Score
@@ -226,7 +226,7 @@ def _limits(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], col
     strange = [
         p.task
         for p in {place[1]: p for place, (p, _) in found.items()}.values()
-        if p.metric == "spearman" and p.task in known_tasks() and p.shared_NK is None
+        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
     ]
     if strange:
         lines.append(f"pairs of {_listed(strange)} are taken to share no sentence: the data is not the known one")
@@ -305,7 +305,7 @@ def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:
     keys: dict[Key, None] = dict.fromkeys(score.key for _, score in having)
     if len(keys) > 1:
         raise BenchError(f"{having[0][1].task}: its seeds were scored on texts of different forms")
-    return predicted([run for run, _ in having], next(iter(keys)))
+    return read_predicted([run for run, _ in having], next(iter(keys)))
 
 
 def _scores(run: Run, table: Table) -> Mapping[str, Score]:

@@ -28,7 +28,7 @@ AT_ONCE = 10_000  # rows of the corpus that are looked up together
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ScoredSentences:
     """The sentences of one task in one text form, as they are scored; repetitions allowed."""
 
     suite: str
@@ -73,9 +73,9 @@ def scored_sentences(task: Any) -> Sequence[str]:
     return list(getattr(task, "original", task.sentences))
 
 
-def overlaps(
+def count_overlaps(
     corpus: Corpus,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[ScoredSentences],
     *,
     cache: Path | None = None,
     progress: Callable[[int], None] = lambda rows: None,
@@ -100,7 +100,7 @@ def overlaps(
             for one, keys, counts in zip(wanted, sets, known, strict=True)]  # fmt: skip
 
 
-def recorded(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
+def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
     """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
     cells = {(one.suite, one.task, one.text): asdict(one) for one in found}
     if isinstance(before, dict) and before.get("rule") == RULE:
@@ -120,11 +120,11 @@ def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
 
 
 def _counted(
-    corpus: Corpus, wanted: Sequence[Wanted], sets: Sequence[dict[str, tuple[list[str], str]]], progress: Callable[[int], None],
+    corpus: Corpus, wanted: Sequence[ScoredSentences], sets: Sequence[dict[str, tuple[list[str], str]]], progress: Callable[[int], None],
     found: Callable[[Match], None] | None,
 ) -> list[dict[str, int]]:  # fmt: skip
     """``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
-    keys = list(dict.fromkeys(key for one in sets for key in one))
+    keys = list(dict.fromkeys(key for task_keys in sets for key in task_keys))
     number_of = {key: i for i, key in enumerate(keys)}
     tasks_of: list[list[int]] = [[] for _ in keys]
     for t, one in enumerate(sets):
@@ -194,7 +194,7 @@ class NearIndex:
 
     def __init__(self, sentences: Sequence[Iterable[str]]) -> None:
         sets = [set(words) for words in sentences]
-        counts = Counter(word for one in sets for word in one)
+        counts = Counter(word for words in sets for word in words)
         self._rank = {word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))}
         self._sets = [frozenset(self._rank[word] for word in one) for one in sets]
         self._sizes = np.array([len(one) for one in self._sets], dtype=np.int64)
@@ -205,7 +205,7 @@ class NearIndex:
     def near(self, batch: Sequence[Iterable[str]]) -> list[tuple[int, int, float]]:
         """(place in the batch, number of the sentence here, Jaccard similarity) of every two that are nearly equal, in order."""
         sets = [set(words) for words in batch]
-        known = [sorted(rank for word in one if (rank := self._rank.get(word)) is not None) for one in sets]
+        known = [sorted(rank for word in words if (rank := self._rank.get(word)) is not None) for words in sets]
         keys, places = self._signatures((ranks, len(one)) for ranks, one in zip(known, sets, strict=True))
         first = np.searchsorted(self._keys, keys, "left")
         counts = np.searchsorted(self._keys, keys, "right") - first

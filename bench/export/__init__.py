@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, NotAModel, UnknownName
-from bench.runs.intact import again
+from bench.base.errors import BenchError, NotAModel, RunFailed, UnknownName, one_line
+from bench.runs.intact import repeat_command
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bench.method import Method
     from bench.run.trained_run import TrainedRun
 
@@ -28,6 +30,16 @@ FORMATS = {
     "mteb": "a sentence-transformers folder with mteb_model.py, which mteb evaluates, and the run's scores as mteb's result files",
     "onnx": "model.onnx from token ids to vectors, and tokenizer.json; needs the packages of the extra `onnx`",
 }
+
+
+TOLERANCE = 1e-5
+"""How far a vector may move by batch and padding, and how far an export's may lie from the method's."""
+SENTENCES = (
+    "A man is playing a guitar .", "Yes", "", " two blanks  before a word ", "He said \"wait\" , and left!", "NASA's probe (2021)?",
+    "Zwölf Boxkämpfer jagen Viktor über den Sylter Deich – naïve café 你好 🙂", "a [MASK] and a </s> in the text",
+    "Prices rose by 3.5 % in March , the bank said , although most forecasts had been higher : 'much' higher . " * 3,
+    "A sentence that is longer than any of these models reads , so that it is cut . " * 60,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,9 @@ def check_place(to: Path) -> None:
 def check_finished(run: TrainedRun) -> None:
     """Raises NotAModel where a run is not finished: its scores belong in the model card."""
     if run.record.status != "finished":
-        raise NotAModel(f"{run.record.run_id} is not finished (status {run.record.status})", again(run.record, run.folder))
+        raise NotAModel(
+            f"{run.record.run_id} is not finished (status {run.record.status})", repeat_command(run.record, run.folder)
+        )
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
@@ -76,29 +90,29 @@ def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:
     Raises BenchError with the reason where the format has no place for what the method does, where a file cannot be written,
     or where the written folder does not give the method's vectors; then nothing is left behind.
     """
-    from bench.export import card, check, mteb_file, mteb_results, onnx_graph, st_folder, transformers_folder
+    from bench.export import card, mteb_folder, onnx_graph, st_folder, transformers_folder
 
     check_form(form)
     check_place(to)
     check_finished(run)
-    with written_aside(to) as aside:
+    with write_aside(to) as aside:
         if form == "onnx":
             files = onnx_graph.write(method, aside)
         elif form == "transformers":
             files = transformers_folder.write(method.portable(), aside, method.name)
         else:
             files = st_folder.write(method.portable(), aside)
-        difference, dimensions = check.compare(method, aside, form)
+        difference, dimensions = compare_vectors(method, aside, form)
         exported = Exported(to, form, run.record.run_id, difference, dimensions, tuple(files))
         if form == "mteb":
-            mteb_file.write(run, exported, aside)
-            mteb_results.write(run.record, run.folder, aside)
+            mteb_folder.write(run, exported, aside)
+            mteb_folder.write_results(run.record, run.folder, aside)
         (aside / "README.md").write_text(card.text(run, exported, aside), encoding="utf-8")
     return exported
 
 
 @contextlib.contextmanager
-def written_aside(to: Path) -> Iterator[Path]:
+def write_aside(to: Path) -> Iterator[Path]:
     """A folder beside ``to`` that takes its place at the end, and is gone after any error."""
     from safetensors import SafetensorError
 
@@ -115,3 +129,50 @@ def written_aside(to: Path) -> Iterator[Path]:
         raise BenchError(f"{to} cannot be written: {reason}", "free disk space, or another --to") from None
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+# --- what an export gives, against what the method gives: the written folder is loaded by the tool that it is for ---
+
+
+def compare_vectors(method: Method, folder: Path, form: str) -> tuple[float, int]:
+    """The largest difference of a vector's entry, relative to the vector's largest where that is above 1; and the dimensions.
+
+    Raises RunFailed where it is above 1e-5, or above twice what the method's own vectors move when each sentence is encoded
+    alone: whitening's do by more than 1e-5, for it stretches the directions in which vectors hardly differ, rounding included.
+    """
+    import numpy as np
+
+    mine = method.encode(list(SENTENCES))
+    alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
+    allowed = max(TOLERANCE, 2 * relative(mine, alone))
+    theirs = _exported_vectors(form, folder)
+    if mine.shape != theirs.shape:
+        raise RunFailed(f"the export as {form} gives vectors of shape {theirs.shape}, the method {mine.shape}")
+    difference = relative(mine, theirs)
+    if not difference <= allowed:
+        raise RunFailed(
+            f"the export as {form} gives other vectors than {method.name}: they differ by {difference:.1g}, "
+            f"allowed are {allowed:.1g}; nothing was written",
+            "this is a fault of bench or of the method's portable(): please report it",
+        )
+    return difference, int(mine.shape[1])
+
+
+def _exported_vectors(form: str, folder: Path) -> np.ndarray:
+    from bench.export import onnx_graph, st_folder, transformers_folder
+
+    module = {"onnx": onnx_graph, "transformers": transformers_folder}.get(form, st_folder)
+    try:
+        return module.vectors(folder, SENTENCES)
+    except Exception as error:  # whatever the tool raises
+        reason = one_line(error)
+        raise RunFailed(f"the export as {form} cannot be loaded: {reason}", "please report it") from None
+
+
+def relative(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """max |a - b| / max(1, max |a|), row by row. NaN counts as infinite."""
+    import numpy as np
+
+    scale = np.maximum(1.0, np.abs(mine).max(axis=1, keepdims=True))
+    difference = float((np.abs(mine.astype(np.float64) - theirs) / scale).max())
+    return difference if np.isfinite(difference) else float("inf")

@@ -13,9 +13,9 @@ from bench.base.errors import BenchError
 from bench.compare.formatting import markdown, metric_words, score
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.summary import DECIMALS, summarise
-from bench.export import mteb_file, onnx_graph, transformers_folder
+from bench.export import mteb_folder, onnx_graph, transformers_folder
 from bench.runs import RunsFolder
-from bench.runs.predictions import Run, predicted
+from bench.runs.predictions import Run, read_predicted
 from bench.show.tables.report import plain_value, what
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def front_matter(run: TrainedRun, exported: Exported) -> str:
         "pipeline_tag": "sentence-similarity",
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "sentence-bench", record.method],
     }
-    if base := mteb_file.adapted(record):
+    if base := mteb_folder.hub_backbone(record):
         about["base_model"] = base
     if index := model_index(record):
         about["model-index"] = index
@@ -101,7 +101,7 @@ def _loading_notes(exported: Exported) -> str:
             "with `trust_remote_code=True`. It needs sentence-transformers 6 and nothing else."
         )
     if exported.form == "mteb":
-        lines.append(f"`python {mteb_file.FILE} STS12` evaluates it on mteb's task of that name.")
+        lines.append(f"`python {mteb_folder.FILE} STS12` evaluates it on mteb's task of that name.")
     lines.append(
         f"When it was written, the vectors of ten sentences loaded this way were compared with the method's own: the largest "
         f"difference is {exported.difference:.1g}, relative to the largest number of a vector where that is above 1."
@@ -234,7 +234,7 @@ def _interval(run: Run, one: Score) -> tuple[float, float] | None:
     if one.task == AVERAGE:
         return None
     try:
-        found = interval(predicted([run], one.key))
+        found = interval(read_predicted([run], one.key))
     except (BenchError, ValueError):
         return None
     return found.low, found.high

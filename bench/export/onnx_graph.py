@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.base.errors import BenchError, RunFailed
+from bench.base.errors import BenchError, RunFailed, one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +90,7 @@ def write(method: Method, folder: Path) -> list[str]:
             assert program is not None
             program.save(str(folder / GRAPH))
     except Exception as error:  # the exporter raises many kinds
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        reason = one_line(error)
         raise RunFailed(f"{method.name} on {method.backbone.name} could not be made an ONNX graph: {reason}", INSTEAD) from None
     _tokenizer(method, folder, longest, fixed)
     return []
@@ -145,6 +145,6 @@ def vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
     found = []
     for start in range(0, len(sentences), 4):
         encoded = tokenizer.encode_batch(list(sentences[start : start + 4]))
-        given = {"input_ids": [one.ids for one in encoded], "attention_mask": [one.attention_mask for one in encoded]}
+        given = {"input_ids": [text.ids for text in encoded], "attention_mask": [text.attention_mask for text in encoded]}
         found.append(session.run(None, {name: np.array(rows, dtype=np.int64) for name, rows in given.items()})[0])
     return np.concatenate(found)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError, RunFailed
+from bench.data.fetching import offline_now
 
 LOGIN = "log in with: hf auth login   (or set HF_TOKEN to a token that may write)"
 OURS = {".gitattributes", "README.md"}  # what a new repository may hold already
@@ -32,7 +32,7 @@ def check_name(name: str) -> None:
 
 def check_online(offline: bool) -> None:
     """Raises BenchError where no connection may be opened."""
-    if offline or os.environ.get("HF_HUB_OFFLINE", "0").lower() not in ("", "0", "false", "no"):
+    if offline or offline_now():
         why = "--offline" if offline else "HF_HUB_OFFLINE"
         raise BenchError(
             f"push needs the hub, and {why} forbids a connection", "bench export RUN --to DIR writes the same files here"
@@ -72,7 +72,7 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
         api.create_repo(name, private=private, exist_ok=True)
         done: Any = api.upload_folder(
             repo_id=name, folder_path=folder, commit_message=f"bench push {run_id}", delete_patterns=["*"]
-        )  # fmt: skip
+        )
     except Exception as error:
         raise _said(error, name) from None
     return Pushed(name, str(done.oid), f"{api.endpoint}/{name}")

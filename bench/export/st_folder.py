@@ -5,14 +5,17 @@ The names of the modules are those that every version of the library since 2 rea
 
 from __future__ import annotations
 
+import inspect
+import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.method import write_json
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
     from bench.method.portable import Affine, ModuleFile, Portable
@@ -34,7 +37,7 @@ def write(parts: Portable, folder: Path) -> list[str]:
     for layer in parts.layers:
         types.append(_layer(layer, folder, len(types)))
     modules = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (kind, path) in enumerate(types)]
-    (folder / "modules.json").write_text(_json(modules), encoding="utf-8")
+    (folder / "modules.json").write_text(json.dumps(modules, indent=1) + "\n", encoding="utf-8")
     write_json(
         folder / "config_sentence_transformers.json",
         {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
@@ -66,8 +69,6 @@ def write_encoder(parts: Portable, folder: Path) -> None:
 
 
 def takes_no_pooler(encoder: Any) -> bool:
-    import inspect
-
     return "add_pooling_layer" in inspect.signature(type(encoder).__init__).parameters
 
 
@@ -79,48 +80,36 @@ def _weighted_layers(parts: Portable, folder: Path, number: int) -> tuple[str, s
     weights = torch.zeros(layers + 1)
     for state in parts.states:
         weights[state] += 1
-    path = f"{number}_WeightedLayerPooling"
-    (folder / path).mkdir()
-    settings = {
-        "word_embedding_dimension": int(parts.encoder.config.hidden_size),
-        "layer_start": 0,
-        "num_hidden_layers": layers,
-    }
-    write_json(folder / path / "config.json", settings)
-    save_tensors({"layer_weights": weights}, folder / path / "model.safetensors")
-    return LIBRARY + "WeightedLayerPooling", path
+    settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size), "layer_start": 0, "num_hidden_layers": layers}
+    return LIBRARY + "WeightedLayerPooling", _module(
+        folder, f"{number}_WeightedLayerPooling", settings, {"layer_weights": weights}
+    )
 
 
 def _pooling(parts: Portable, folder: Path, number: int) -> tuple[str, str]:
-    path = f"{number}_Pooling"
-    (folder / path).mkdir()
     chosen = {key: name == parts.pooling for name, key in POOLINGS.items()}
     settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size), **chosen, "pooling_mode_max_tokens": False}
-    write_json(folder / path / "config.json", settings)
-    return LIBRARY + "Pooling", path
+    return LIBRARY + "Pooling", _module(folder, f"{number}_Pooling", settings, {})
 
 
 def _layer(layer: Affine | ModuleFile, folder: Path, number: int) -> tuple[str, str]:
     from bench.method.portable import ModuleFile
 
     if isinstance(layer, ModuleFile):
-        path, settings, tensors = f"{number}_{layer.name}", dict(layer.settings), dict(layer.tensors)
-        kind = _travelling(layer, folder)
-    else:
-        path, kind = f"{number}_Dense", LIBRARY + "Dense"
-        out, into = layer.weight.shape
-        activation = "torch.nn.modules.activation.Tanh" if layer.tanh else "torch.nn.modules.linear.Identity"
-        settings = {
-            "in_features": into,
-            "out_features": out,
-            "bias": layer.bias is not None,
-            "activation_function": activation,
-        }
-        tensors = {"linear.weight": layer.weight} | ({} if layer.bias is None else {"linear.bias": layer.bias})
+        return _travelling(layer, folder), _module(folder, f"{number}_{layer.name}", layer.settings, layer.tensors)
+    out, into = layer.weight.shape
+    activation = "torch.nn.modules.activation.Tanh" if layer.tanh else "torch.nn.modules.linear.Identity"
+    settings = {"in_features": into, "out_features": out, "bias": layer.bias is not None, "activation_function": activation}
+    tensors = {"linear.weight": layer.weight} | ({} if layer.bias is None else {"linear.bias": layer.bias})
+    return LIBRARY + "Dense", _module(folder, f"{number}_Dense", settings, tensors)
+
+
+def _module(folder: Path, path: str, settings: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """Write what a module reads into its own folder; returns the folder's name."""
     (folder / path).mkdir()
     write_json(folder / path / "config.json", settings)
     save_tensors(tensors, folder / path / "model.safetensors")
-    return kind, path
+    return path
 
 
 def _travelling(part: ModuleFile, folder: Path) -> str:
@@ -137,7 +126,13 @@ def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
         save_file(plain, file, metadata={"format": "pt"})
 
 
-def _json(content: Any) -> str:
-    import json
+def vectors(folder: Path, sentences: Sequence[str]) -> np.ndarray:
+    """(n, dim), as the library encodes with the folder."""
+    import numpy as np
+    from sentence_transformers import SentenceTransformer
 
-    return json.dumps(content, indent=1) + "\n"
+    from bench.backbones import quiet
+
+    quiet()
+    model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=True, local_files_only=True)
+    return np.asarray(model.encode(list(sentences), batch_size=4, show_progress_bar=False))

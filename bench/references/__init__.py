@@ -71,20 +71,29 @@ def results(
 
 @cache
 def _everything() -> tuple[ReferenceResult, ...]:
-    with FILE.open(encoding="utf-8", newline="") as file:
-        return tuple(r for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) for r in _cells(row))
+    return tuple(
+        ReferenceResult(
+            paper=row["paper"], table=row["table"], label=row["label"], setting=row["setting"], method=row["method"],
+            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value, std=std,
+            own_result=row["by"] == "own", note=row["note"], source=row["source"], runs=row["runs"],
+            protocol=row["protocol"], text=row["text"], corpus=row["corpus"],
+        )
+        for row in read_rows(FILE) for task, value, std in read_scores(row, FILE)
+    )  # fmt: skip
 
 
-def _cells(row: dict[str, str]) -> Iterator[ReferenceResult]:
+def read_rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a table with tabs and a header; nothing is quoted."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, float, float | None]]:
+    """(task, value, standard deviation) of every cell that a row has under ``scores``. Raises BenchError, naming the file."""
     for score in row["scores"].split(" "):
         try:
             task, printed = score.split("=")
             value, *std = (float(number) for number in printed.split("±"))
         except ValueError:
-            raise BenchError(f"{FILE}: '{score}' in the row '{row['label']}' is no score") from None
-        yield ReferenceResult(
-            paper=row["paper"], table=row["table"], label=row["label"], setting=row["setting"], method=row["method"],
-            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value,
-            std=std[0] if std else None, own_result=row["by"] == "own", note=row["note"],
-            source=row["source"], runs=row["runs"], protocol=row["protocol"], text=row["text"], corpus=row["corpus"],
-        )  # fmt: skip
+            raise BenchError(f"{file}: '{score}' in the row '{row['label']}' is no score") from None
+        yield task, value, std[0] if std else None

@@ -6,7 +6,6 @@ Every check is a function from rows to remarks. A remark belongs to a cell, or t
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections import Counter
@@ -15,8 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.base.errors import BenchError
-from bench.references import ReferenceResult
+from bench.references import ReferenceResult, read_rows, read_scores
 from bench.references.ours import meaning
 from bench.references.rows import Row, rows
 
@@ -152,8 +150,9 @@ def _places(cells: Sequence[ReferenceResult]) -> str:
 
 def _kind(cell: ReferenceResult) -> str:
     """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", " (rerun)"."""
-    own = meaning(cell.method, cell.variant).method == cell.paper or cell.method == cell.paper
-    origin = "copied" if not cell.own_result else "own" if own else "rerun"
+    origin = "copied"
+    if cell.own_result:
+        origin = "own" if cell.paper in (cell.method, meaning(cell.method, cell.variant).method) else "rerun"
     return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
 
 
@@ -317,13 +316,8 @@ def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
 
 @cache
 def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
-    cells: dict[tuple[str, ...], tuple[str, float]] = {}
-    with FILE.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
-            for score in row["scores"].split(" "):
-                try:
-                    task, value = score.split("=")
-                    cells[(*(row[name] for name in KEY), task)] = row["table"], float(value)
-                except ValueError:
-                    raise BenchError(f"{FILE}: '{score}' in the row '{row['label']}' is no score") from None
-    return cells
+    return {
+        (*(row[name] for name in KEY), task): (row["table"], value)
+        for row in read_rows(FILE)
+        for task, value, _ in read_scores(row, FILE)
+    }

@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.base.errors import BenchError, DataDamaged
+import msgspec
+from msgspec import Struct
+
+from bench.base.errors import BenchError, DataDamaged, one_line
 
 SCHEMA = "bench.reference/1"
 PAPER = "mteb"
 BESIDE = ("model_meta.json", "run_settings.jsonl")  # what lies beside result files
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImportedResult:
+class ImportedResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="schema", tag=SCHEMA):
     """One published number, x 100 as here all numbers are."""
 
     task: str  # mteb's name
@@ -65,7 +67,7 @@ def result_files(places: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for place in places:
         if place.is_dir():
-            inside = sorted(one for one in place.rglob("*.json") if one.name not in BESIDE and "experiments" not in one.parts)
+            inside = sorted(path for path in place.rglob("*.json") if path.name not in BESIDE and "experiments" not in path.parts)
             if not inside:
                 raise BenchError(f"{place} holds no result files", "a folder of mteb's results: MODEL/REVISION/TASK.json")
             files += inside
@@ -89,7 +91,7 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
     except KeyError as error:
         return LeftOut(file, f"a task that this mteb does not know: {error.args[0] if error.args else ''}")
     except Exception as error:  # pydantic, json and mteb each have their own
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
+        reason = one_line(error, 160)
         raise DataDamaged(f"{file}: not a result file of mteb: {reason}", "a file that mteb wrote, such as STS12.json") from None
     metric, result, why = _as_the_task_asks(result)
     if why:
@@ -110,7 +112,7 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
     )  # fmt: skip
 
 
-def merged(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> list[ImportedResult]:
+def merge(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> list[ImportedResult]:
     """All of them, a new number in the place of an older one of the same cell, in the order in which cells first came."""
     cells = {one.cell: one for one in before}
     cells.update({one.cell: one for one in new})
@@ -119,7 +121,7 @@ def merged(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> l
 
 def as_lines(rows: Sequence[ImportedResult]) -> bytes:
     """The file's content: one JSON object a line."""
-    return "".join(json.dumps({"schema": SCHEMA, **asdict(one)}, ensure_ascii=False) + "\n" for one in rows).encode()
+    return "".join(json.dumps(msgspec.to_builtins(row), ensure_ascii=False) + "\n" for row in rows).encode()
 
 
 def read_imported(file: Path) -> list[ImportedResult]:
@@ -130,21 +132,14 @@ def read_imported(file: Path) -> list[ImportedResult]:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise DataDamaged(f"{file}: cannot be read: {error}") from None
-    names = {field.name for field in fields(ImportedResult)}
     rows = []
     for number, line in enumerate(lines, 1):
         try:
-            content = json.loads(line)
-            if content.pop("schema") != SCHEMA or set(content) - names:
-                raise ValueError(f"expected {SCHEMA} with its fields")
-            row = ImportedResult(**content)
-            if not isinstance(row.value, int | float) or not math.isfinite(row.value):
-                raise ValueError("the value is no number")
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            rows.append(msgspec.json.decode(line, type=ImportedResult))
+        except msgspec.DecodeError as error:
             raise DataDamaged(
                 f"{file}: line {number} is no imported result: {error}", "bench references import writes it"
             ) from None
-        rows.append(row)
     return rows
 
 

@@ -6,19 +6,21 @@ others have the same name on both sides. ``*`` stands for the number in a varian
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError
-from bench.references import ReferenceResult, results
+from bench.references import ReferenceResult, read_rows, results
 
 FILE = Path(__file__).with_name("ours.tsv")
 SUITES = {"spearman": "sts", "spearman-bootstrap": "cxc", "accuracy": "transfer", "clustering-accuracy": "clustering",
           "alignment": "geometry", "uniformity": "geometry"}  # fmt: skip
 """The suite that a printed metric belongs to."""
+
+
+_results = cache(results)  # a search through all, asked once for each cell of a table
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def meaning(method: str, variant: str) -> Meaning:
     return Meaning(method, variant)
 
 
-def printed(
+def find_printed(
     method: str, task: str, *, suite: str, setting: str, backbone: str, variant: str = "", protocol: str | None = None,
     recipe: Mapping[str, object] | None = None,
 ) -> tuple[ReferenceResult, ...]:  # fmt: skip
@@ -56,19 +58,13 @@ def printed(
     name = Path(backbone).name
     found = [
         r
-        for r in _results(task, name)
+        for r in _results(task=task, backbone=name)
         if SUITES[r.metric] == suite
         and (protocol is None or r.protocol == protocol)
         and _is(r, method, variant, recipe)
         and (r.setting == setting or setting == "none")
     ]
     return tuple(sorted(found, key=lambda r: _rank(r, found)))
-
-
-@cache
-def _results(task: str, backbone: str) -> tuple[ReferenceResult, ...]:
-    """Asked once for each cell of a table, and a search through all."""
-    return results(task=task, backbone=backbone)
 
 
 def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
@@ -103,9 +99,8 @@ def _number(variant: str, pattern: str) -> str | None:
 
 
 @cache
-def _lines() -> tuple[dict[str, str], ...]:
-    with FILE.open(encoding="utf-8", newline="") as file:
-        rows = tuple(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+def _lines() -> list[dict[str, str]]:
+    rows = read_rows(FILE)
     for row in rows:
         if None in row or None in row.values():
             raise BenchError(f"{FILE}: the line of '{row['method']}' has not {len(rows[0])} cells")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from bench.base.errors import BenchError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
-from bench.data.corpora.hub import hub_corpus, is_here, named
-from bench.data.corpora.hub_name import PREFIX, HubName
+from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
 from bench.data.fetching import site
 from bench.data.sets import NotFetchedYet, Pending, data_sets, sources_of
 from bench.method import Recipe
@@ -92,7 +91,7 @@ class CorpusShelf:
             asked = HubName.of(name)
             later.note(Pending(name=name, kind="corpus", where=f"hub data set {asked.repo}",
                                urls=(site("hub", asked.repo, asked.revision or "main", "").url,)))  # fmt: skip
-            return AbsentCorpus(name, named(asked.columns or ("text",)), asked.limit)
+            return AbsentCorpus(name, name_columns(asked.columns or ("text",)), asked.limit)
         if name.startswith(PREFIX):
             path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))
             return Corpus(path, full, default_cache())

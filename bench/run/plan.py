@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bench.backbones import Reference, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.data.sets.store import NotFetchedYet
+from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.run import fingerprint
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf
@@ -112,7 +112,7 @@ def make(
 
 def check_named(request: Request) -> None:
     """Raises BenchError where nothing is named, and for a text form or a suite that is none."""
-    from bench.score.suites import check_suite, expanded
+    from bench.score.suites import check_suite, expand_suites
 
     for kind, names in (
         ("method", request.methods),
@@ -125,14 +125,14 @@ def check_named(request: Request) -> None:
     for text in request.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
-    for name in expanded(request.suites):
+    for name in expand_suites(request.suites):
         check_suite(name)
 
 
 def _tasks(suites: Sequence[str]) -> list[Task]:
-    from bench.score.suites import expanded, suite
+    from bench.score.suites import expand_suites, suite
 
-    return [task for name in expanded(suites) for task in suite(name).tasks]
+    return [task for name in expand_suites(suites) for task in suite(name).tasks]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Scored:
 
 def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _Scored:
     """Every task in every text form that was asked for; what has only one form is there once. Raises DataMissing for nothing."""
-    from bench.score.suites.known import known
+    from bench.score.suites.known import survey
 
     there: list[tuple[Task, KnownTask]] = []
     later: list[Task] = []
@@ -157,7 +157,7 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
             if None in found:
                 continue
             try:
-                one = known(task, data, text)
+                one = survey(task, data, text)
             except DataMissing as error:
                 missing.append(error)
             except NotFetchedYet:
@@ -293,22 +293,22 @@ def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Seque
 
 def dev_task(select_on: str, data: DataFolder) -> KnownTask | None:
     """The set on which checkpoints are selected; None for "last". Raises DataMissing, DataDamaged."""
-    from bench.score.suites.known import known_by_files
+    from bench.score.suites.known import survey_files
 
     if select_on == "last":
         return None
     if select_on == "captions dev":
         from bench.score.suites.check import check_dev_task
 
-        return known_by_files(select_on, (), data, "any", check_dev_task)
+        return survey_files(select_on, (), data, "any", check_dev_task)
     if select_on == "STS-B dev":
         from bench.score.suites.sts import dev_task as sts_dev_task
 
-        return known_by_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
+        return survey_files(select_on, ("STS-B",), data, "any", lambda: sts_dev_task(data))
     if select_on == "sts-dev-clean":
         from bench.data.sets.sts import STS_TASKS
         from bench.score.suites.sts import clean_dev_task
 
-        return known_by_files(select_on, STS_TASKS, data, "any", lambda: clean_dev_task(data))
+        return survey_files(select_on, STS_TASKS, data, "any", lambda: clean_dev_task(data))
     names = ["STS-B dev", "sts-dev-clean", "captions dev", "last"]
     raise UnknownName("selection set", select_on, names, "of recipe key select_on")

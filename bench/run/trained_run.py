@@ -13,7 +13,7 @@ from bench.method import Context, Method, Recipe, Value, seed_for
 from bench.run.method_reader import known
 from bench.run.plugins import Plugin, discover, not_here
 from bench.runs import RunRecord, RunsFolder
-from bench.runs.intact import CHECKPOINT, again, checkpoint_problem
+from bench.runs.intact import CHECKPOINT, checkpoint_problem, repeat_command
 from bench.runs.store import read_record
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     plugin = registry.of_run(record.run_id, record.method, made_by)
     learned = record.setting != "none" or plugin.cls.fitted is not None
     if learned and record.training is None:
-        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", again(record, folder))
+        raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", repeat_command(record, folder))
     problem = checkpoint_problem(record, folder)
     if problem is not None:
         what = "to train it again" if learned else "to make it again (nothing is trained)"
-        raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {again(record, folder, fresh=learned)}")
+        raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {repeat_command(record, folder, fresh=learned)}")
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
     made_from = (made_by or {}).get("sha256")
     changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from pathlib import Path
 
-from bench.base.cache import CacheEntry
+from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.hashes import file_sha256, values_sha256
 from bench.runs.record import RunRecord, Score
@@ -20,7 +19,6 @@ from bench.runs.store import FOREIGN, RunsFolder
 CHECKPOINT = "checkpoint"
 AVERAGE = "Avg."
 SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
-SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
 MISSING, CUT, ALTERED = "missing", "cut short or damaged", "altered"
 
 
@@ -33,7 +31,7 @@ def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
     if not place.is_dir():
         return f"{place} is {MISSING}"
     if record.checkpoint is None:
-        size, expected = sum(one.stat().st_size for one in place.rglob("*") if one.is_file()), record.cost.checkpoint_bytes
+        size, expected = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()), record.cost.checkpoint_bytes
         return None if expected in (None, size) else f"{place} is {CUT}: {size:,} bytes, {expected:,} recorded"
     for name, recorded in sorted(record.checkpoint.items()):
         file = place / name
@@ -92,12 +90,12 @@ def remembered_sha256(file: Path) -> str:
     if (known := entry.read()) is not None:
         return str(known)
     found = file_sha256(file)
-    if max(facts.st_mtime_ns, facts.st_ctime_ns) < time.time_ns() - SETTLED_SECONDS * 1e9:
+    if is_settled(max(facts.st_mtime_ns, facts.st_ctime_ns)):
         entry.write(found)
     return found
 
 
-def again(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
+def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
     """The command that made a run, to be given again where the run lies now; ``fresh``: so that it is trained anew."""
     words = shlex.split(record.provenance.command or "")
     if words[:2] != ["bench", "run"]:  # another verb, which has no --fresh

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-METRICS = ("spearman", "spearman-bootstrap", "accuracy", "clustering-accuracy")
-"""Metrics whose cells have statistics. They are the names that run records use."""
+DIMENSIONS = {"spearman": (2,), "spearman-bootstrap": (2,), "accuracy": (2, 3), "clustering-accuracy": (3,)}
+"""Metrics whose cells have statistics, by the names that run records use -> how many dimensions predictions have."""
+METRICS = tuple(DIMENSIONS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,7 @@ class Predicted:
         shape, items = np.shape(self.prediction_SN), len(self.gold_N)
         if self.metric not in METRICS:
             raise ValueError(f"{self.task}: no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}")
-        wide = (3,) if self.metric == "clustering-accuracy" else (2, 3) if self.metric == "accuracy" else (2,)
-        if len(shape) not in wide or shape[:2] != (len(self.seeds), items) or 0 in shape:
+        if len(shape) not in DIMENSIONS[self.metric] or shape[:2] != (len(self.seeds), items) or 0 in shape:
             raise ValueError(f"{self.task}: predictions of shape {shape} for {len(self.seeds)} seeds and {items} items")
         if len(set(self.seeds)) < len(self.seeds) or (None in self.seeds and len(self.seeds) > 1):
             raise ValueError(f"{self.task}: the seeds {self.seeds} are not those of different runs of one method")

@@ -25,7 +25,7 @@ QUERIES = {"cxc-promcse/1": "image", "cxc-parekh/1": "caption1"}
 SENTENCES = "sentences of the STS sets"
 
 
-def predicted(runs: Sequence[Run], key: Key) -> Predicted:
+def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
     """What the runs of one method, one per seed, said on the task of ``key``: float64 or whole numbers as stored.
 
     Raises DataMissing where a run has no such score or no predictions of it, DataDamaged where a file is none or does not fit,
@@ -94,7 +94,8 @@ def _arrays(record: RunRecord, folder: Path, key: Key, metric: str) -> dict[str,
         raise DataMissing(f"{record.run_id} has no predictions of {key[1]}", "the run's command makes them again") from None
     arrays = {name: stored[source] for name, source in names.items() if source in stored}
     _check(arrays, path, metric)
-    arrays = {name: _plain(array) for name, array in arrays.items()}
+    wide = {"f": "float64", **dict.fromkeys("iub", "int64")}  # text stays as it is
+    arrays = {name: array.astype(wide.get(array.dtype.kind, array.dtype)) for name, array in arrays.items()}
     if (shared := _shared(key[1], arrays)) is not None:
         arrays["shared"] = shared
     return arrays
@@ -126,12 +127,6 @@ def _check(arrays: Mapping[str, np.ndarray], path: Path, metric: str) -> None:
             raise DataDamaged(f"{path}: {name} holds no numbers")
         if array.ndim < 1 or array.shape[0] != rows:
             raise DataDamaged(f"{path}: {name} has the shape {array.shape}, for {max(rows, 0)} items")
-
-
-def _plain(array: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    return array.astype(np.float64) if array.dtype.kind == "f" else array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
 def _equal(a: np.ndarray | None, b: np.ndarray | None) -> bool:

@@ -11,12 +11,12 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from bench.base.crash import MARK, End, found
+from bench.base.crash import MARK, End, read_end
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import write_or_fail, writing
 from bench.runs.older import older_below, place_of
@@ -138,10 +138,6 @@ class RunsFolder:
             raise BenchError(f"'{reference}' means {len(files)} runs: {names}", "give more of the id")
         return files[0]
 
-    def locate(self, reference: str) -> Path:
-        """The folder of one run, by id, unique prefix, or path."""
-        return self.record_file(reference).parent
-
     def find(self, reference: str) -> RunRecord:
         """The record of one run, by id, unique prefix, or path."""
         return read_record(self.record_file(reference))
@@ -197,7 +193,7 @@ class RunsFolder:
 
     def ended(self, run_id: str) -> End | None:
         """How the last process on a run ended, where it could not say so itself; None where it could, or works on it still."""
-        end = found(self.folder(run_id))
+        end = read_end(self.folder(run_id))
         return None if end is None or self.worked_on_by(run_id) else end
 
     def without_record(self) -> list[str]:
@@ -288,8 +284,9 @@ def _not_finite(value: Any, path: str = "") -> str | None:
     """The path of the first NaN or infinity."""
     if isinstance(value, float) and not -1.8e308 < value < 1.8e308:
         return f"{path}: {value} is no JSON number"
-    inside = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
-    for key, one in inside:
-        if found := _not_finite(one, f"{path}.{key}".lstrip(".") if isinstance(key, str) else f"{path}[{key}]"):
-            return found
-    return None
+    inside: Iterable[tuple[str, Any]] = ()
+    if isinstance(value, Mapping):
+        inside = ((f"{path}.{key}".lstrip("."), part) for key, part in value.items())
+    elif isinstance(value, list | tuple):
+        inside = ((f"{path}[{i}]", part) for i, part in enumerate(value))
+    return next((read_end for place, part in inside if (read_end := _not_finite(part, place))), None)

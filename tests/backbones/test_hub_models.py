@@ -12,7 +12,7 @@ import torch
 from hub import StandInHub
 from safetensors.torch import load_file
 
-from bench.backbones import fetch, load, recorded, resolve
+from bench.backbones import fetch, load, resolve, resolve_recorded
 from bench.backbones import hub as hub_models
 from bench.base.errors import NotAModel
 
@@ -71,7 +71,7 @@ def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(hub: S
     named, _ = told(f"{NAME}@{new}")
     assert (named.revision, named.model, named.short) == (new, NAME, f"tiny-bert-{new}"[:60])
     assert resolve(NAME).revision == old
-    exact = recorded(NAME, new)
+    exact = resolve_recorded(NAME, new)
     assert (exact.name, exact.revision) == (NAME, new), "a record's revision, whatever main is"
     error = refusal(f"{NAME}@{'f' * 40}")
     assert "no revision" in error.message
@@ -80,7 +80,7 @@ def test_the_newest_is_what_was_fetched_first_and_a_revision_can_be_named(hub: S
 def test_a_record_whose_revision_is_not_here_fetches_that_revision(hub: StandInHub, tiny: str) -> None:
     old = hub.add("model", NAME, files_of(tiny))
     hub.add("model", NAME, files_of(tiny) | {"changed.txt": b"1"})
-    reference = recorded(NAME, old)
+    reference = resolve_recorded(NAME, old)
     assert fetch(reference, offline=False).revision == old
 
 

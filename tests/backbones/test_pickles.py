@@ -36,7 +36,7 @@ def test_a_folder_is_converted_once_and_then_needs_no_leave(folder: Path, tiny: 
 
 
 def test_other_weights_are_another_model(folder: Path) -> None:
-    from bench.backbones.weights import _content
+    from bench.backbones.folder import _content
 
     before = resolve(str(folder), allow_pickle=True)
     state = torch.load(folder / "pytorch_model.bin", weights_only=True)

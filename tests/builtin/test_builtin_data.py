@@ -16,8 +16,9 @@ from make_data import DATA, chosen, fits, make, parts
 import bench
 from bench.base.errors import BenchError
 from bench.data.corpora import open_corpus
+from bench.data.sets import DataFolder
 from bench.data.sets.cxc import letters
-from bench.score.suites.check import CheckTask, check_dev_task
+from bench.score.suites.check import TASK, check_dev_task
 
 PACKAGE = Path(bench.__file__).parent
 CONTENT = {
@@ -48,10 +49,10 @@ def test_a_pair_is_as_its_source_has_it(shared: Path):
     source = {tuple(int(one.rsplit(":", 1)[1]) for one in row.split("\t")[:2]): row.split("\t")[2:] for row in rows}
     assert len(source) == 5867
     found = {}
-    for part in (check_dev_task(), CheckTask().load()):
+    for part in (check_dev_task(), TASK.load(DataFolder(None))):
         for i in range(part.n):
-            ids = (int(part.caption1[i]), int(part.caption2[i]))
-            found[ids] = (float(part.gold[i]), part.kind[i], part.sentences1[i], part.sentences2[i])
+            ids = (int(part.data.caption1[i]), int(part.data.caption2[i]))
+            found[ids] = (float(part.data.gold[i]), part.data.subset[i], part.data.sentences1[i], part.data.sentences2[i])
     assert found == {ids: (float(score), kind, first, second) for ids, (score, kind, first, second) in source.items()}
 
 
@@ -67,7 +68,7 @@ def test_sentences_are_distinct_whole_and_none_is_scored():
     lines = [row[0] for row in corpus.rows()]
     assert len(lines) == len({letters([one]) for one in lines}) == 10_000
     assert all(6 <= len(one.split()) <= 20 and re.search(r'[.!?]"?$', one) and one[0].isupper() for one in lines)
-    captions = {letters([one]) for part in (check_dev_task(), CheckTask().load()) for one in part.sentences}
+    captions = {letters([one]) for part in (check_dev_task(), TASK.load(DataFolder(None))) for one in part.sentences}
     assert not captions & {letters([one]) for one in lines}
     hashes = [hashlib.sha256(one.encode()).digest() for one in lines]
     assert all(a < b for a, b in pairwise(hashes)), "in the order of their hashes, so that the first n are a sample, too"

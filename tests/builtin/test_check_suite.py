@@ -19,7 +19,7 @@ from bench.base.errors import DataDamaged, RunFailed
 from bench.compare.tables import Wanted, compared
 from bench.data.sets.cxc import letters
 from bench.runs import RunsFolder, Score
-from bench.runs.predictions import predicted
+from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
 from bench.score.suites.check import check_dev_task
 from bench.verify.data_hashes import known
@@ -45,10 +45,10 @@ def scored(test_part):
 
 
 def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
-    a, b = hashed_words(test_part.sentences1), hashed_words(test_part.sentences2)
+    a, b = hashed_words(test_part.data.sentences1), hashed_words(test_part.data.sentences2)
     cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     np.testing.assert_allclose(scored.predictions["prediction"], cosine, atol=1e-6)
-    kept, gold = scored.predictions["prediction"], test_part.gold
+    kept, gold = scored.predictions["prediction"], test_part.data.gold
     assert scored.value == pytest.approx(100 * spearmanr(kept, gold)[0], abs=1e-9)
     assert (scored.suite, scored.task, scored.protocol, scored.metric, scored.n, scored.text) == (
         "check", "captions", "check/2", "spearman", 4742, None)  # fmt: skip
@@ -61,13 +61,16 @@ def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
 
 
 def test_parts_share_no_caption_and_no_image(test_part):
-    dev = check_dev_task(None)
-    assert (dev.task, dev.n) == ("captions dev", 1125)
+    dev = check_dev_task()
+    assert (dev.task.name, dev.n) == ("captions dev", 1125)
     assert not {letters([one]) for one in dev.sentences} & {letters([one]) for one in test_part.sentences}
-    numbers = [{*part.caption1.tolist(), *part.caption2.tolist()} for part in (dev, test_part)]
+    numbers = [{*part.caption1.tolist(), *part.caption2.tolist()} for part in (dev.data, test_part.data)]
     assert (len(numbers[0]), len(numbers[1]), numbers[0] & numbers[1]) == (1000, 4000, set())
-    for part, images in ((dev, 200), (test_part, 800)):  # each image's five captions are in one part, in a ring of five pairs
-        ring = np.array(part.kind) == "c2c_cocaption"
+    for part, images in (
+        (dev.data, 200),
+        (test_part.data, 800),
+    ):  # each image's five captions are in one part, in a ring of five pairs
+        ring = np.array(part.subset) == "c2c_cocaption"
         assert len(np.unique(part.image)) == images and set(np.bincount(part.image[ring])) == {5}
         of = dict(zip(part.caption1[ring].tolist(), part.image[ring].tolist(), strict=True))
         assert [of[one] for one in part.caption2[ring].tolist()] == part.image[ring].tolist()
@@ -77,7 +80,7 @@ def test_parts_share_no_caption_and_no_image(test_part):
 def test_what_bench_knows_of_it_is_what_it_is(test_part):
     assert known().given["check/captions"] == given_hashes(test_part)
     assert known().data["check/captions"] == {"any": test_part.sha256}
-    assert known().dev["captions dev"] == check_dev_task(None).sha256
+    assert known().dev["captions dev"] == check_dev_task().sha256
 
 
 def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
@@ -86,7 +89,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     score = Score(**{name: getattr(scored, name) for name in Score.__struct_fields__})
     store.write_predictions(run.run_id, score.task, None, scored.predictions, score.suite)
     record = replace(run, scores=(score,))
-    cell = predicted([(record, store.folder(run.run_id))], score.key)
+    cell = read_predicted([(record, store.folder(run.run_id))], score.key)
     assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2) and len(np.unique(cell.shared_NK)) == 800
     (table,) = compared([(record, store.folder(run.run_id))], Wanted())
     spread = table.rows[0].cells[0].spread
@@ -102,7 +105,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
 
 
 def test_vectors_that_cannot_be_scored():
-    dev = check_dev_task(None)
+    dev = check_dev_task()
     with pytest.raises(RunFailed, match="captions dev"):
         dev.score(lambda sentences: np.full((len(sentences), 4), np.nan, dtype=np.float32))
     with pytest.raises(RunFailed, match="captions dev"):
@@ -122,7 +125,7 @@ def test_damaged_data_is_refused(tmp_path: Path, monkeypatch, content):
     if content is not None:
         (tmp_path / "check-dev.tsv.xz").write_bytes(content)
     with pytest.raises(DataDamaged, match="captions dev") as caught:
-        check_dev_task(None)
+        check_dev_task()
     assert caught.value.hint == "install the package again" and "\n" not in caught.value.message
 
 

@@ -292,10 +292,10 @@ def test_a_lower_learning_rate_helps_where_vectors_are_no_numbers(corpus: Path, 
 
 def test_what_suites_say_of_vectors_that_are_no_numbers() -> None:
     from bench.base.errors import RunFailed
-    from bench.score.suites.vectors import checked
+    from bench.score.suites.vectors import check_vectors
 
     with pytest.raises(RunFailed) as failed:
-        checked(np.array([[np.nan]]), ["a"], "STS12")
+        check_vectors(np.array([[np.nan]]), ["a"], "STS12")
     assert "a lower --set learning_rate=, or another backbone" in str(failed.value.hint)
     assert "--precision" not in str(failed.value.hint), "scores are float32, whatever is asked for"
 
@@ -305,7 +305,7 @@ def test_a_large_checkpoint_is_read_once(runs: Path, tmp_path: Path, monkeypatch
 
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(intact, "SMALL", 1)
-    monkeypatch.setattr(intact, "SETTLED_SECONDS", -1.0)
+    monkeypatch.setattr("bench.base.cache.SETTLED_SECONDS", -1.0)
     found = RunsFolder(runs).read(the_run(runs).name)
     read: list[Path] = []
     real = intact.file_sha256

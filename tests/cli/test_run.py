@@ -70,12 +70,12 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path
     """Loaded by hand into a fresh model, encoded one by one, cosines in numpy."""
     from models import built
 
-    from bench.score.suites.check import CheckTask
+    from bench.score.suites import suite
 
     runs, _ = finished
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised")
     method.load(the_run(runs) / "checkpoint")
-    loaded = CheckTask().load()
+    loaded = suite("check").tasks[0].load(None, "tokenised").data
     wanted = RunsFolder(runs).read_predictions(the_run(runs).name, "captions", None)["prediction"]
     for row in (0, 17, 4741):
         with torch.no_grad():

@@ -14,8 +14,7 @@ from commands import bench, error_line, the_run
 from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
-from bench.score.suites import known
-from bench.score.suites.sts import StsTask
+from bench.score.suites import known, suite
 
 LETTERS = '''
 from bench.method import Method
@@ -98,7 +97,7 @@ def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(
 
 
 def words(data: Path, task: str) -> dict[str, None]:
-    sentences = StsTask(task).load(DataFolder(data)).sentences
+    sentences = suite("sts").task(task).load(DataFolder(data)).sentences
     return dict.fromkeys(word for s in sentences for word in s.split() if word.isalpha() and len(word) > 9)
 
 
@@ -106,7 +105,7 @@ def test_a_result_that_is_there_does_not_read_the_data(
     letters: tuple[Any, ...], some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(known, "SETTLED_SECONDS", -1.0)  # the files were written just now
+    monkeypatch.setattr("bench.base.cache.SETTLED_SECONDS", -1.0)  # the files were written just now
     command = (*letters, "--suite", "sts", "--data", some, "--runs", tmp_path / "runs")
     assert bench(*command).exit_code == 1
     read = []
@@ -122,10 +121,10 @@ def test_a_result_that_is_there_does_not_read_the_data(
 
 def test_data_that_changes_between_plan_and_score_is_refused(some: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(known, "SETTLED_SECONDS", -1.0)
-    task, data = StsTask("STS12"), DataFolder(some)
-    first = known.known(task, data, "tokenised")
-    remembered = known.known(task, data, "tokenised")
+    monkeypatch.setattr("bench.base.cache.SETTLED_SECONDS", -1.0)
+    task, data = suite("sts").task("STS12"), DataFolder(some)
+    first = known.survey(task, data, "tokenised")
+    remembered = known.survey(task, data, "tokenised")
     assert (remembered.form, remembered.sha256, remembered.n) == (first.form, first.sha256, 3108)
     text, other = sorted(some.rglob("STS12-en-test/STS.input.*"))[:2]
     kept = text.read_bytes()

@@ -19,7 +19,7 @@ from models import sentences
 from run_parts import run_parts
 
 from bench.base import crash as ended
-from bench.base.crash import End, by_signal, found, signal_name, watched
+from bench.base.crash import End, by_signal, read_end, signal_name, watch
 from bench.cli import main
 from bench.run.executors.torchrun import _show_log
 from bench.runs import RunsFolder
@@ -108,10 +108,10 @@ def mark(folder: Path, text: str = "", **facts: Any) -> Path:
 
 
 def test_what_is_said_is_what_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(tmp_path) is None
+    assert read_end(tmp_path) is None
     monkeypatch.setattr(ended, "_machine", lambda: {"host": "here", "boot": "b", "out_of_memory": 3})
     outside, memory, undecided, restarted, elsewhere = (
-        found(mark(tmp_path, **facts))
+        read_end(mark(tmp_path, **facts))
         for facts in ({}, {"out_of_memory": 2}, {"out_of_memory": None}, {"boot": "a"}, {"boot": "a", "host": "there"})
     )
     assert outside == End(KILLED, "the same command goes on from the last state")
@@ -124,11 +124,11 @@ def test_what_is_said_is_what_is_known(tmp_path: Path, monkeypatch: pytest.Monke
     assert elsewhere and elsewhere.words == "ended without a word on there"
     for damaged in (b"", b"{", b"[]\n", b"\xff\xfe\n", b"3\n"):
         (tmp_path / ended.MARK).write_bytes(damaged)
-        assert (end := found(tmp_path)) is not None and end.words == "ended without a word", damaged
+        assert (end := read_end(tmp_path)) is not None and end.words == "ended without a word", damaged
     mark(tmp_path, "Fatal Python error: Illegal instruction\n\nCurrent thread\n", precision="bf16")
-    assert found(tmp_path) == End("ended by SIGILL (Illegal instruction)", "--precision fp32")
+    assert read_end(tmp_path) == End("ended by SIGILL (Illegal instruction)", "--precision fp32")
     mark(tmp_path, "Fatal Python error: something else\n")
-    assert found(tmp_path) == outside
+    assert read_end(tmp_path) == outside
 
 
 def test_every_option_that_a_hint_names_is_one() -> None:
@@ -142,11 +142,11 @@ def test_every_option_that_a_hint_names_is_one() -> None:
 def test_an_orderly_end_leaves_nothing_whatever_kind_it_is(tmp_path: Path) -> None:
     before = faulthandler.is_enabled()
     for error in (KeyboardInterrupt, ValueError, SystemExit):
-        with pytest.raises(error), watched(tmp_path, "fp32"):
+        with pytest.raises(error), watch(tmp_path, "fp32"):
             assert json.loads((tmp_path / ended.MARK).read_text())["process"] == os.getpid()
             raise error
         assert list(tmp_path.iterdir()) == [] and faulthandler.is_enabled() == before
-    with watched(tmp_path / "nosuch", "fp32"):
+    with watch(tmp_path / "nosuch", "fp32"):
         pass
 
 

@@ -16,8 +16,7 @@ from hub import StandInHub
 
 from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.data.corpora import Corpus
-from bench.data.corpora.hub import data_files, hub_corpus, named, suffix_of
-from bench.data.corpora.hub_name import HubName
+from bench.data.corpora.hub import HubName, data_files, hub_corpus, name_columns, suffix_of
 
 REPO = "someone/texts"
 
@@ -91,11 +90,11 @@ def test_every_format_gives_the_same_rows(hub: StandInHub, tmp_path: Path, file:
 
 
 def test_columns_are_known_by_name_or_taken_in_order() -> None:
-    assert named(("positive", "anchor")) == ("sent1", "sent0")
-    assert named(("question", "answer")) == ("sent0", "sent1")
-    assert named(("query", "pos", "neg")) == ("sent0", "sent1", "hard_neg")
-    assert named(("a", "b", "label")) == named(("premise", "hypothesis", "label")) == ("sent0", "sent1", "label")
-    assert named(("title",)) == ("sentence",)
+    assert name_columns(("positive", "anchor")) == ("sent1", "sent0")
+    assert name_columns(("question", "answer")) == ("sent0", "sent1")
+    assert name_columns(("query", "pos", "neg")) == ("sent0", "sent1", "hard_neg")
+    assert name_columns(("a", "b", "label")) == name_columns(("premise", "hypothesis", "label")) == ("sent0", "sent1", "label")
+    assert name_columns(("title",)) == ("sentence",)
 
 
 def test_triplets_and_labelled_pairs(hub: StandInHub, tmp_path: Path) -> None:

@@ -51,11 +51,11 @@ def put(root: Path, captions: dict[int, str], **others: object) -> None:
 
 def test_the_table(pairs):
     assert (len(pairs), pairs.form) == (44045, "tokenised")
-    assert Counter(pairs.method) == {"c2c_cocaption": 25000, "c2c_isim": 19045}
+    assert Counter(pairs.subset) == {"c2c_cocaption": 25000, "c2c_isim": 19045}
     assert pairs.gold.min() == 0 and pairs.gold.max() == 5 and pairs.gold.mean() == pytest.approx(2.377, abs=5e-4)
     assert pairs.sentences1[0] == "A person riding a beautiful wave very smooth"
     assert pairs.sentences2[0] == "A red surfboard is sticking up from the ocean waves ."
-    assert (pairs.caption1[0], pairs.caption2[0], pairs.gold[0], pairs.method[0]) == (411553, 5142, 1.56, "c2c_isim")
+    assert (pairs.caption1[0], pairs.caption2[0], pairs.gold[0], pairs.subset[0]) == (411553, 5142, 1.56, "c2c_isim")
     assert set(pairs.caption1) == set(pairs.caption2) and len(set(pairs.caption1)) == 25000
     assert Counter(Counter(pairs.caption1.tolist()).values()) == {1: 7416, 2: 16123, 3: 1461}
 
@@ -66,7 +66,7 @@ def test_images_are_recovered_from_the_rings(pairs):
     for caption, image in image_of.items():
         members[image].add(caption)
     assert sorted(members) == list(range(5000)) and {len(one) for one in members.values()} == {5}
-    same = np.array(pairs.method) == cxc.SAME_IMAGE
+    same = np.array(pairs.subset) == cxc.SAME_IMAGE
     second = np.array([image_of[caption] for caption in pairs.caption2.tolist()])
     assert ((second == pairs.image) == same).all()
     first_seen = list(dict.fromkeys(pairs.image.tolist()))
@@ -91,7 +91,7 @@ def test_the_published_file_with_captions_of_an_unknown_json(official, pairs):
     assert found.sentences2[0] == "A red surfboard is sticking up from the ocean waves."
     for key in ("gold", "caption1", "caption2", "image"):
         assert (getattr(found, key) == getattr(pairs, key)).all()
-    assert found.method == pairs.method
+    assert found.subset == pairs.subset
     assert read_cxc(DataFolder(official), text=found.form).sha256 == found.sha256
     for text in ("tokenised", "raw"):
         with pytest.raises(DataMissing, match=f"no {text} text found, only {found.form} in sts_test.csv"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import json
 import subprocess
@@ -31,7 +32,7 @@ from bench.data.sets import (
 )
 from bench.data.sets.fetch import CONVERSIONS
 from bench.data.sets.manifest import ANY, DataFile, Form, content_hash
-from bench.data.sets.receipts import read_receipt
+from bench.data.sets.recognise import read_receipt
 from bench.data.sets.sources import Part
 
 TOKENISED = {"A/one.txt": b"a cat 's\tone dog\nb\tc\n", "A/two.txt": b"x y\tz\n"}
@@ -117,8 +118,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("bench.data.sets.fetch.data_set", sets.__getitem__)
     monkeypatch.setattr("bench.data.sets.fetch.sources_of", of)
-    for module in ("folder", "store"):
-        monkeypatch.setattr(f"bench.data.sets.{module}.sources_of", of)
+    for module in ("folder", "sources"):
+        monkeypatch.setattr(importlib.import_module(f"bench.data.sets.{module}"), "sources_of", of)
     monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: sets)
 
 
@@ -357,7 +358,7 @@ def test_every_source_is_of_sets_that_exist_and_gives_files_that_they_have() -> 
         wanted = [data_set(name) for name in source.sets]
         paths = {file.path for one in wanted for file in one.files}
         assert set(source.files) <= paths, source.name
-        assert {part.conversion for part in source.files.values()} <= set(CONVERSIONS)
+        assert {part.conversion for part in source.files.values()} <= {"as is", *CONVERSIONS}
         assert all(source.into in one.places for one in wanted), source.name
         assert source.form == ANY or all(source.form in (*one.forms, ANY) or not one.forms for one in wanted)
         assert source.pinned or "trust on first use" in source.note
@@ -397,7 +398,6 @@ def test_the_text_that_the_archive_of_simcse_should_hold_is_read_as_the_papers_s
         ("JSON lines", [b'{"text": " a b", "cluster": 7}\n{"text": "", "cluster": 8}\n'], b"7\ta b\n8\t\n"),
         ("text and labels", [b"a\tb \nc\n", b"1\n2\n"], b"1\ta b\n2\tc\n"),
         ("first 2 columns", [b"a\tb\tsource\nc\td\n"], b"a\tb\nc\td\n"),
-        ("as is", [b"a\r\n"], b"a\r\n"),
     ],
 )
 def test_conversions(name: str, given: list[bytes], want: bytes) -> None:

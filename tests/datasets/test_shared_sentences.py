@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from make_shared_sentences import number_sentences, store
 
 from bench.data.sets import DataFolder
-from bench.data.sets.shared_sentences import known_tasks, number_sentences, sentence_numbers, store
-from bench.data.sets.sts import read_sts
+from bench.data.sets.shared_sentences import sentence_numbers
+from bench.data.sets.sts import STS_TASKS, read_sts
 
 
 @pytest.mark.slow
@@ -24,7 +25,7 @@ def test_what_is_kept_is_what_the_data_says(shared: Path, folder: str, text: str
 def test_the_counts_of_the_issue(shared: Path) -> None:
     """18,850 pairs, of which 17,318 have other letters: 153 of SMTeuroparl are there twice (149 sign for sign)."""
     data = DataFolder(shared / "data" / "senteval-moses")
-    kept = {task: sentence_numbers(task, read_sts(data, task).gold) for task in known_tasks()}
+    kept = {task: sentence_numbers(task, read_sts(data, task).gold) for task in STS_TASKS}
     pairs = np.sort(np.concatenate([numbers for numbers in kept.values() if numbers is not None]), axis=1)
     assert len(pairs) == 18_850 and len(np.unique(pairs, axis=0)) == 17_318
     subset = np.array(read_sts(data, "STS12").subset)
@@ -44,11 +45,11 @@ def test_what_is_stored_is_read_again(tmp_path: Path, monkeypatch: pytest.Monkey
     flat = rng.integers(0, 40, 14 * 10)
     _, first, numbers = np.unique(flat, return_index=True, return_inverse=True)
     numbers = np.argsort(np.argsort(first))[numbers].reshape(7, 10, 2)
-    store({task: (str(i), numbers[i]) for i, task in enumerate(known_tasks())}, tmp_path / "stored.npz")
+    store({task: (str(i), numbers[i]) for i, task in enumerate(STS_TASKS)}, tmp_path / "stored.npz")
     monkeypatch.setattr(shared_sentences, "STORED", tmp_path / "stored.npz")
     shared_sentences._stored.cache_clear()
     try:
         found = shared_sentences._stored()
     finally:
         shared_sentences._stored.cache_clear()
-    assert all(found[task][0] == str(i) and np.array_equal(found[task][1], numbers[i]) for i, task in enumerate(known_tasks()))
+    assert all(found[task][0] == str(i) and np.array_equal(found[task][1], numbers[i]) for i, task in enumerate(STS_TASKS))

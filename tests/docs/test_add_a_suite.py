@@ -17,6 +17,7 @@ from make_manifest import measure
 from bench.data.sets import manifest
 from bench.runs import RunsFolder
 from bench.score import suites
+from bench.score.suites.from_predictions import rescore
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "add-a-suite.md"
 
@@ -65,10 +66,12 @@ def test_the_suite_is_run_listed_and_shown_from_the_command_line(data_folder: Pa
     assert (score.task, score.protocol, score.n) == ("Odd", "odd-cosine/1", 4) and score.value in (0, 25, 50, 75, 100)
     stored = RunsFolder(tmp_path / "runs").read_predictions(folder.name, "Odd", None)
     assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
-    assert "nothing repeated" in (again := bench(*command, "--plain")).stdout + again.stderr
+    again = rescore(score.key, stored)
+    assert again is not None and (again.value, again.n, again.detail) == (score.value, score.n, score.detail)
+    assert "nothing repeated" in (done := bench(*command, "--plain")).stdout + done.stderr
     assert "Which of four sentences" in " ".join(bench("suites").stdout.split())
     assert "odd-cosine/1" in bench("suites", "odd").stdout and "odd-cosine/1" in bench("show", folder).stdout
-    assert "odd" in suites.expanded(["all"])
+    assert "odd" in suites.expand_suites(["all"])
 
 
 def test_an_altered_file_is_refused_by_name(data_folder: Path, tmp_path: Path, tiny: str) -> None:

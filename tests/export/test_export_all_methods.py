@@ -13,8 +13,7 @@ from exports import CASES, FOLDER, REGISTRY, TEXTS, Case, make, outside
 from outside import SAVED_AGAIN
 
 from bench.base.errors import BenchError
-from bench.export import st_folder
-from bench.export.check import relative
+from bench.export import relative, st_folder
 from bench.method import TorchMethod
 
 pytestmark = pytest.mark.slow  # over 60 models are written, and loaded by another process

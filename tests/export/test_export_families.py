@@ -9,8 +9,7 @@ import pytest
 from exports import TEXTS, Case, make
 
 from bench.base.errors import BenchError
-from bench.export import check, st_folder, transformers_folder
-from bench.export.check import relative
+from bench.export import relative, st_folder, transformers_folder
 
 FAMILIES = ("distilbert", "mpnet", "electra", "deberta", "modernbert", "xlm_roberta")
 HEADED = Case("simcse", "supervised", values={"head_at_test": True}, backbone="one")
@@ -30,7 +29,7 @@ def test_sentence_transformers_gives_the_methods_vectors(family: str, tmp_path: 
         folder.mkdir()
         method = make(case, backbones, tmp_path)
         st_folder.write(method.portable(), folder)
-        differences[case.id] = relative(method.encode(TEXTS), check.by_sentence_transformers(folder, TEXTS))
+        differences[case.id] = relative(method.encode(TEXTS), st_folder.vectors(folder, TEXTS))
     assert {name: value for name, value in differences.items() if not value <= 1e-5} == {}
 
 

@@ -9,8 +9,7 @@ import pytest
 from exports import MASKED_PADDING, PLAIN, PROMPTED, TEMPLATED, TEXTS, WITH_HEAD, WORDS, Case, make
 
 from bench.base.errors import BenchError
-from bench.export import onnx_graph
-from bench.export.check import relative
+from bench.export import onnx_graph, relative
 
 WITHOUT_GRAPH = [*TEMPLATED, WORDS]
 HAS_ONNX = all(importlib.util.find_spec(name) for name in onnx_graph.PACKAGES)

@@ -9,8 +9,7 @@ import pytest
 from exports import CASES, PLAIN, TEXTS, WITH_HEAD, Case, make
 
 from bench.base.errors import BenchError, RunFailed
-from bench.export import check, transformers_folder
-from bench.export.check import relative
+from bench.export import compare_vectors, relative, transformers_folder
 
 FITTING = [*PLAIN, *WITH_HEAD]
 REFUSED = [case for case in CASES if case not in FITTING and case.backbone != "st-folder"]
@@ -66,8 +65,8 @@ def test_an_export_that_gives_other_vectors_is_a_failure(backbones: dict[str, st
     method = make(PLAIN[0], backbones, tmp_path)
     (tmp_path / "export").mkdir()
     transformers_folder.write(method.portable(), tmp_path / "export", "cls")
-    difference, dimensions = check.compare(method, tmp_path / "export", "transformers")
+    difference, dimensions = compare_vectors(method, tmp_path / "export", "transformers")
     assert difference <= 1e-5 and dimensions == 32
     other = make(Case("last-avg", "none"), backbones, tmp_path)
     with pytest.raises(RunFailed, match="gives other vectors than last-avg"):
-        check.compare(other, tmp_path / "export", "transformers")
+        compare_vectors(other, tmp_path / "export", "transformers")

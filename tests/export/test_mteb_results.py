@@ -12,7 +12,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.base.errors import DataMissing
-from bench.export.mteb_results import write
+from bench.export.mteb_folder import write_results as write
 from bench.references.imported import ImportedResult, read_mteb_file
 from bench.runs import RunRecord, Score
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import DataDamaged, FetchFailed
-from bench.data.fetching import Limits, unpack
+from bench.data.fetching import unpack
 
 GOOD = {"./STS/a.txt": b"first\n" * 100, "STS/b.txt": b"second\n", "README": b"read me"}
 
@@ -136,14 +136,14 @@ def test_a_bomb_is_stopped(tmp_path: Path, mode: str) -> None:
         tar(tmp_path / "a", member("STS/a.txt", zeros), mode=mode)
     assert (tmp_path / "a").stat().st_size < 20_000
     with pytest.raises(DataDamaged, match="larger than 1,000,000 bytes"):
-        unpack(tmp_path / "a", into(tmp_path / "out"), Limits(bytes=1_000_000))
+        unpack(tmp_path / "a", into(tmp_path / "out"), most_bytes=1_000_000)
     assert everything(tmp_path / "out") == []
 
 
 def test_too_many_members(tmp_path: Path) -> None:
     archive = tar(tmp_path / "a.tar", *(member(f"STS/{i}.txt") for i in range(30)))
     with pytest.raises(DataDamaged, match="more than 20 members"):
-        unpack(archive, into(tmp_path / "out"), Limits(members=20))
+        unpack(archive, into(tmp_path / "out"), most_members=20)
     assert everything(tmp_path / "out") == []
 
 

@@ -11,7 +11,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.score.metrics.correlation import grouped, mean_ranks, paired_cosine, pearson, spearman
+from bench.score.metrics.correlation import correlate_groups, mean_ranks, paired_cosine, pearson, spearman
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_all_mean_and_wmean_of_the_reference_vector(vectors, name, correlation):
         cosine += values["cosine"]
         gold += values["gold"]
         groups += [subset] * len(values["gold"])
-    found = grouped(cosine, gold, groups, correlation)
+    found = correlate_groups(cosine, gold, groups, correlation)
     assert found.all == pytest.approx(100 * case[name]["all"], abs=1e-9)
     assert found.mean == pytest.approx(100 * case[name]["mean"], abs=1e-9)
     assert found.wmean == pytest.approx(100 * case[name]["wmean"], abs=1e-9)
@@ -56,7 +56,7 @@ def test_all_mean_and_wmean_of_the_reference_vector(vectors, name, correlation):
 
 def test_grouped_by_hand():
     # a: the ranks agree (+1); b: they are reversed (-1). Together the ranks are 1 2 3 4 5 against 1 2 5 4 3: 1 - 6*8/120 = 0.6
-    found = grouped([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 4, 3, 2], ["a", "a", "b", "b", "b"])
+    found = correlate_groups([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 4, 3, 2], ["a", "a", "b", "b", "b"])
     assert found.each == pytest.approx({"a": 100, "b": -100})
     assert found.sizes == {"a": 2, "b": 3}
     assert found.all == pytest.approx(60)
@@ -65,7 +65,7 @@ def test_grouped_by_hand():
 
 
 def test_a_constant_group_is_undefined_and_not_zero():
-    found = grouped([0.1, 0.2, 0.3, 0.4], [1, 1, 2, 3], ["a", "a", "b", "b"])
+    found = correlate_groups([0.1, 0.2, 0.3, 0.4], [1, 1, 2, 3], ["a", "a", "b", "b"])
     assert found.each["a"] is None and found.each["b"] == pytest.approx(100)
     assert found.mean is None and found.wmean is None
     assert math.isfinite(found.all)

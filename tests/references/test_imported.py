@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.cli.references import WithImport
-from bench.references.imported import ImportedResult, LeftOut, as_lines, merged, read_imported, read_mteb_file, result_files
+from bench.references.imported import ImportedResult, LeftOut, as_lines, merge, read_imported, read_mteb_file, result_files
 
 MODEL, REVISION = "sentence-transformers/some-model", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
 
@@ -133,7 +133,7 @@ def test_folders_are_searched_for_results_alone(tmp_path: Path) -> None:
 def test_rows_are_kept_and_replaced(tmp_path: Path) -> None:
     one, two = number(write(tmp_path / "a", content())), number(write(tmp_path / "b", content("STS13")))
     better = number(write(tmp_path / "c", content(test=[sts(0.9)])))
-    assert [r.value for r in merged([one, two], [better])] == [90.0, two.value]
+    assert [r.value for r in merge([one, two], [better])] == [90.0, two.value]
     file = tmp_path / "references.jsonl"
     assert read_imported(file) == []
     file.write_bytes(as_lines([one, two]))

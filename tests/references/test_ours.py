@@ -8,7 +8,7 @@ import pytest
 
 from bench.base.errors import BenchError
 from bench.references import ours, results
-from bench.references.ours import SUITES, meaning, printed
+from bench.references.ours import SUITES, find_printed, meaning
 from bench.references.rows import rows
 from bench.run.plugins import discover
 from bench.run.recipe_file import read
@@ -56,27 +56,29 @@ def test_what_printed_names_mean(method: str, variant: str, want: tuple[str, str
 
 def test_the_paper_of_the_method_comes_first_and_a_mean_before_a_best() -> None:
     values = [(r.paper, r.table, r.value) for r in
-              printed("conpvp", "Avg.", suite="sts", setting="unsupervised", backbone="roberta-large")]  # fmt: skip
+              find_printed("conpvp", "Avg.", suite="sts", setting="unsupervised", backbone="roberta-large")]  # fmt: skip
     assert values == [("conpvp", "4", 79.9), ("conpvp", "3", 80.18)]
-    values = [r.value for r in printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="hub/bert-base-uncased")]
+    values = [
+        r.value for r in find_printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="hub/bert-base-uncased")
+    ]
     assert values == [76.25, 76.25, 76.25, 76.25, 75.68]  # what it printed itself, as quoted; the rerun last
 
 
 def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
     assert [
-        r.metric for r in printed("simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased")
+        r.metric for r in find_printed("simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased")
     ] == ["accuracy"]
-    assert printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-promcse/1") == ()
-    assert len(printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-parekh/1")) == 1
+    assert find_printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-promcse/1") == ()
+    assert len(find_printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-parekh/1")) == 1
     swept = {"suite": "sts", "setting": "supervised", "backbone": "bert-base-uncased", "variant": "eh"}
-    assert [r.value for r in printed("simcse", "Avg.", **swept, recipe={"eh_margin": 0.35})] == [81.94, 81.48]
-    assert [r.value for r in printed("simcse", "Avg.", **swept)] == [81.94]
+    assert [r.value for r in find_printed("simcse", "Avg.", **swept, recipe={"eh_margin": 0.35})] == [81.94, 81.48]
+    assert [r.value for r in find_printed("simcse", "Avg.", **swept)] == [81.94]
 
 
 def test_nothing_printed_is_nothing() -> None:
-    assert printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="builtin") == ()
+    assert find_printed("simcse", "Avg.", suite="sts", setting="unsupervised", backbone="builtin") == ()
     assert (
-        printed("whitening", "Avg.", suite="sts", setting="none", backbone="bert-base-uncased")[0].value == 66.28
+        find_printed("whitening", "Avg.", suite="sts", setting="none", backbone="bert-base-uncased")[0].value == 66.28
     )  # not on sbert: 77.00
 
 

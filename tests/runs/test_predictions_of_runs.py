@@ -11,7 +11,7 @@ from predicted_runs import cosines, gold_of, sts_run
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing
 from bench.runs import RunsFolder, Score
-from bench.runs.predictions import QUERIES, Key, Run, predicted
+from bench.runs.predictions import QUERIES, Key, Run, read_predicted
 
 STS12: Key = ("sts", "STS12", "senteval-all/1", "tokenised")
 
@@ -25,7 +25,7 @@ def stored(runs: Path, metric: str, protocol: str, seed: int | None = 1, **array
 
 def test_seeds_are_stacked_in_the_given_order(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (7, 3)]
-    found = predicted([(one, tmp_path / one.run_id) for one in made], STS12)
+    found = read_predicted([(one, tmp_path / one.run_id) for one in made], STS12)
     assert found.seeds == (7, 3) and found.task == "STS12" and found.metric == "spearman"
     for said, seed in zip(found.prediction_SN, (7, 3), strict=True):
         assert np.array_equal(said, cosines("one", seed, "STS12", 0.5))
@@ -46,7 +46,7 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
     }
     for protocol, query in QUERIES.items():
         run = stored(tmp_path, "spearman-bootstrap", protocol, **arrays)
-        found = predicted([run], ("x", "T", protocol, None))
+        found = read_predicted([run], ("x", "T", protocol, None))
         assert found.query_N is not None and found.query_N.tolist() == arrays[query].tolist()
         assert found.shared_NK is not None
         (first, second) = found.shared_NK.T.tolist()
@@ -54,16 +54,16 @@ def test_queries_and_images_are_those_of_the_protocols(tmp_path: Path) -> None:
         assert len({second[1], second[3], 0, 1}) == 4, "captions of no known image stand for themselves"
     run = stored(tmp_path, "spearman-bootstrap", "cxc-parekh/1", prediction=np.arange(4.0), gold=np.arange(4.0))
     with pytest.raises(DataDamaged, match="no query"):
-        predicted([run], ("x", "T", "cxc-parekh/1", None))
+        read_predicted([run], ("x", "T", "cxc-parekh/1", None))
 
 
 def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
     gold = np.array([0, 1, 1, 0])
-    found = predicted(
+    found = read_predicted(
         [stored(tmp_path, "accuracy", "p/1", prediction=gold, gold=gold, fold=np.array([0, 0, 1, 1]))], ("x", "T", "p/1", None)
     )
     assert found.fold_N is not None and found.fold_N.tolist() == [0, 0, 1, 1] and found.prediction_SN.shape == (1, 4)
-    found = predicted(
+    found = read_predicted(
         [stored(tmp_path, "clustering-accuracy", "p/1", prediction=np.zeros((4, 10), np.int16), gold=gold)],
         ("x", "T", "p/1", None),
     )
@@ -73,26 +73,28 @@ def test_folds_and_repeated_answers_come_along(tmp_path: Path) -> None:
 def test_the_folder_may_be_named_by_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = sts_run(tmp_path, "one", 1, 0.5, tasks=("STS12",))
     monkeypatch.chdir(tmp_path / made.run_id)
-    assert predicted([(made, Path("."))], STS12).n_items == len(gold_of("STS12"))
+    assert read_predicted([(made, Path("."))], STS12).n_items == len(gold_of("STS12"))
 
 
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", seed, 0.5, tasks=("STS12",)) for seed in (1, 2)]
     runs = [(one, tmp_path / one.run_id) for one in made]
     with pytest.raises(DataMissing, match="has no score of STS13"):
-        predicted(runs, ("sts", "STS13", "senteval-all/1", "tokenised"))
+        read_predicted(runs, ("sts", "STS13", "senteval-all/1", "tokenised"))
     path = RunsFolder(tmp_path).predictions_path(made[1].run_id, "STS12", "tokenised")
     np.savez(path, prediction=np.arange(150.0), gold=np.arange(150.0))
     with pytest.raises(BenchError, match="differ in the items' gold"):
-        predicted(runs, STS12)
+        read_predicted(runs, STS12)
     np.savez(path, prediction=np.zeros((150, 2)), gold=gold_of("STS12"))
     with pytest.raises(BenchError, match="different shapes"):
-        predicted(runs, STS12)
+        read_predicted(runs, STS12)
     np.savez(path, prediction=np.arange(3.0), gold=gold_of("STS12"))
     with pytest.raises(DataDamaged, match="for 150 items"):
-        predicted(runs, STS12)
+        read_predicted(runs, STS12)
     path.unlink()
     with pytest.raises(DataMissing, match="has no predictions of STS12"):
-        predicted(runs, STS12)
+        read_predicted(runs, STS12)
     with pytest.raises(BenchError, match="no statistics of alignment"):
-        predicted([stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))], ("x", "T", "p/1", None))
+        read_predicted(
+            [stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))], ("x", "T", "p/1", None)
+        )

@@ -17,7 +17,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, nor
 from bench.base.errors import RunFailed
 from bench.cli.suites import suites
 from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder
-from bench.score.suites import TaskResult, average, suite
+from bench.score.suites import TaskResult, TaskScore, average, suite
 from bench.score.suites import clustering as module
 from bench.score.suites.clustering import PROTOCOL, LoadedTexts, score_predictions
 
@@ -32,7 +32,7 @@ def bag_of_words(sentences):
 
 
 def made_up(texts, labels) -> LoadedTexts:
-    return LoadedTexts("clustering", ClassedTexts("Tweet", texts, np.array(labels), "sccl", "0" * 64))
+    return LoadedTexts(suite("clustering").task("Tweet"), ClassedTexts("Tweet", texts, np.array(labels), "sccl", "0" * 64))
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_a_set_agrees_with_scikit_learn_and_scipy(shared, monkeypatch):
         assert result.detail["inertia"][seed] == pytest.approx(((x - centres[labels]) ** 2).sum(), rel=1e-4)
     assert result.detail["classes"] == 89 and result.detail["seeds"] == [0, 1, 2]
     json.dumps(result.detail)
-    assert score_predictions(result.predictions, "Tweet") == (result.value, result.std, result.detail)
+    assert score_predictions(result.predictions, "Tweet") == TaskScore(result.value, result.n, result.std, result.detail)
 
 
 def test_the_protocol_is_ten_seeds_of_ten_starts(monkeypatch):

@@ -14,9 +14,10 @@ from click.testing import CliRunner
 from bench.base.errors import RunFailed
 from bench.cli.suites import suites
 from bench.data.sets import DataFolder, RatedCaptions
-from bench.score.suites import TaskResult, average, suite
-from bench.score.suites import cxc as module
-from bench.score.suites.cxc import PROTOCOLS, LoadedCxc, drawn_scores, score_predictions
+from bench.score.suites import TaskResult, TaskScore, average, suite
+from bench.score.suites import sts as module
+from bench.score.suites.cxc import PROTOCOLS, drawn_scores, score_predictions
+from bench.score.suites.sts import LoadedPairs
 
 WORDS: dict[str, np.ndarray] = {}
 
@@ -30,7 +31,7 @@ def bag_of_words(sentences):
 
 
 @pytest.fixture(scope="module")
-def loaded(shared: Path) -> list[LoadedCxc]:
+def loaded(shared: Path) -> list[LoadedPairs]:
     return [task.load(DataFolder(shared / "data"), "tokenised") for task in suite("cxc").tasks]
 
 
@@ -84,16 +85,26 @@ def test_detail_says_what_the_draws_were_and_what_all_pairs_give(results):
 @pytest.mark.slow
 def test_scoring_again_from_the_predictions_gives_the_same_number(results):
     for one in results:
-        assert score_predictions(one.predictions, "CxC-STS", one.protocol) == (one.value, one.std, one.detail)
+        assert score_predictions(one.predictions, "CxC-STS", one.protocol) == TaskScore(one.value, one.n, one.std, one.detail)
 
 
-def made_up(n: int = 200) -> LoadedCxc:
+def made_up(n: int = 200) -> LoadedPairs:
     sentences = [f"caption {i}" for i in range(n)]
     other = [f"other {i % 7}" for i in range(n)]
     pairs = RatedCaptions(
-        sentences, other, np.arange(n) % 50 / 10, ["c2c_isim"] * n, np.arange(n), np.arange(n), np.arange(n) // 4, "raw", "0" * 64
+        "CxC-STS",
+        sentences,
+        other,
+        np.arange(n) % 50 / 10,
+        ["c2c_isim"] * n,
+        "test",
+        "raw",
+        "0" * 64,
+        np.arange(n),
+        np.arange(n),
+        np.arange(n) // 4,
     )
-    return LoadedCxc("cxc-promcse/1", pairs)
+    return LoadedPairs(suite("cxc").tasks[0], pairs)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def vectors(sentences, noise: float = 2.0):
 
 def test_without_a_train_split_a_draw_is_tested_on_all_the_rest():
     texts = made_up({"test": 150})
-    result = LoadedFewShot("fewshot", "CR-16", texts).score(vectors)
+    result = LoadedFewShot(suite("fewshot").task("CR-16"), texts).score(vectors)
     x = vectors(texts.texts[0]).astype(float)
     for seed in range(DRAWS):
         chosen = draw(texts.labels, 16, "CR", seed)
@@ -53,7 +53,7 @@ def test_without_a_train_split_a_draw_is_tested_on_all_the_rest():
 
 def test_with_a_train_split_examples_come_from_it_and_the_test_split_is_tested():
     texts = made_up({"train": 200, "dev": 30, "test": 50}, name="TREC", classes=6)
-    loaded = LoadedFewShot("fewshot", "TREC-16", texts)
+    loaded = LoadedFewShot(suite("fewshot").task("TREC-16"), texts)
     asked = []
 
     def recorded(sentences):
@@ -74,7 +74,7 @@ def test_with_a_train_split_examples_come_from_it_and_the_test_split_is_tested()
 
 def test_pairs_are_seen_as_difference_and_product():
     texts = made_up({"train": 100, "test": 40}, name="MRPC", sides=2)
-    result = LoadedFewShot("fewshot", "MRPC-16", texts).score(vectors)
+    result = LoadedFewShot(suite("fewshot").task("MRPC-16"), texts).score(vectors)
     u, v = (vectors(side) for side in texts.texts)
     x = np.concatenate([np.abs(u - v), u * v], axis=1).astype(float)
     chosen = draw(texts.labels[:100], 16, "MRPC", 4)
@@ -83,18 +83,23 @@ def test_pairs_are_seen_as_difference_and_product():
 
 
 def test_scoring_again_from_the_predictions_gives_the_same_numbers():
-    result = LoadedFewShot("fewshot", "CR-16", made_up({"test": 100})).score(vectors)
-    value, std, detail = score_predictions(result.predictions, "CR-16")
-    assert (value, std, detail["draws"]) == (result.value, result.std, result.detail["draws"])
+    result = LoadedFewShot(suite("fewshot").task("CR-16"), made_up({"test": 100})).score(vectors)
+    again = score_predictions(result.predictions, "CR-16")
+    assert (again.value, again.n, again.std, again.detail["draws"]) == (
+        result.value,
+        result.n,
+        result.std,
+        result.detail["draws"],
+    )
 
 
 def test_a_class_with_too_few_items_is_an_error_not_a_smaller_draw():
     with pytest.raises(RunFailed, match="CR-16: class [01] has .* items, 16 are drawn"):
-        LoadedFewShot("fewshot", "CR-16", made_up({"test": 24})).score(vectors)
+        LoadedFewShot(suite("fewshot").task("CR-16"), made_up({"test": 24})).score(vectors)
 
 
 def test_vectors_that_cannot_be_scored_name_the_task():
-    loaded = LoadedFewShot("fewshot", "CR-16", made_up({"test": 60}))
+    loaded = LoadedFewShot(suite("fewshot").task("CR-16"), made_up({"test": 60}))
     with pytest.raises(RunFailed, match="CR-16: all .* constant"):
         loaded.score(lambda s: np.ones((len(s), 3), np.float32))
     with pytest.raises(RunFailed, match="CR-16: .*NaN"):

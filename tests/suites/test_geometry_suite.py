@@ -24,8 +24,8 @@ from bench.score.suites.geometry import (
     REMOVED,
     LoadedGeometry,
     most_frequent,
+    remove_words,
     score_predictions,
-    without,
 )
 
 
@@ -60,14 +60,14 @@ def test_alignment_is_over_pairs_above_four_and_uniformity_over_every_occurrence
     for result in (alignment, uniformity):
         assert (result.n, result.text, result.metric, result.protocol) == (ITEMS[result.task], pairs.form, result.task, PROTOCOL)
         assert result.metric in LOWER_IS_BETTER and result.detail["split"] == "test" and result.detail["zero_vectors"] == 0
-        assert score_predictions(result.predictions, result.task)[0] == result.value
-        again = score_predictions(result.predictions, result.task)[1]
+        assert score_predictions(result.predictions, result.task).value == result.value
+        again = score_predictions(result.predictions, result.task).detail
         assert again == {key: result.detail[key] for key in again}
         json.dumps(result.detail)
 
 
 def test_cosines_by_gold_level_are_all_the_pairs(pairs):
-    result = LoadedGeometry("alignment", pairs).score(bag_of_hashes)
+    result = LoadedGeometry(suite("geometry").task("alignment"), pairs).score(bag_of_hashes)
     cosine = (units(pairs.sentences1) * units(pairs.sentences2)).sum(1)
     levels = result.detail["cosine_by_gold"]
     assert [one["n"] for one in levels] == [243, 198, 265, 335, 338] and len(result.detail["cosine_edges"]) == 41
@@ -79,7 +79,7 @@ def test_cosines_by_gold_level_are_all_the_pairs(pairs):
 
 @pytest.mark.slow
 def test_the_curve_without_frequent_words(pairs):
-    result = LoadedGeometry("alignment", pairs).score(bag_of_hashes)
+    result = LoadedGeometry(suite("geometry").task("alignment"), pairs).score(bag_of_hashes)
     counts = Counter(" ".join(pairs.sentences1 + pairs.sentences2).split())
     curve = result.detail["without_frequent_words"]
     assert [point["k"] for point in curve] == [0, *REMOVED]
@@ -96,13 +96,13 @@ def test_the_curve_without_frequent_words(pairs):
 
 def test_the_most_frequent_words_and_the_sentences_without_them():
     assert most_frequent(["b a b", "c a"], 2) == ["a", "b"]  # equal counts: by the alphabet
-    assert without(["b a  b", "c a"], ["a", "b"]) == [BLANK, "c"]
+    assert remove_words(["b a  b", "c a"], ["a", "b"]) == [BLANK, "c"]
 
 
 @pytest.mark.slow
 def test_sentences_holds_all_that_scoring_asks_for_and_uniformity_needs_no_more_than_sts(pairs):
     for name in ITEMS:
-        loaded = LoadedGeometry(name, pairs)
+        loaded = LoadedGeometry(suite("geometry").task(name), pairs)
         known = set(loaded.sentences)
 
         def vectors(sentences, known=known):
@@ -124,15 +124,15 @@ def random_vectors(sentences):
 
 
 def test_four_is_not_above_four_and_no_such_pair_is_an_error():
-    distances = LoadedGeometry("alignment", made_up([4.0, 4.01, 5, 0])).score(random_vectors)
+    distances = LoadedGeometry(suite("geometry").task("alignment"), made_up([4.0, 4.01, 5, 0])).score(random_vectors)
     assert distances.n == 2 and distances.value == distances.predictions["prediction"][1:3].mean()
     with pytest.raises(RunFailed, match="alignment: no pair with a gold score above 4"):
-        LoadedGeometry("alignment", made_up([4, 3])).score(random_vectors)
+        LoadedGeometry(suite("geometry").task("alignment"), made_up([4, 3])).score(random_vectors)
 
 
 @pytest.mark.parametrize("name", list(ITEMS))
 def test_vectors_that_cannot_be_scored_name_the_task_and_a_sentence(name):
-    loaded = LoadedGeometry(name, made_up([5, 4, 3]))
+    loaded = LoadedGeometry(suite("geometry").task(name), made_up([5, 4, 3]))
     with pytest.raises(RunFailed, match=f"{name}: all 6 vectors are constant.*'a0 x'"):
         loaded.score(lambda s: np.ones((len(s), 4), np.float32))
     with pytest.raises(RunFailed, match=f"{name}: .*NaN.*'b1 x'"):
@@ -142,7 +142,7 @@ def test_vectors_that_cannot_be_scored_name_the_task_and_a_sentence(name):
 
 
 def test_a_zero_vector_is_counted_and_lies_at_one_from_all_others():
-    loaded = LoadedGeometry("uniformity", made_up([5, 4]))
+    loaded = LoadedGeometry(suite("geometry").task("uniformity"), made_up([5, 4]))
     result = loaded.score(lambda s: np.array([[0, 0], [1, 0], [1, 0], [1, 0]], dtype=np.float32))
     assert result.detail["zero_vectors"] == 1
     assert result.value == pytest.approx(math.log((3 * math.exp(-2) + 3) / 6), abs=1e-12)

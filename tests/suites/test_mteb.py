@@ -18,7 +18,7 @@ from commands import bench, error_line, the_run
 from bench.base.errors import BenchError, DataMissing, RunFailed, UnknownName
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
-from bench.score.suites import RunPlace, split_names, suite
+from bench.score.suites import RunPlace, Task, split_names, suite
 
 mteb = pytest.importorskip("mteb")
 import datasets  # noqa: E402
@@ -27,7 +27,7 @@ from mteb.abstasks import AbsTaskClassification  # noqa: E402
 from mteb.abstasks.sts import AbsTaskSTS  # noqa: E402
 from mteb.abstasks.task_metadata import TaskMetadata  # noqa: E402
 
-from bench.score.suites.mteb import MtebTask, declared_items  # noqa: E402
+from bench.score.suites.mteb import declared_items, mteb_task  # noqa: E402
 from bench.score.suites.mteb_data import FROM_FOLDER, source_of  # noqa: E402
 
 WORDS = ["a", "cat", "dog", "bird", "sleeps", "runs", "sings", "on", "under", "the", "red", "old", "mat", "tree", "house"]
@@ -74,8 +74,8 @@ class TinyClassification(AbsTaskClassification):
         self.data_loaded = True
 
 
-def task(made: Any) -> MtebTask:
-    return MtebTask(made.metadata.name, made.metadata.main_score, pristine=made)
+def task(made: Any) -> Task:
+    return mteb_task(made.metadata.name, made.metadata.main_score, pristine=made)
 
 
 def scored(made: Any, folder: Path, vectors: Any = hashed) -> Any:
@@ -245,12 +245,12 @@ def test_another_revision_in_the_cache_is_not_taken_for_the_one_that_mteb_asks_f
     cache("f" * 40)
     with pytest.raises(DataMissing, match="STS16"):
         suite("mteb").task("STS16").load(DataFolder(None, offline=True))
-    right = task(mteb.get_task("STS16"))
+    right = mteb.get_task("STS16")
     from bench.score.suites.mteb import LoadedMteb
     from bench.score.suites.mteb_data import Source
 
     with pytest.raises(DataMissing, match="revision ffffffffffff is there"):
-        LoadedMteb(right.pristine, Source("hub"), offline=True).score_in(RunPlace("run", "1", tmp_path), hashed)
+        LoadedMteb(right, Source("hub"), offline=True).score_in(RunPlace("run", "1", tmp_path), hashed)
 
 
 def test_names_after_mteb_are_mtebs_up_to_the_next_suite() -> None:
@@ -268,7 +268,8 @@ def test_tasks_and_benchmarks_by_name() -> None:
     english = suite("mteb:MTEB(eng, v2)").tasks
     assert len(english) == len(mteb.get_benchmark("MTEB(eng, v2)").tasks)
     (sts22,) = [one for one in english if one.name == "STS22.v2"]
-    assert sts22.pristine.hf_subsets == ["en"], "the languages of the benchmark, not all"  # type: ignore[attr-defined]
+    of_english, of_all = mteb.get_task("STS22.v2", hf_subsets=["en"]), mteb.get_task("STS22.v2")
+    assert sts22.n == declared_items(of_english) < declared_items(of_all), "the languages of the benchmark, not all"
     with pytest.raises(UnknownName, match="unknown mteb task or benchmark 'STSBenchmrk'; nearest: STSBenchmark"):
         suite("mteb:STSBenchmrk")
     with pytest.raises(BenchError, match="1 of 1 tasks are not about text, first STS12VisualSTS"):

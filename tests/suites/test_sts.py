@@ -19,11 +19,10 @@ from bench.cli.suites import suites
 from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, read_sts
 from bench.run.plan import dev_task as selection
 from bench.runs.dev_pairs import dev_words
-from bench.score.suites import TaskResult, average, suite, suite_names
+from bench.score.suites import TaskResult, TaskScore, average, suite, suite_names
 from bench.score.suites.sts import (
     PROTOCOL,
     LoadedPairs,
-    StsTask,
     clean_dev_task,
     cosines,
     dev_task,
@@ -46,7 +45,7 @@ def made_up(sentences1, sentences2, gold, subset=None) -> LoadedPairs:
     pairs = SentencePairs(
         "STS12", sentences1, sentences2, np.array(gold, float), subset or ["a"] * len(gold), "test", "raw", "0" * 64
     )
-    return LoadedPairs("sts", PROTOCOL, pairs)
+    return LoadedPairs(suite("sts").task("STS12"), pairs)
 
 
 @pytest.mark.slow
@@ -111,7 +110,7 @@ def test_sick_is_also_scored_over_all_its_pairs(shared, tmp_path):
 
 def test_scoring_again_from_the_predictions_gives_the_same_number(shared):
     result = suite("sts").task("SICK-R").load(DataFolder(shared / "data"), "tokenised").score(bag_of_hashes)
-    assert score_predictions(result.predictions, "SICK-R") == (result.value, result.detail)
+    assert score_predictions(result.predictions, "SICK-R") == TaskScore(result.value, result.n, detail=result.detail)
 
 
 @pytest.mark.slow
@@ -185,7 +184,7 @@ def test_the_registry():
     assert "sts" in suite_names()
     sts = suite("sts")
     assert tuple(task.name for task in sts.tasks) == STS_TASKS == sts.average
-    assert sts.task("STS-B") == StsTask("STS-B")
+    assert sts.task("STS-B") is sts.tasks[5]
     with pytest.raises(UnknownName, match="nearest: sts"):
         suite("stss")
     with pytest.raises(UnknownName, match="STS-B"):

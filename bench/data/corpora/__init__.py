@@ -2,7 +2,7 @@
 
 corpus = open_corpus("wiki.txt.xz")               # reads the first row
 len(corpus), corpus.sha256                        # one pass, remembered in the cache
-ready = token_cache.tokenised(corpus, encode, tokenizer_key="...", vocab_size=8192)
+ready = token_cache.tokenise(corpus, encode, tokenizer_key="...", vocab_size=8192)
 ready.column(0).ids(np.array([5, 1, 9]))          # three arrays of token ids
 """
 

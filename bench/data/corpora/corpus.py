@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.base.cache import CacheEntry, default_cache
 from bench.base.errors import CorpusError, DataMissing
-from bench.data.corpora.lines import COMPRESSED, read_lines
+from bench.data.corpora.lines import COMPRESSED, choose_columns, read_lines
 from bench.data.corpora.rows import KINDS, READERS, Row, Table
 
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
@@ -86,9 +86,7 @@ class Corpus:
         columns, rows = READERS[self.format](self.path, read_lines(self.path, seen))
         if self.column is None:
             return columns, rows
-        texts = [
-            i for i, name in enumerate(columns) if name in (self.column, "all") or (self.column == "all" and name != "label")
-        ]
+        texts = choose_columns(columns, self.column, str(self.path))
         return columns, ((row[i],) for row in rows for i in texts)
 
     def _not_blank(self, rows: Iterator[Row]) -> Iterator[Row]:

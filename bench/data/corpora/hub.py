@@ -1,4 +1,4 @@
-"""Training text out of a data set of the Hugging Face hub: ``hub:owner/name:column``. See docs/corpora.md.
+"""Training text out of a data set of the Hugging Face hub: ``hub:owner/name@revision/path:column,column#rows``. See docs/corpora.md.
 
 One file of the data set after the other is fetched (resumed after a cut, checked against the hub's checksum), the columns that
 are asked for are written as JSON lines, and the file goes again: neither memory nor disk ever holds more than one of them.
@@ -15,21 +15,46 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from bench.base.cache import default_cache, locked
+from bench.base.cache import default_cache, lock
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import write_whole
-from bench.data.corpora.hub_name import PREFIX, HubName
 from bench.data.corpora.lines import read_lines
 from bench.data.corpora.rows import ALSO, COLUMNS
-from bench.data.fetching import Quiet, Report, Site, download, persistently, site
-from bench.data.fetching.http import Passing, get
+from bench.data.fetching import Quiet, Report, dataset_info, download, retry, site
 
+PREFIX = "hub:"
+FORM = "hub:OWNER/NAME:COLUMN (or COLUMN,COLUMN for pairs; OWNER/NAME@REVISION, OWNER/NAME/FOLDER-OR-FILE, COLUMN#ROWS)"
 TRAIN = re.compile(r"(^|[/_.\-])train([/_.\-]|$)")
 OTHER_SPLIT = re.compile(r"(^|[/_.\-])(test|validation|valid|val|dev|eval)([/_.\-]|$)")
+
+
+@dataclass(frozen=True)
+class HubName:
+    """``hub:owner/name@revision/path:column,column#rows``, taken apart."""
+
+    text: str
+    repo: str
+    revision: str | None
+    path: str  # a folder or file of the data set; "" for all of it
+    columns: tuple[str, ...]
+    limit: int | None  # rows at most
+
+    @classmethod
+    def of(cls, text: str) -> HubName:
+        """Raises CorpusError for what is no such name."""
+        where, _, columns = text.removeprefix(PREFIX).partition(":")
+        columns, hash_sign, rows = columns.partition("#")
+        owner, _, rest = where.partition("/")
+        name, _, path = rest.partition("/")
+        name, at, revision = name.partition("@")
+        given = tuple(column.strip() for column in columns.split(",") if column.strip())
+        if not owner or not name or (at and not revision) or (hash_sign and not (rows.isdigit() and int(rows))) or len(given) > 3:
+            raise CorpusError(f"--corpus {text}: expected {FORM}", "for example --corpus hub:owner/name:text")
+        return cls(text, f"{owner}/{name}", revision or None, path.strip("/"), given, int(rows) if rows else None)
 
 
 def hub_corpus(
@@ -49,15 +74,15 @@ def hub_corpus(
         raise DataMissing(f"{text} is not on this machine, and nothing is fetched (--offline)",
                           f"run the same command where there is a network, then bring {folder} over, to the same place or below BENCH_CACHE")  # fmt: skip
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_name(folder.name + ".lock")):
+    with lock(folder.with_name(folder.name + ".lock")):
         if not (folder / "about.json").is_file():
             _make(name, folder, report or Quiet(), sleep)
     return _known(folder)
 
 
-def is_here(text: str, cache: Path | None = None) -> bool:
+def is_here(text: str) -> bool:
     """Whether the rows were fetched earlier. Raises CorpusError for what is no such name."""
-    return (_folder_of(HubName.of(text), cache) / "about.json").is_file()
+    return (_folder_of(HubName.of(text), None) / "about.json").is_file()
 
 
 def _folder_of(name: HubName, cache: Path | None) -> Path:
@@ -72,17 +97,19 @@ def _known(folder: Path) -> tuple[Path, str]:
 
 def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], None]) -> None:
     """Fill ``folder``. Each file of the data set becomes a part; what an earlier, interrupted try made is taken as it is."""
-    listing = persistently(lambda: _listing(name, _revision_of(folder, name)), name.repo, report, sleep)
-    revision = str(listing["sha"])
-    sizes = {one["rfilename"]: one.get("size") or 0 for one in listing["siblings"]}
+    earlier = folder / "revision.txt"  # of an earlier try, whose parts are here
+    asked = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
+    listing = retry(lambda: dataset_info(name.repo, asked), name.repo, report, sleep)
+    revision = str(listing.sha)
+    sizes = {one.rfilename: one.size or 0 for one in listing.siblings or []}
     chosen = data_files(name, list(sizes))
-    licence = (listing.get("cardData") or {}).get("license") or "not stated"
+    licence = getattr(listing.card_data, "license", None) or "not stated"
     size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {len(chosen)} file{'s' if len(chosen) > 1 else ''}"
     at_most = f"at most {name.limit:,} rows, " if name.limit else ""
     report.say(f"fetching {name.text}: {name.repo} at {revision[:12]}, {at_most}{size}, licence {licence}")
     work = folder / "parts"
     work.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / "revision.txt", revision.encode())
+    write_whole(earlier, revision.encode())
     parts: list[Path] = []
     rows = 0
     for i, file in enumerate(chosen):
@@ -106,25 +133,6 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     about = {"name": full, "revision": revision, "files": chosen[: len(parts)], "rows": rows, "licence": licence}
     write_whole(folder / "about.json", (json.dumps(about, indent=1) + "\n").encode())
     shutil.rmtree(work, ignore_errors=True)
-
-
-def _revision_of(folder: Path, name: HubName) -> str:
-    """The revision to ask for: that of an earlier try where its parts are here, else the one that was named."""
-    earlier = folder / "revision.txt"
-    return earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
-
-
-def _listing(name: HubName, revision: str) -> dict[str, Any]:
-    """What the hub says of a data set at a revision: its commit, files with sizes, card. Raises FetchFailed or Passing."""
-    page = site("hub", name.repo, revision, "")
-    endpoint = page.url.split(f"/datasets/{name.repo}/")[0]
-    address = Site(f"{endpoint}/api/datasets/{name.repo}/revision/{quote(revision, safe='')}?blobs=true", page.token, page.login)
-    with get(address) as answer:
-        try:
-            found = json.loads(b"".join(iter(lambda: answer.read(1 << 20), b"")))
-            return dict(found) | {"sha": found["sha"], "siblings": found["siblings"]}
-        except (ValueError, KeyError, TypeError) as error:
-            raise Passing(f"{address.url} gave no list of files ({type(error).__name__})") from None
 
 
 def data_files(name: HubName, files: list[str]) -> list[str]:
@@ -186,7 +194,7 @@ def suffix_of(file: str) -> str:
     return "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".xz") else path.suffix
 
 
-def named(columns: Sequence[str]) -> tuple[str, ...]:
+def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """What the columns of a data set are called here: by their names where all are known, else by their order."""
     known = tuple(ALSO.get(column, column) for column in columns)
     if any(sorted(known) == sorted(one) for one in COLUMNS):
@@ -199,7 +207,7 @@ def named(columns: Sequence[str]) -> tuple[str, ...]:
 def read_rows(path: Path, file: str, name: HubName) -> Iterator[HubRow]:
     """The rows of a file that lies at ``path`` and is called ``file`` in its data set; rows without a gold label (-1) are left
     out. Raises CorpusError where it has no such columns, or they hold no text."""
-    ours = named(name.columns)
+    ours = name_columns(name.columns)
     for number, record in enumerate(_records(path, file, name), start=1):
         row = {our: record.get(column) for our, column in zip(ours, name.columns, strict=True)}
         if row.get("label") in (-1, "-1", "-"):
@@ -240,7 +248,9 @@ def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3)
     """The columns that were asked for. Raises CorpusError where one is not ``there``, or none was named."""
     missing = [column for column in name.columns if column not in there]
     if missing or not name.columns or len(name.columns) > most:
-        what = f"no column '{missing[0]}'" if missing else "its columns were not named" if not name.columns else "one column"
+        what = "one column" if name.columns else "its columns were not named"
+        if missing:
+            what = f"no column '{missing[0]}'"
         raise CorpusError(
             f"{name.text}: {what} in {file}; it has {', '.join(map(str, there))}",
             f"for example hub:{name.repo}:{there[0] if there else 'text'}",

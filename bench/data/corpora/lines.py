@@ -109,7 +109,7 @@ def piped_sentences(stream: IO[bytes], kind: str = "txt", column: str | None = N
     if f".{kind}" not in READERS:
         raise UnknownName("format", kind, [suffix[1:] for suffix in READERS], "of standard input")
     columns, rows = READERS[f".{kind}"](NAME, read_lines(NAME, stream=stream))
-    texts = which(columns, column, str(NAME))
+    texts = choose_columns(columns, column, str(NAME))
     first = next(rows, None)
     if first is None:
         raise CorpusError(f"{NAME} is empty", "expected one sentence a line")
@@ -117,7 +117,7 @@ def piped_sentences(stream: IO[bytes], kind: str = "txt", column: str | None = N
     return (row[i] for row in found for i in texts)
 
 
-def which(columns: tuple[str, ...], column: str | None, name: str) -> list[int]:
+def choose_columns(columns: tuple[str, ...], column: str | None, name: str) -> list[int]:
     """The places of the columns that are meant: all text columns for "all", the only one for None. Raises CorpusError."""
     texts = [i for i, one in enumerate(columns) if one != "label"]
     if column == "all" or (column is None and len(texts) == 1):

@@ -13,7 +13,6 @@ import hashlib
 import itertools
 import json
 import os
-import shutil
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from bench.base.cache import default_cache, locked
+from bench.base.cache import build_folder, default_cache
 from bench.base.errors import BenchError
 from bench.base.files import write_whole
 from bench.data.corpora.corpus import Corpus
@@ -58,13 +57,9 @@ class TokenisedColumn:
         ids = self.ids(rows)
         return [row.astype(np.uint8).tobytes().decode("utf-8", "ignore") for row in ids] if self._text else ids
 
-    def lengths(self) -> np.ndarray:
-        """(rows,) int64: how many ids each row has."""
-        return np.diff(self._offsets)
-
 
 class TokenisedCorpus:
-    """What :func:`tokenised` returns. ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows."""
+    """What :func:`tokenise` returns. ``columns`` are the corpus's; ``sha256`` is of its text; len() counts rows."""
 
     def __init__(self, path: Path, meta: dict[str, Any], columns: list[TokenisedColumn]) -> None:
         self.path = path
@@ -80,7 +75,7 @@ class TokenisedCorpus:
         return self._columns[i]
 
 
-def tokenised(
+def tokenise(
     corpus: Corpus,
     encode: Encode,
     tokenizer_key: str,
@@ -96,51 +91,36 @@ def tokenised(
     and takes what the first made; one that is killed leaves nothing that could be taken for whole.
     Raises BenchError when the cache cannot be written, CorpusError when the text cannot be read.
     """
-    root = (cache if cache is not None else default_cache()) / "tokenised"
     about = {
         "layout": LAYOUT, "sha256": corpus.sha256, "format": corpus.format, "columns": list(corpus.columns),
         "tokenizer": tokenizer_key, "vocab_size": vocab_size, "column": corpus.column,
         "max_tokens": MAX_BYTES if tokenizer_key == AS_TEXT else MAX_TOKENS,
     }  # fmt: skip
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    folder = root / f"{corpus.sha256[:16]}-{key[:16]}"
+    folder = (cache if cache is not None else default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
     found = _open(folder, about)
-    if found is not None:
-        found.name = corpus.name  # the same text may lie under two names
-        return found
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with locked(root / f"{folder.name}.lock") as alone:
-            found = _open(folder, about)
-            if found is not None:
-                return found
-            if alone:  # nobody else builds this one: what lies here is left from a process that was killed
-                for left in root.glob(f"{folder.name}.*.part"):
-                    shutil.rmtree(left, ignore_errors=True)
-            aside = root / f"{folder.name}.{os.getpid()}.part"
-            try:
-                _build(aside, corpus, encode, about, progress)
-                shutil.rmtree(folder, ignore_errors=True)
-                os.rename(aside, folder)
-            except BaseException:
-                shutil.rmtree(aside, ignore_errors=True)
-                raise
-    except OSError as error:
-        raise BenchError(
-            f"the tokenised corpus cannot be written to {root}: {error.strerror or error}",
-            "set BENCH_CACHE to a folder with space",
-        ) from None
-    found = _open(folder, about)
+    if found is None:
+        try:
+            build_folder(
+                folder, lambda aside: _build(aside, corpus, encode, about, progress), lambda: _open(folder, about) is not None
+            )
+        except OSError as error:
+            raise BenchError(
+                f"the tokenised corpus cannot be written to {folder.parent}: {error.strerror or error}",
+                "set BENCH_CACHE to a folder with space",
+            ) from None
+        found = _open(folder, about)
     if found is None:
         raise BenchError(
             f"{folder}: written, and not readable as it was written", "check the disk, or set BENCH_CACHE to another"
         )
+    found.name = corpus.name  # the same text may lie under two names
     return found
 
 
 def as_text(corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None) -> TokenisedCorpus:
     """The corpus with its sentences as they are: ``column(i).rows(rows)`` gives strings, cut at MAX_BYTES bytes."""
-    return tokenised(corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress)
+    return tokenise(corpus, lambda texts: [list(text.encode()) for text in texts], AS_TEXT, 256, cache, progress)
 
 
 class _Writer:
@@ -164,13 +144,13 @@ class _Writer:
 
 
 def _dtype(vocab_size: int) -> np.dtype:
-    return np.dtype("<u1" if vocab_size <= 1 << 8 else "<u2" if vocab_size <= 1 << 16 else "<u4")
+    """The narrowest type that holds every id."""
+    return next(np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max)
 
 
 def _build(
     folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], progress: Callable[[int, int], None] | None
 ) -> None:
-    folder.mkdir()
     dtype, total = _dtype(about["vocab_size"]), len(corpus)
     writers = {f"{name}.{part}": _Writer(folder / f"{name}.{part}") for name in corpus.columns for part in ("ids", "offsets")}
     files: dict[str, dict[str, int]] = {}
@@ -181,7 +161,9 @@ def _build(
         rows, done = corpus.unchanged_rows(), 0
         while chunk := list(itertools.islice(rows, CHUNK)):
             for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
-                ids, lengths = _encoded(list(texts), _label_ids if name == "label" else encode, about)
+                ids, lengths = _encoded(
+                    list(texts), (lambda labels: [[LABELS[label]] for label in labels]) if name == "label" else encode, about
+                )
                 offsets = ends[name] + np.cumsum(lengths)
                 ends[name] = int(offsets[-1])
                 writers[f"{name}.ids"].write(ids.astype(dtype))
@@ -194,10 +176,6 @@ def _build(
             files[name] = writer.close()
     meta = {**about, "name": corpus.name, "rows": done, "dtype": dtype.str, "files": files}
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
-
-
-def _label_ids(labels: list[str]) -> list[list[int]]:
-    return [[LABELS[label]] for label in labels]
 
 
 def _encoded(texts: list[str], encode: Encode, about: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

@@ -5,21 +5,9 @@ Knows nothing of data sets or models; standard library only.
 
 from __future__ import annotations
 
-from bench.data.fetching.archives import Limits, unpack
-from bench.data.fetching.file import Download, download
-from bench.data.fetching.http import Quiet, Report, Site, check_network, hub_revision, offline_now, persistently, site
+from bench.data.fetching.file import download, unpack
+from bench.data.fetching.http import Quiet, Report, Site, check_network, dataset_info, offline_now, retry, site
 
 __all__ = [
-    "Download",
-    "Limits",
-    "Quiet",
-    "Report",
-    "Site",
-    "check_network",
-    "download",
-    "hub_revision",
-    "offline_now",
-    "persistently",
-    "site",
-    "unpack",
-]
+    "Quiet", "Report", "Site", "check_network", "dataset_info", "download", "offline_now", "retry", "site", "unpack",
+]  # fmt: skip

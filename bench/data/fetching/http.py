@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email.utils
 import http.client
-import json
 import os
 import queue
 import socket
@@ -15,9 +14,12 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bench.base.errors import FetchFailed
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import DatasetInfo
 
 T = TypeVar("T")
 
@@ -126,14 +128,27 @@ def _hub_token() -> str | None:
     return get_token()
 
 
-def hub_revision(repo: str, revision: str) -> str:
-    """The commit that a name ("main") of a hub data set means now. Raises FetchFailed or Passing."""
-    address = Site(f"{endpoint()}/api/datasets/{repo}/revision/{urllib.parse.quote(revision, safe='')}", _hub_token(), LOGIN)
-    with get(address) as answer:
-        try:
-            return str(json.loads(answer.read(10_000_000))["sha"])
-        except (ValueError, KeyError, TypeError, http.client.HTTPException) as error:
-            raise Passing(f"{address.url} gave no commit ({type(error).__name__})") from None
+def dataset_info(repo: str, revision: str) -> DatasetInfo:
+    """What the hub says of a data set at a revision or name of one ("main"): its commit, files with their sizes, card.
+
+    Raises FetchFailed or Passing.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    where = site("hub", repo, revision, "")
+    try:
+        api = HfApi(endpoint=endpoint(), token=where.token or False)
+        info = api.dataset_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
+    except HfHubHTTPError as error:
+        _has_answered(host(where.url))
+        raise refusal(
+            where, error.response.status_code, {key.lower(): value for key, value in error.response.headers.items()}
+        ) from None
+    except Exception as error:  # the hub's client raises many kinds
+        raise _unreachable(where.url, error) from None
+    _has_answered(host(where.url))
+    return info
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -188,16 +203,17 @@ def get(where: Site, headers: Mapping[str, str] | None = None) -> Answer:
         with error:
             raise refusal(where, error.code, {key.lower(): value for key, value in error.headers.items()}) from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-        reason = getattr(error, "reason", None) or error
-        there = host(where.url)
-        what = f"{there} cannot be reached ({in_words(reason)})"
-        _unreached[there] = _unreached.get(there, 0) + 1
-        # who never answered is not there; and the next of many files need not wait for what the first has found out
-        if there not in _reached or _unreached[there] > TRIES:
-            raise FetchFailed(what, NO_NETWORK) from None
-        raise Passing(what) from None
+        raise _unreachable(where.url, getattr(error, "reason", None) or error) from None
     except ValueError as error:
         raise FetchFailed(f"{where.url} is no address: {error}", "check HF_ENDPOINT and BENCH_MIRROR") from None
+
+
+def _unreachable(url: str, reason: object) -> FetchFailed | Passing:
+    """Who never answered is not there; and the next of many files need not wait for what the first has found out."""
+    there = host(url)
+    what = f"{there} cannot be reached ({in_words(reason)})"
+    _unreached[there] = _unreached.get(there, 0) + 1
+    return FetchFailed(what, NO_NETWORK) if there not in _reached or _unreached[there] > TRIES else Passing(what)
 
 
 def _has_answered(there: str) -> None:
@@ -210,7 +226,7 @@ def in_words(reason: object) -> str:
     return " ".join(str(getattr(reason, "strerror", None) or reason or type(reason).__name__).split())[:100]
 
 
-def persistently(call: Callable[[], T], name: str, report: Report, sleep: Callable[[float], None]) -> T:
+def retry(call: Callable[[], T], name: str, report: Report, sleep: Callable[[float], None]) -> T:
     """The result of a call that may raise Passing, tried again a few times. Raises FetchFailed in the end."""
     for failures in range(1, TRIES + 1):
         try:

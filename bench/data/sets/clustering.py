@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
-from bench.data.sets.folder import DataFolder
+from bench.data.sets.folder import DataFolder, other_form
 from bench.data.sets.manifest import ANY, DataSet, cells, data_set, data_sets
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -
     if there:
         form, path = next(iter(there.items()))
         use = {value: key for key, value in ROLES.items()}.get(form, ANY)
-        hint = (
-            f"--text {use} scores that form (kept in a column of its own); to get the other: {known.get(asked, known[SCCL]).get}"
-        )
-        raise DataMissing(f"{task}: no {asked} text found, only {form} in {path}", hint)
+        raise other_form(task, asked, f"{form} in {path}", use, known.get(asked, known[SCCL]).get)
     raise next((one for one in problems if isinstance(one, DataDamaged)), problems[0])
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.data.sets.folder import Copy, DataFolder
-from bench.data.sets.manifest import ANY, DataSet, cells, data_set
+from bench.data.sets.folder import Copy, DataFolder, other_form
+from bench.data.sets.manifest import ANY, DataSet, cells, data_set, single_spaced
 from bench.data.sets.recognise import Found, recognise
+from bench.data.sets.sts import SentencePairs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,26 +35,14 @@ LETTERS = "978aeaa9a3a3d7561451001208252d425fae70d6c69e8e76b07655350bb9d0f9"
 
 
 @dataclass(frozen=True)
-class RatedCaptions:
-    """Rated pairs of captions in the order of the data; row i of every list belongs to pair i."""
+class RatedCaptions(SentencePairs):
+    """Rated pairs of captions; ``subset`` is how a pair was chosen: "c2c_cocaption" (one image) or "c2c_isim" (two)."""
 
-    sentences1: list[str]
-    sentences2: list[str]
-    gold: np.ndarray
-    """(N,) float64, the annotators' mean, 0 to 5."""
-    method: list[str]
-    """How the pair was chosen: "c2c_cocaption" (one image) or "c2c_isim" (two)."""
     caption1: np.ndarray
     """(N,) int64, COCO's number of the first caption; ``caption2`` of the second."""
     caption2: np.ndarray
     image: np.ndarray
     """(N,) int64, the image of the first caption: 0..4999, numbered by first appearance."""
-    form: str
-    """"tokenised", "raw" or "other-<hash>"."""
-    sha256: str
-
-    def __len__(self) -> int:
-        return len(self.sentences1)
 
 
 def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
@@ -75,10 +64,7 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
         if text in (ANY, found.form) or (text, found.form) == ("tokenised", "raw"):
             return found
         use = found.form if found.form in ("tokenised", "raw") else ANY
-        nearest = DataMissing(
-            f"{CXC}: no {text} text found, only {found.form} in {wanted.files[0].name}",
-            f"--text {use} scores that form (kept in a column of its own); to get the other: {wanted.get}",
-        )
+        nearest = other_form(CXC, text, f"{found.form} in {wanted.files[0].name}", use, wanted.get)
     assert nearest is not None
     raise nearest
 
@@ -87,7 +73,7 @@ def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     copy = folder.open(wanted)
     one = copy.files[0]
     rows = cells(one.text or "", one.file)
-    texts = {row[side]: _sentence(row[4 + side]) for row in rows for side in (0, 1)}
+    texts = {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)}
     form = "tokenised" if copy.form == ANY else copy.form
     return _pairs(wanted, [row[:4] for row in rows], texts, form, copy.sha256)
 
@@ -103,7 +89,7 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     absent = [number for number in needed if _number(number) not in known]
     if absent:
         raise _damaged(wanted, f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}")
-    texts = {number: _sentence(known[_number(number)]) for number in needed}
+    texts = {number: single_spaced(known[_number(number)]) for number in needed}
     if captions.form == ANY:
         return _pairs(wanted, rows, texts, "raw", hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest())
     # Not COCO's own file: the same captions, perhaps tokenised or with others among them, or else not these captions at all.
@@ -147,10 +133,12 @@ def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, s
     if len(rows) != wanted.items["test"]:
         raise _damaged(wanted, f"{len(rows):,} pairs found, {wanted.items['test']:,} expected")
     return RatedCaptions(
+        name=CXC,
         sentences1=[texts[one] for one in first],
         sentences2=[texts[one] for one in second],
         gold=np.array(gold, dtype=np.float64),
-        method=method,
+        subset=method,
+        split="test",
         caption1=np.array([_number(one) for one in first], dtype=np.int64),
         caption2=np.array([_number(one) for one in second], dtype=np.int64),
         image=images(
@@ -203,7 +191,3 @@ def _damaged(wanted: DataSet, what: str) -> DataDamaged:
 def _number(caption: str) -> int:
     """411553 of "COCO_val2014:sentid:411553"."""
     return int(caption.rsplit(":", 1)[1])
-
-
-def _sentence(cell: str) -> str:
-    return " ".join(cell.split())

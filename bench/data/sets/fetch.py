@@ -9,16 +9,17 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from bench.base.cache import lock
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import write_whole
-from bench.data.fetching import Limits, Quiet, Report, Site, download, hub_revision, persistently, site, unpack
-from bench.data.fetching.file import file_hash
+from bench.base.hashes import file_sha256
+from bench.data.fetching import Quiet, Report, Site, dataset_info, download, retry, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import ANY, DataFile, DataSet, data_set
-from bench.data.sets.receipts import Receipt, read_receipt, receipt_path, write_receipt
-from bench.data.sets.recognise import recognise
+from bench.data.sets.recognise import Receipt, read_receipt, receipt_path, recognise, write_receipt
 from bench.data.sets.sources import Part, Source, sources_of
 
 WORK = ".fetching"
@@ -66,18 +67,18 @@ class Fetcher:
         return any(text == ANY or copy.form in (text, ANY) for copy in copies)
 
     def _from(self, source: Source, wanted: DataSet) -> None:
-        from bench.base.cache import locked
-
         place, work = self.store / source.into, self.store / WORK / source.name
         try:
             work.mkdir(parents=True, exist_ok=True)
-            with locked(work.with_suffix(".lock")):
+            with lock(work.with_suffix(".lock")):
                 if all((place / file.path).is_file() for file in wanted.files) and self.has(wanted):
                     return  # another process was faster
-                self._say_where(source)
+                if source.name not in self._told:
+                    self._told.add(source.name)
+                    self.report.say(f"fetching from {source.where} into {self.store / source.into}")
                 receipt = read_receipt(receipt_path(place, source.name))
                 revision = receipt.revision if receipt else self._revision(source)
-                fetch = self._archive if source.archive else self._files
+                fetch = self._fetch_archive if source.archive else self._fetch_files
                 downloads = fetch(source, wanted, revision, work, receipt.downloads if receipt else {})
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
                 url = site(source.site, source.repo, revision, source.archive or "").url
@@ -88,15 +89,10 @@ class Fetcher:
         except OSError as error:
             raise FetchFailed(f"{place} cannot be written ({error.strerror or error})", "check the disk and the folder's permissions") from None  # fmt: skip
 
-    def _say_where(self, source: Source) -> None:
-        if source.name not in self._told:
-            self._told.add(source.name)
-            self.report.say(f"fetching from {source.where} into {self.store / source.into}")
-
     def _revision(self, source: Source) -> str:
         if source.site != "hub" or source.pinned:
             return source.revision
-        return persistently(lambda: hub_revision(source.repo, source.revision), source.name, self.report, self._sleep)
+        return str(retry(lambda: dataset_info(source.repo, source.revision).sha, source.name, self.report, self._sleep))
 
     def _download(self, where: Site, to: Path, sha256: str | None, most_bytes: int) -> str:
         return download(
@@ -104,9 +100,9 @@ class Fetcher:
             free=self._free,
         ).sha256  # fmt: skip
 
-    # one by one
-
-    def _files(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
+    def _fetch_files(
+        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
+    ) -> dict[str, str]:
         """Every file of the set that is missing, into ``work``/READY. Gives path in the source -> sha256."""
         downloads: dict[str, str] = {}
         for file in wanted.files:
@@ -114,14 +110,14 @@ class Fetcher:
             if part is None or _right(wanted, file, self.store / source.into / file.path, source.form):
                 continue
             if not _right(wanted, file, work / READY / file.path, source.form):
-                downloads |= self._one(source, wanted, file, part, revision, work, known)
+                downloads |= self._fetch_file(source, wanted, file, part, revision, work, known)
             elif part.conversion == "as is":
-                downloads[part.paths[0]] = file_hash(work / READY / file.path)
+                downloads[part.paths[0]] = file_sha256(work / READY / file.path)
         return downloads
 
-    def _one(
+    def _fetch_file(
         self, source: Source, wanted: DataSet, file: DataFile, part: Part, revision: str, work: Path, known: Mapping[str, str]
-    ) -> dict[str, str]:  # fmt: skip
+    ) -> dict[str, str]:
         """One file of ours, fetched, converted and checked."""
         expected = file.forms.get(source.form) or file.forms[ANY]
         checksums = part.sha256 or (known.get(part.paths[0]) if file.first_use else expected.sha256,)
@@ -133,16 +129,16 @@ class Fetcher:
         if part.conversion == "as is":
             arrived = contents[0]
         else:
-            write_whole(arrived, CONVERSIONS[part.conversion]([one.read_bytes() for one in contents]))
+            write_whole(arrived, CONVERSIONS[part.conversion]([content.read_bytes() for content in contents]))
         recognise(wanted, file, arrived)
-        if not file.first_use and file_hash(arrived) != expected.sha256:
+        if not file.first_use and file_sha256(arrived) != expected.sha256:
             raise DataDamaged(f"{wanted.name}: {file.name} from {source.name} is not the {source.form} text that is known", None)
         _move(arrived, work / READY / file.path)
         return downloads
 
-    # archives
-
-    def _archive(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
+    def _fetch_archive(
+        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
+    ) -> dict[str, str]:
         """Every file of every set that the archive has and that the manifests know, into ``work``/READY."""
         sets = [data_set(name) for name in source.sets]
         assert source.archive is not None
@@ -156,7 +152,7 @@ class Fetcher:
             end = next((path for path in ends if name == path or name.endswith("/" + path)), None)
             return unpacked / ends[end] if end else None
 
-        unpack(packed, target, Limits(bytes=source.most_bytes), free=self._free)
+        unpack(packed, target, most_bytes=source.most_bytes, free=self._free)
         for one, file, _ in files:
             self._keep(one, file, unpacked / file.path, work / READY / file.path, source)
         return {source.archive: digest}
@@ -191,12 +187,6 @@ def _move(old: Path, new: Path) -> None:
 # A conversion takes the contents of one or more source files and gives the content of one file of ours.
 
 
-def as_is(data: Sequence[bytes]) -> bytes:
-    """The file itself."""
-    (one,) = data
-    return one
-
-
 def labelled_lines(data: Sequence[bytes]) -> bytes:
     """Label, tab, text: LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank."""
     (one,) = data
@@ -224,21 +214,18 @@ def text_and_labels(data: Sequence[bytes]) -> bytes:
     return _joined(rows)
 
 
-def _cut(columns: int) -> Callable[[Sequence[bytes]], bytes]:
-    def cut(data: Sequence[bytes]) -> bytes:
-        (one,) = data
-        return _joined(["\t".join(line.split("\t")[:columns]) for line in one.decode("utf-8").removesuffix("\n").split("\n")])
-
-    return cut
+def first_columns(columns: int, data: Sequence[bytes]) -> bytes:
+    """The first so many columns of a table with tabs."""
+    (one,) = data
+    return _joined(["\t".join(line.split("\t")[:columns]) for line in one.decode("utf-8").removesuffix("\n").split("\n")])
 
 
 CONVERSIONS: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {
-    "as is": as_is,
     "labelled lines": labelled_lines,
     "JSON lines": json_lines,
     "text and labels": text_and_labels,
-    "first 2 columns": _cut(2),
-    "first 7 columns": _cut(7),
+    "first 2 columns": partial(first_columns, 2),
+    "first 7 columns": partial(first_columns, 7),
 }
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.data.sets.manifest import ANY, DataFile, DataSet, data_sets
 from bench.data.sets.recognise import OTHER, Found, recognise
-from bench.data.sets.sources import sources_of
-from bench.data.sets.store import Gets, Later, fetched_folder
+from bench.data.sets.sources import Later, SetFetcher, fetched_folder, sources_of
 
 Problem = tuple[Path, DataDamaged | DataMissing]
 
@@ -44,12 +43,13 @@ class DataFolder:
     """
 
     def __init__(
-        self, root: Path | str | None, offline: bool = False, *, fetcher: Gets | None = None, store: Path | str | None = ""
-    ) -> None:  # fmt: skip
+        self, root: Path | str | None, offline: bool = False, *, fetcher: SetFetcher | None = None, store: Path | str | None = ""
+    ) -> None:
         self.root = Path(root).expanduser() if root is not None else None
         self.offline = offline  # nothing may be fetched
         self.fetcher = None if offline else fetcher
-        self.store = fetched_folder() if store == "" else None if store is None else Path(store)
+        store = fetched_folder() if store == "" else store
+        self.store = Path(store) if store is not None else None
 
     @property
     def fetches(self) -> bool:
@@ -113,7 +113,9 @@ class DataFolder:
         def here() -> Path | None:
             return next((path for root in self.roots if (path := root / "train" / file).is_file()), None)
 
-        wanted = next((one for one in data_sets().values() if one.kind == "corpus" and one.files[0].path == file), None)
+        wanted = next(
+            (data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].path == file), None
+        )
         if here() is None and wanted is not None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
         return here()
@@ -148,12 +150,9 @@ class DataFolder:
             if place == home:
                 raise problem
         if copies:
-            there = ", ".join(f"{copy.form} in {_folder(copy)}" for copy in copies)
+            there = ", ".join(f"{copy.form} in {copy.files[0].path.parent}" for copy in copies)
             use = copies[0].form if copies[0].form in wanted.forms else ANY
-            raise DataMissing(
-                f"{wanted.name}: no {text} text found, only {there}",
-                f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {self._get(wanted, text)}",
-            )
+            raise other_form(wanted.name, text, there, use, self._get(wanted, text))
         for _, problem in sorted(problems, key=lambda one: isinstance(one[1], DataMissing)):
             raise problem
         raise self._missing(wanted, text)
@@ -182,8 +181,9 @@ class DataFolder:
         copies, wrong = self.copies(wanted)
         forms = tuple(dict.fromkeys(copy.form for copy in copies))
         problems = tuple(problem.message for _, problem in wrong)
-        damaged = any(isinstance(problem, DataDamaged) for _, problem in wrong)
-        status = "damaged" if damaged else "found" if copies else "missing"
+        status = "found" if copies else "missing"
+        if any(isinstance(problem, DataDamaged) for _, problem in wrong):
+            status = "damaged"
         return State(status, forms, tuple(str(copy.place) for copy in copies), problems)
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
@@ -231,13 +231,14 @@ class DataFolder:
         return f"bench data fetch {wanted.name}{_form_option(wanted, text)}{f' --data {self.root}' if self.root else ''}"
 
 
+def other_form(name: str, text: str, there: str, use: str, get: str) -> DataMissing:
+    """The error where only another text form is ``there`` than ``text``; ``use``: by which ``--text`` scores it."""
+    hint = f"--text {use} scores that form (kept in a column of its own); to get the {text} form: {get}"
+    return DataMissing(f"{name}: no {text} text found, only {there}", hint)
+
+
 def _form_option(wanted: DataSet, text: str) -> str:
     return f" --text {text}" if text in wanted.forms and text != "tokenised" else ""
-
-
-def _folder(copy: Copy) -> Path:
-    """The folder that holds the set's files."""
-    return copy.files[0].path.parent
 
 
 def _size_fits(place: Path, file: DataFile, form: str) -> bool:
@@ -256,7 +257,7 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
 
 def _form_of(wanted: DataSet, found: tuple[Found, ...]) -> str:
     texts = [one for one in found if one.file.varies]
-    forms = {one.form for one in texts}
+    forms = {text.form for text in texts}
     if not texts:
         return ANY
     if OTHER in forms:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import lzma
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.base.errors import DataDamaged
-from bench.data.fetching.file import file_hash
-from bench.data.sets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, once_encoded_hashes, unpacked
-from bench.data.sets.receipts import read_receipt, receipt_path
+from bench.base.files import write_whole
+from bench.base.hashes import file_sha256
+from bench.data.sets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, once_encoded_hashes, read_blocks
 
 OTHER = "other"
 
@@ -74,7 +76,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
     digest = hashlib.sha256()
     try:
-        for block in unpacked(path, file.packed):
+        for block in read_blocks(path, file.packed):
             digest.update(block)
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise DataDamaged(f"{wanted.name}: {path} cannot be unpacked ({error})", f"to get it: {wanted.get}") from None
@@ -98,7 +100,7 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
     """
     hint = f"replace the file; to get it: {wanted.get}"
     try:
-        found = file_hash(path)
+        found = file_sha256(path)
         rows = _rows(path, file.encoding) - file.header
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataDamaged(f"{wanted.name}: cannot read {path} ({error})", hint) from None
@@ -120,3 +122,54 @@ def _rows(path: Path, encoding: str) -> int:
         while block := raw.read(1 << 20):
             count, last = count + block.count(b"\n"), block[-1:]
         return count + (last != b"\n")
+
+
+# --- receipts: what was fetched, from where, which revision and which bytes; a small file beside the data, so that it travels with it ---
+# Where nobody could know a checksum beforehand, the first receipt is the checksum: trust on first use.
+
+RECEIPT = "bench.receipt/1"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    source: str
+    url: str
+    revision: str
+    fetched: str
+    """Date and time, UTC, ISO 8601."""
+    downloads: Mapping[str, str]
+    """Path in the source -> sha256 of what was downloaded."""
+
+
+def receipt_path(folder: Path, source: str) -> Path:
+    return folder / f"{source}.receipt.json"
+
+
+def read_receipt(path: Path) -> Receipt | None:
+    """None where there is none. Raises DataDamaged where it cannot be read: it is what later fetches are held against."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        if raw["schema"] != RECEIPT:
+            raise ValueError(f"schema {raw['schema']}")
+        return Receipt(raw["source"], raw["url"], raw["revision"], raw["fetched"], dict(raw["downloads"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataDamaged(
+            f"{path} is no receipt of a download ({error})", "remove it to fetch again and trust what comes"
+        ) from None
+
+
+def write_receipt(path: Path, receipt: Receipt) -> None:
+    """Add this fetch to what is known; what was known of other files of the same revision stays. Raises OSError."""
+    before = read_receipt(path)
+    known = dict(before.downloads) if before and before.revision == receipt.revision else {}
+    content = {
+        "schema": RECEIPT,
+        "source": receipt.source,
+        "url": receipt.url,
+        "revision": receipt.revision,
+        "fetched": receipt.fetched,
+        "downloads": known | dict(receipt.downloads),
+    }
+    write_whole(path, (json.dumps(content, indent=1) + "\n").encode())

@@ -1,4 +1,4 @@
-"""Where data sets can be fetched from: JSON data in ``sources.json``.
+"""Where data sets can be fetched from (JSON data in ``sources.json``), and what a plan notes that it would fetch.
 
 A source is a set of files at one site and one revision: some of the files of some data sets, one by one or in an archive, with
 the conversion that each needs. What it gives is checked against the manifests' checksums. Where nobody could see the source
@@ -12,8 +12,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
+from bench.base.cache import default_cache
+from bench.base.errors import BenchError
+from bench.data.fetching import site
 from bench.data.sets.manifest import DataFile, DataSet
 
 SCHEMA = "bench.sources/1"
@@ -75,27 +79,23 @@ class Source:
 @functools.cache
 def sources() -> Mapping[str, Source]:
     """Every source by name, in the order in which they are tried."""
-    text = (resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8")
-    found = parse_sources(json.loads(text))
-    return {one.name: one for one in found}
-
-
-def parse_sources(raw: Mapping[str, Any]) -> list[Source]:
-    """Raises ValueError or TypeError for a mistake: the file is ours, not the user's."""
-    if raw.get("schema") != SCHEMA:
-        raise ValueError(f"sources: schema {raw.get('schema')!r}, {SCHEMA!r} expected")
-    return [_source(one) for one in raw["sources"]]
+    raw = json.loads((resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8"))
+    if raw["schema"] != SCHEMA:
+        raise ValueError(f"sources: schema {raw['schema']!r}, {SCHEMA!r} expected")
+    return {one["name"]: _source(one) for one in raw["sources"]}
 
 
 def _source(raw: Mapping[str, Any]) -> Source:
-    files = {path: _part(one) for path, one in raw.get("files", {}).items()}
+    files = {
+        path: Part(
+            paths=tuple(part["from"]),
+            conversion=part.get("as", "as is"),
+            sha256=tuple(part.get("sha256", ())),
+            bytes=part.get("bytes"),
+        )
+        for path, part in raw.get("files", {}).items()
+    }
     return Source(**{**raw, "sets": tuple(raw["sets"]), "files": files})
-
-
-def _part(raw: Mapping[str, Any]) -> Part:
-    return Part(
-        paths=tuple(raw["from"]), conversion=raw.get("as", "as is"), sha256=tuple(raw.get("sha256", ())), bytes=raw.get("bytes")
-    )
 
 
 def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
@@ -111,4 +111,81 @@ def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:
     """The sources of a set in a text form ("any": tokenised where there are forms), best first."""
     form = text if text != "any" else "tokenised"
-    return [one for one in sources().values() if wanted.name in one.sets and one.form in ("any", form)]
+    return [source for source in sources().values() if wanted.name in source.sets and source.form in ("any", form)]
+
+
+# --- where fetched data is kept, what can fill it, and what a plan would fetch ---
+
+ON_ITS_PAGE = "on its page of the hub"
+
+
+class SetFetcher(Protocol):
+    """What fetches a set that is missing; see bench.data.sets.fetch."""
+
+    def get(self, wanted: DataSet, text: str) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pending:
+    """Something that is needed, is not on this machine, and can be fetched."""
+
+    name: str
+    kind: str
+    """"data", "corpus" or "backbone"."""
+    where: str
+    """In words."""
+    urls: tuple[str, ...]
+    """Where it could come from; one of them is enough."""
+    bytes: int | None = None
+    """Of the download, about; None where only the server knows."""
+    licence: str = ON_ITS_PAGE
+    terms: str = ""
+    """What is accepted by fetching it."""
+    notes: tuple[str, ...] = ()
+    archives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Archive -> the sets that arrive with it."""
+
+
+class NotFetchedYet(BenchError):
+    """Something that a plan needs and that would be fetched now, if this were more than a plan. ``wanted``: where it is a set."""
+
+    def __init__(self, name: str, wanted: DataSet | None = None) -> None:
+        super().__init__(f"{name} is not on this machine yet")
+        self.wanted = wanted
+
+
+class Later:
+    """In the place of a fetcher: notes what is to be fetched, in the order in which it was needed, and opens no connection."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, Pending] = {}
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        return tuple(self._noted.values())
+
+    def note(self, one: Pending) -> None:
+        self._noted.setdefault(one.name, one)
+
+    def get(self, wanted: DataSet, text: str) -> None:
+        """Raises NotFetchedYet."""
+        self.note(pending_set(wanted, text))
+        raise NotFetchedYet(wanted.name, wanted)
+
+
+def pending_set(wanted: DataSet, text: str) -> Pending:
+    """What would come, from which source, where none fails."""
+    every = sources_of(wanted, text)
+    first = first_of(wanted, every)
+    return Pending(
+        name=wanted.name, kind="corpus" if wanted.kind == "corpus" else "data", where=" and ".join(one.where for one in first),
+        urls=tuple(site(one.site, one.repo, one.revision, one.archive or "").url for one in every),
+        bytes=max(wanted.bytes, sum(one.about_bytes or 0 for one in first)), licence=wanted.licence,
+        terms=wanted.terms if wanted.accept else "", notes=tuple(f"{one.name}: {one.note}" for one in first if one.note),
+        archives={one.name: one.sets for one in first if one.archive},
+    )  # fmt: skip
+
+
+def fetched_folder() -> Path:
+    """The folder for fetched data, unless the user names one: below $BENCH_CACHE, else ~/.cache/sentence-bench."""
+    return default_cache() / "data"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import Copy, DataFolder
-from bench.data.sets.manifest import ANY, DataFile, cells, data_set
+from bench.data.sets.manifest import DataFile, cells, data_set, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +35,8 @@ class SentencePairs:
     subset: list[str]
     """Sub-dataset of every pair; the task's name where there is only one (the split's name where splits are joined)."""
     split: str
-    form: str
-    """"tokenised", "raw" or "other-<hash>"."""
+    form: str | None
+    """"tokenised", "raw" or "other-<hash>"; None where there is only one."""
     sha256: str
     """Over the files' sha256, in order."""
 
@@ -86,7 +86,7 @@ Row = tuple[str, str, float, str]
 
 def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
     """STS12-16: per sub-dataset a file of pairs and a file of gold scores, line by line."""
-    texts = {(one.file.subset, one.file.role): one for one in copy.files}
+    texts = {(file.file.subset, file.file.role): file for file in copy.files}
     rows: list[Row] = []
     for (subset, role), pairs in texts.items():
         if role == "pairs":
@@ -101,9 +101,9 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
 def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[Row]:
     """STS-B and SICK-R: one table per split."""
     rows: list[Row] = []
-    for one in copy.files:
-        subset = one.file.split if joined else task
-        rows += [(*row, subset) for row in parse_table(one.text or "", one.file, _COLUMNS[task], keep_spaces)]
+    for file in copy.files:
+        subset = file.file.split if joined else task
+        rows += [(*row, subset) for row in parse_table(file.text or "", file.file, _COLUMNS[task], keep_spaces)]
     return rows
 
 
@@ -140,7 +140,7 @@ def parse_table(
 
 
 def _sentence(cell: str, keep_spaces: bool) -> str:
-    return cell if keep_spaces else " ".join(cell.split())
+    return cell if keep_spaces else single_spaced(cell)
 
 
 def _score(cell: str, number: int, file: DataFile) -> float:
@@ -151,6 +151,3 @@ def _score(cell: str, number: int, file: DataFile) -> float:
     if not 0 <= score <= 5:
         raise DataDamaged(f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5")
     return score
-
-
-__all__ = ["ANY", "STS_TASKS", "SentencePairs", "parse_gold", "parse_pairs", "parse_table", "read_sts"]

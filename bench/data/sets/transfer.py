@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import DataFolder
-from bench.data.sets.manifest import data_set
+from bench.data.sets.manifest import data_set, single_spaced
 from bench.data.sets.recognise import Found
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     parse = _PARSERS.get(task, _parse_one_class)
     rows: list[Row] = []
     split: list[str] = []
-    for one in copy.files:
-        found = parse(one)
+    for file in copy.files:
+        found = parse(file)
         rows += found
-        split += [one.file.split] * len(found)
+        split += [file.file.split] * len(found)
     for name, n in wanted.items.items():
         if split.count(name) != n:
             raise DataDamaged(f"{task}: {split.count(name):,} {name} items found, {n:,} expected, in {copy.place}")
@@ -95,22 +95,22 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
 def _parse_one_class(one: Found) -> list[Row]:
     """MR, CR, SUBJ, MPQA: a file holds one class, its role says which."""
     label = int(one.file.role == "positive")
-    return [((_sentence(line),), label) for line in _unix(one).splitlines()]
+    return [((single_spaced(line),), label) for line in _unix(one).splitlines()]
 
 
 def _parse_sst(line: str) -> Row:
     text, label, *_ = line.split("\t")
-    return (_sentence(text),), ("0", "1").index(label)
+    return (single_spaced(text),), ("0", "1").index(label)
 
 
 def _parse_trec(line: str) -> Row:
     target, question = line.split(":", 1)
-    return (_sentence(question.split(" ", 1)[1]),), QUESTIONS.index(target)
+    return (single_spaced(question.split(" ", 1)[1]),), QUESTIONS.index(target)
 
 
 def _parse_mrpc(line: str) -> Row:
     label, _, _, first, second, *_ = line.split("\t")  # quotes are text
-    return (_sentence(first), _sentence(second)), ("0", "1").index(label)
+    return (single_spaced(first), single_spaced(second)), ("0", "1").index(label)
 
 
 def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
@@ -137,10 +137,3 @@ def _lines(one: Found) -> Iterable[tuple[int, str]]:
 def _unix(one: Found) -> str:
     """Line ends as Python's text mode gives them."""
     return (one.text or "").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _sentence(cell: str) -> str:
-    return " ".join(cell.split())
-
-
-__all__ = ["CLASSES", "TRANSFER_TASKS", "LabelledTexts", "read_transfer"]

@@ -57,7 +57,7 @@ def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -
 
 def prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:
     """The corpus as the method trains on it: as token ids, or as text."""
-    from bench.data.corpora.token_cache import as_text, tokenised
+    from bench.data.corpora.token_cache import as_text, tokenise
 
     def progress(done: int, total: int | None = None) -> None:
         if method.context.should_stop():
@@ -68,6 +68,6 @@ def prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Re
     if method.trains_on == "text":
         return as_text(corpus, options.cache, progress)
     backbone = method.backbone
-    return tokenised(
+    return tokenise(
         corpus, backbone.ids, provenance.tokenizer_key(backbone.tokenizer), len(backbone.tokenizer), options.cache, progress
     )

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 import bench
 from bench.base import devices
-from bench.base.crash import MARK, found, watched
+from bench.base.crash import MARK, read_end, watch
 from bench.base.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
 from bench.base.hashes import folder_sha256
 from bench.data.sets.sts import STS_TASKS
@@ -61,7 +61,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
                 (folder / name).unlink(missing_ok=True)
             for name in (CHECKPOINT, "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
-        died, record = found(folder), _stored(run, store)
+        died, record = read_end(folder), _stored(run, store)
         left = left_to_do(run, record, folder, reporter)
         if record is not None and record.status == "finished" and left.nothing:
             (folder / MARK).unlink(missing_ok=True)
@@ -76,7 +76,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             store.write(record)
         try:
             alone = options.ranks is None
-            with watched(folder, run.precision, alone), stop_signals(insistent=alone) as should_stop:
+            with watch(folder, run.precision, alone), stop_signals(insistent=alone) as should_stop:
                 record = _train_and_score(run, record, store, options, reporter, left, should_stop)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import CorpusError, Interrupted, RunFailed
-from bench.data.overlap import Wanted, overlaps, recorded, scored_sentences
+from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter
 from bench.runs import Score
 from bench.score.encoding import VectorStore
@@ -157,7 +157,7 @@ def with_overlap(
     about = record.provenance.corpus
     if corpus is None or about is None:
         return about
-    wanted = {(r.suite, r.task, r.text): Wanted(r.suite, r.task, r.text, scored_sentences(one)) for r, one in scored}
+    wanted = {(r.suite, r.task, r.text): ScoredSentences(r.suite, r.task, r.text, scored_sentences(one)) for r, one in scored}
     known = [one for one in wanted.values() if one.sentences]
     if not known:
         return about
@@ -169,8 +169,8 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        found = overlaps(corpus, known, cache=options.cache, progress=progress)
+        found = count_overlaps(corpus, known, cache=options.cache, progress=progress)
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about
-    return {**about, "overlap": recorded(found, about.get("overlap"))}
+    return {**about, "overlap": merge_overlaps(found, about.get("overlap"))}

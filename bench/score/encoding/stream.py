@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +107,7 @@ def _write(
     sentences: Iterator[str], encode: Callable[[list[str]], np.ndarray], out: Path, about: Mapping[str, Any], part: Path,
     should_stop: Callable[[], bool], progress: Callable[[int], None], block: int,
 ) -> dict[str, Any]:  # fmt: skip
-    sink: Sink = SINKS[out.suffix.lower()](part)
+    sink = SINKS[out.suffix.lower()](part)
     state = _begun(part, about)
     digest = _skip(sentences, state, out, block)
     sink.resume(state.blocks, state.rows, state.dim)
@@ -240,16 +240,6 @@ HEADER = 128  # bytes before the first value of a .npy file: a multiple of 64, w
 WHOLE = "whole"
 
 
-class Sink(Protocol):
-    whole: Path
-
-    def resume(self, blocks: int, rows: int, dim: int) -> None: ...
-
-    def append(self, block: int, sentences: Sequence[str], vectors: np.ndarray) -> None: ...
-
-    def finish(self, blocks: int, rows: int, dim: int, about: Mapping[str, Any]) -> None: ...
-
-
 class NpySink:
     """(rows, dim) little-endian float32 behind a header that is written last, so that the rows never move."""
 
@@ -308,8 +298,6 @@ class ParquetSink:
         os.replace(aside, self._block(block))
 
     def finish(self, blocks: int, rows: int, dim: int, about: Mapping[str, Any]) -> None:
-        import json
-
         import pyarrow.parquet as pq
 
         aside = self._folder / "whole.tmp"

@@ -35,13 +35,13 @@ def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
     Raises ValueError where it is undefined: N < 2, NaN, infinity, or one side constant.
     Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is wrong with ties).
     """
-    a_N, b_N = _two_sides(predicted, gold)
+    a_N, b_N = check_sides(predicted, gold)
     return _correlation(mean_ranks(a_N), mean_ranks(b_N))
 
 
 def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
     """Linear correlation x 100 of two (N,) arrays. Raises ValueError where it is undefined, as ``spearman`` does."""
-    return _correlation(*_two_sides(predicted, gold))
+    return _correlation(*check_sides(predicted, gold))
 
 
 def mean_ranks(values_N: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -76,13 +76,15 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(cosine_N, dtype=np.float64)
 
 
-def grouped(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correlation: Correlation = spearman) -> Grouped:
+def correlate_groups(
+    predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correlation: Correlation = spearman
+) -> Grouped:
     """The correlation over all items, within each group, and the two means over groups.
 
     ``groups`` names the group of every item. Raises ValueError where the correlation over all items is undefined; a single
     group where it is undefined yields None there and in both means.
     """
-    a_N, b_N = _two_sides(predicted, gold)
+    a_N, b_N = check_sides(predicted, gold)
     names_N = np.asarray(groups, dtype=str)
     if names_N.shape != a_N.shape:
         raise ValueError(f"{len(a_N)} items, {len(names_N)} group names")
@@ -106,7 +108,8 @@ def grouped(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correl
     )
 
 
-def _two_sides(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def check_sides(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both as (N,) float64. Raises ValueError for another shape, fewer than two items, NaN, infinity or complex numbers."""
     if np.iscomplexobj(predicted) or np.iscomplexobj(gold):
         raise ValueError("complex numbers among the values")
     a_N, b_N = np.asarray(predicted, dtype=np.float64), np.asarray(gold, dtype=np.float64)

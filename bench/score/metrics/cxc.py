@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bench.score.metrics.correlation import check_sides
+
 Rows = NDArray[np.int64]
 
 SEED, DRAWS = 123, 1000
 
 
-def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS, seed: int = SEED) -> Iterator[Rows]:
+def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS) -> Iterator[Rows]:
     """PromCSE's draws: half of the queries with replacement, then one pair of each; rows of the pairs.
 
     The random calls are those of its code, in their order: numpy's legacy generator, per draw one call for all queries and one
@@ -26,7 +28,7 @@ def draws_with_replacement(query_N: ArrayLike, *, draws: int = DRAWS, seed: int 
     is no larger than it, and takes none where there is one choice only. The words are the same here, without the calls.
     """
     order_N, first_Q, size_Q = _by_query(query_N)
-    words = _Words(seed)
+    words = _Words(SEED)
     for _ in range(draws):
         chosen = words.below(len(size_Q), len(size_Q) // 2)
         yield order_N[first_Q[chosen] + words.below_each(size_Q[chosen].tolist())]
@@ -116,12 +118,8 @@ def sampled_spearman(predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows
     Ranks are counted, not sorted anew for each draw, and their sums are exact.
     Raises ValueError for NaN or infinity, and where a draw has one side constant.
     """
-    a_N, b_N = (np.asarray(side, dtype=np.float64) for side in (predicted, gold))
-    if a_N.ndim != 1 or a_N.shape != b_N.shape:
-        raise ValueError(f"two (n,) arrays of one length expected, got {a_N.shape} and {b_N.shape}")
-    if not (np.isfinite(a_N).all() and np.isfinite(b_N).all()):
-        raise ValueError("NaN or infinity among the values")
-    place_a_N, place_b_N = (np.unique(side_N, return_inverse=True)[1].reshape(-1) for side_N in (a_N, b_N))
+    sides = check_sides(predicted, gold)
+    place_a_N, place_b_N = (np.unique(side_N, return_inverse=True)[1].reshape(-1) for side_N in sides)
     values = []
     for i, rows_n in enumerate(drawn):
         a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])

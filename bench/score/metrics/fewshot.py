@@ -39,13 +39,14 @@ def draw(labels_N: ArrayLike, k: int, task: str, seed: int) -> NDArray[np.int64]
     return np.array(sorted(chosen), dtype=np.int64)
 
 
-def fit_predict(train_ND: NDArray[np.floating], labels_N: ArrayLike, test_MD: NDArray[np.floating], *, penalty: float = 1.0,
-                iterations: int = 1000) -> Fitted:  # fmt: skip
-    """scikit-learn's LogisticRegression (L2, C = ``penalty``, L-BFGS) in float64, features as they are."""
+def fit_predict(
+    train_ND: NDArray[np.floating], labels_N: ArrayLike, test_MD: NDArray[np.floating], *, iterations: int = 1000
+) -> Fitted:
+    """scikit-learn's LogisticRegression (L2, C = 1, L-BFGS) in float64, features as they are."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    model = LogisticRegression(C=penalty, solver="lbfgs", max_iter=iterations)
+    model = LogisticRegression(C=1.0, solver="lbfgs", max_iter=iterations)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # told by ``converged``
         model.fit(train_ND.astype(np.float64), labels_N)

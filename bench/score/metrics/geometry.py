@@ -35,8 +35,8 @@ def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
     return np.asarray(np.einsum("nd,nd->n", apart_ND, apart_ND))
 
 
-def potentials(x_ND: ArrayLike, t: float = 2.0, block: int = BLOCK) -> Floats:
-    """For every vector the mean of exp(-t |x - y|^2) over all the others, (N,); never against itself.
+def potentials(x_ND: ArrayLike, block: int = BLOCK) -> Floats:
+    """For every vector the mean of exp(-2 |x - y|^2) over all the others, (N,); never against itself.
 
     Their mean is that over all pairs i < j. ``block`` bounds the memory (block x N numbers) and changes nothing else.
     """
@@ -48,7 +48,7 @@ def potentials(x_ND: ArrayLike, t: float = 2.0, block: int = BLOCK) -> Floats:
     for start in range(0, len(x_ND), block):
         rows = slice(start, start + block)
         apart_BN = square_N[rows, None] + square_N - 2 * (x_ND[rows] @ x_ND.T)
-        weight_BN = np.exp(-t * np.maximum(apart_BN, 0.0, out=apart_BN), out=apart_BN)
+        weight_BN = np.exp(-2 * np.maximum(apart_BN, 0.0, out=apart_BN), out=apart_BN)
         own_B = np.arange(len(weight_BN))
         weight_BN[own_B, start + own_B] = 0.0
         found_N[rows] = weight_BN.sum(axis=1) / (len(x_ND) - 1)
@@ -56,7 +56,7 @@ def potentials(x_ND: ArrayLike, t: float = 2.0, block: int = BLOCK) -> Floats:
 
 
 def uniformity(potentials_N: ArrayLike) -> float:
-    """log of the mean over distinct pairs of exp(-t |x - y|^2), from ``potentials``; lower is more even. (Wang and Isola 2020)"""
+    """log of the mean over distinct pairs of exp(-2 |x - y|^2), from ``potentials``; lower is more even. (Wang and Isola 2020)"""
     return float(np.log(np.mean(np.asarray(potentials_N, dtype=np.float64))))
 
 
@@ -103,11 +103,8 @@ def histograms(values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], 
     made = []
     for i, (low, high) in enumerate(zip(levels, levels[1:], strict=False)):
         inside = values_N[level_N == i]
-        numbers = (inside.mean(), inside.std(), inside.min(), inside.max()) if len(inside) else (None,) * 4
-        summed = {
-            key: value if value is None else float(value)
-            for key, value in zip(("mean", "sd", "min", "max"), numbers, strict=True)
-        }
+        summaries: dict[str, Any] = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
+        summed = {key: float(of(inside)) if len(inside) else None for key, of in summaries.items()}
         made.append(
             {"gold": [low, high], "n": len(inside), **summed, "counts": np.histogram(inside, bins=list(edges))[0].tolist()}
         )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bench.data.sets import DataFolder
+    from bench.score.suites.vectors import Vectors
 
-    Vectors = Callable[[Sequence[str]], np.ndarray]
-    """Sentences to their vectors: (n, dim) float32, row i for sentence i."""
+    Arrays = Mapping[str, np.ndarray]
 
 _MODULES = {
     "sts": "bench.score.suites.sts",
@@ -69,13 +70,40 @@ class TaskResult(Struct, frozen=True, kw_only=True):
         return values_sha256(self.predictions) if self.predictions else None
 
 
-class LoadedTask(Protocol):
-    """A task whose data was read and checked."""
+class TaskScore(Struct, frozen=True):
+    """What predictions alone say of a task, as a verifier computes it again; the fields are those of ``TaskResult``."""
 
-    @property
-    def sentences(self) -> Sequence[str]:
-        """Every sentence that scoring will ask for; duplicates allowed."""
-        ...
+    value: float
+    n: int
+    std: float | None = None
+    detail: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A data set as a suite scores it under one protocol."""
+
+    suite: str
+    name: str
+    protocol: str
+    metric: str
+    n: int = 0
+    """Items that are scored; 0 where that is not known without the data."""
+    data: tuple[str, ...] = ()
+    """The manifest's sets that ``read`` opens; none where it reads anything else."""
+    subsets: Mapping[str, int] = field(default_factory=dict, hash=False)
+    """Scored items of every sub-dataset, in the data's order."""
+    read: Callable[[Task, DataFolder, str], LoadedTask] = field(compare=False, repr=False)
+    rescore: Callable[[Arrays, str], TaskScore] | None = field(default=None, compare=False, repr=False)
+    """From stored predictions and the task's name to its score; None where they do not determine it."""
+
+    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
+        """The task with its data in a text form. Raises DataMissing, DataDamaged."""
+        return self.read(self, data, text)
+
+
+class LoadedData(Protocol):
+    """Data of one task, read and checked: its text form, the sha256 of its content, its number of items."""
 
     @property
     def form(self) -> str | None: ...
@@ -83,12 +111,46 @@ class LoadedTask(Protocol):
     @property
     def sha256(self) -> str: ...
 
-    @property
-    def n(self) -> int: ...
+    def __len__(self) -> int: ...
 
+
+class LoadedTask(ABC):
+    """A task whose data was read and checked: form, hash and size are those of ``data``, unless a class says otherwise."""
+
+    task: Task
+    data: LoadedData
+
+    @property
+    @abstractmethod
+    def sentences(self) -> Sequence[str]:
+        """Every sentence that scoring will ask for; duplicates allowed."""
+
+    @property
+    def form(self) -> str | None:
+        return self.data.form
+
+    @property
+    def sha256(self) -> str:
+        return self.data.sha256
+
+    @property
+    def n(self) -> int:
+        """Items that are scored."""
+        return len(self.data)
+
+    @abstractmethod
     def score(self, vectors: Vectors) -> TaskResult:
         """Raises RunFailed where the vectors cannot be scored (not finite, wrong shape, all the same)."""
-        ...
+
+    def result(self, predictions: dict[str, np.ndarray], **detail: Any) -> TaskResult:
+        """The task's result, scored from the predictions alone; ``detail`` is what they do not hold."""
+        task = self.task
+        assert task.rescore is not None
+        score = task.rescore(predictions, task.name)
+        return TaskResult(
+            suite=task.suite, task=task.name, protocol=task.protocol, metric=task.metric, value=score.value, std=score.std,
+            n=score.n, text=self.form, detail={**score.detail, **detail}, predictions=predictions,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,24 +181,6 @@ class DeviceTask(Protocol):
         ...
 
 
-class Task(Protocol):
-    """A scored data set. ``data`` names the manifest entries that it needs, ``n`` is the number of items that it scores."""
-
-    @property
-    def suite(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def protocol(self) -> str: ...
-
-    @property
-    def metric(self) -> str: ...
-
-    def load(self, data: DataFolder, text: str) -> LoadedTask: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Suite:
     name: str
@@ -161,7 +205,7 @@ def suite_names() -> list[str]:
     return list(_MODULES)
 
 
-def expanded(names: Iterable[str]) -> list[str]:
+def expand_suites(names: Iterable[str]) -> list[str]:
     """The names, each once, with those of all suites that papers report in the place of "all"."""
     every = [name for name in _MODULES if name not in NOT_IN_ALL]
     return list(dict.fromkeys(one for name in names for one in (every if name == ALL else [name])))

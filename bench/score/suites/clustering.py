@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,9 +16,8 @@ from bench.base.errors import RunFailed
 from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set, read_clustering
 from bench.score.metrics.clustering import summary
 from bench.score.metrics.kmeans import kmeans
-from bench.score.suites import Suite, TaskResult
-from bench.score.suites.known import OfData
-from bench.score.suites.vectors import Vectors, checked, varied
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))
@@ -27,10 +25,10 @@ STARTS, ITERATIONS, TOLERANCE = 10, 300, 1e-4
 
 
 @dataclass(frozen=True)
-class LoadedTexts(OfData):
+class LoadedTexts(LoadedTask):
     """Texts whose vectors are to be clustered."""
 
-    suite: str
+    task: Task
     data: ClassedTexts
 
     @property
@@ -40,9 +38,9 @@ class LoadedTexts(OfData):
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
-        given_ND = checked(vectors(texts), texts, name)
+        given_ND = check_vectors(vectors(texts), texts, name)
         with np.errstate(over="ignore"):  # float64 that does not fit is refused as infinity
-            x_ND = varied(checked(np.asarray(given_ND, dtype=np.float32), texts, name), texts, name)
+            x_ND = check_variety(check_vectors(np.asarray(given_ND, dtype=np.float32), texts, name), texts, name)
         classes = len(np.unique(self.data.labels))
         try:
             found = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
@@ -56,34 +54,11 @@ class LoadedTexts(OfData):
             "subset": np.full(len(texts), name),
             "inertia": np.array([one.inertia for one in found]),
         }
-        value, std, detail = score_predictions(predictions, name)
-        return TaskResult(
-            suite=self.suite, task=name, protocol=PROTOCOL, metric="clustering-accuracy", value=value, std=std, n=self.n,
-            text=self.form, detail=detail, predictions=predictions,
-        )  # fmt: skip
+        return self.result(predictions)
 
 
-@dataclass(frozen=True)
-class ClusteringTask:
-    name: str
-    suite: str = "clustering"
-    protocol: str = PROTOCOL
-    metric: str = "clustering-accuracy"
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    @property
-    def n(self) -> int:
-        return data_set(self.name).items["test"]
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTexts:
-        return LoadedTexts(self.suite, read_clustering(data, self.name, text=text))
-
-
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, float, dict[str, Any]]:
-    """(value, std, detail) from stored predictions alone: one column of clusters per seed."""
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+    """From stored predictions alone: one column of clusters per seed."""
     try:
         found = summary(predictions["prediction"], predictions["gold"])
     except ValueError as error:
@@ -94,14 +69,25 @@ def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple
         **found,
         "inertia": predictions["inertia"].tolist(),
     }
-    return found["accuracy"]["mean"], found["accuracy"]["std"], detail
+    return TaskScore(found["accuracy"]["mean"], len(predictions["prediction"]), found["accuracy"]["std"], detail)
+
+
+def _read(task: Task, data: DataFolder, text: str) -> LoadedTexts:
+    return LoadedTexts(task, read_clustering(data, task.name, text=text))
+
+
+def _task(name: str) -> Task:
+    return Task(
+        suite="clustering", name=name, protocol=PROTOCOL, metric="clustering-accuracy", n=data_set(name).items["test"],
+        data=(name,), read=_read, rescore=score_predictions,
+    )  # fmt: skip
 
 
 SUITE = Suite(
     name="clustering",
     title="Short-text clustering",
     description="Do texts of one topic lie together? K-means on eight sets of short texts; nothing is trained on them.",
-    tasks=tuple(ClusteringTask(name) for name in CLUSTERING_TASKS),
+    tasks=tuple(_task(name) for name in CLUSTERING_TASKS),
     average=CLUSTERING_TASKS,
     docs="suites/clustering.md",
 )

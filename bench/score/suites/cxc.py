@@ -10,20 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from bench.base.errors import RunFailed
-from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, RatedCaptions, data_set, read_cxc
-from bench.score.metrics.correlation import grouped, pearson, spearman
+from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, data_set, read_cxc
 from bench.score.metrics.cxc import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
-from bench.score.suites import Suite, TaskResult
-from bench.score.suites.known import OfData
-from bench.score.suites.sts import cosines
-from bench.score.suites.vectors import Vectors, varied
-
-AT_ONCE = 8192  # pairs: bounds the copies of their vectors
+from bench.score.suites import Suite, Task, TaskScore
+from bench.score.suites.sts import SAME_COSINES, LoadedPairs, by_subset, correlations
 
 
 @dataclass(frozen=True)
@@ -46,56 +41,6 @@ PROTOCOLS = {
 }
 
 
-@dataclass(frozen=True)
-class LoadedCxc(OfData):
-    """The rated pairs, to be scored under one protocol."""
-
-    protocol: str
-    data: RatedCaptions
-
-    @property
-    def sentences(self) -> list[str]:
-        return self.data.sentences1 + self.data.sentences2
-
-    def score(self, vectors: Vectors) -> TaskResult:
-        """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        pairs = self.data
-        parts = [slice(first, first + AT_ONCE) for first in range(0, len(pairs), AT_ONCE)]
-        predictions = {
-            "prediction": np.concatenate([cosines(pairs.sentences1[p], pairs.sentences2[p], vectors, CXC) for p in parts]),
-            "gold": pairs.gold,
-            "subset": np.array(pairs.method, dtype=str),
-            "image": pairs.image,
-            "caption1": pairs.caption1,
-            "caption2": pairs.caption2,
-        }
-        if np.ptp(predictions["prediction"]) == 0:
-            varied(vectors(pairs.sentences1), pairs.sentences1, CXC)  # names the sentence, if that is why
-        value, std, detail = score_predictions(predictions, CXC, self.protocol)
-        return TaskResult(
-            suite="cxc", task=CXC, protocol=self.protocol, metric="spearman-bootstrap", value=value, std=std, n=self.n,
-            text=self.form, detail=detail, predictions=predictions,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class CxcTask:
-    """CxC-STS under one protocol. Both protocols have one name for the task: their predictions are the same."""
-
-    protocol: str
-    name: str = CXC
-    suite: str = "cxc"
-    metric: str = "spearman-bootstrap"
-    data: tuple[str, ...] = (CXC, CXC_OFFICIAL)
-
-    @property
-    def n(self) -> int:
-        return data_set(CXC).items["test"]
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedCxc:
-        return LoadedCxc(self.protocol, read_cxc(data, text=text))
-
-
 def drawn_scores(predictions: Mapping[str, np.ndarray], protocol: str) -> np.ndarray:
     """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError where it is undefined."""
     one = PROTOCOLS[protocol]
@@ -103,34 +48,43 @@ def drawn_scores(predictions: Mapping[str, np.ndarray], protocol: str) -> np.nda
     return sampled_spearman(predictions["prediction"], predictions["gold"], one.drawn(query_N))
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str, protocol: str) -> tuple[float, float, dict[str, Any]]:
-    """(value, std, detail) from stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
-    prediction, gold = predictions["prediction"], predictions["gold"]
-    groups = predictions["subset"].tolist()
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str, protocol: str) -> TaskScore:
+    """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
+    ranked, linear = correlations(predictions, task)
     try:
-        ranked, linear = grouped(prediction, gold, groups, spearman), grouped(prediction, gold, groups, pearson)
         values = drawn_scores(predictions, protocol)
     except ValueError as error:
-        hint = "the model gives every pair the same similarity: did its training collapse?"
-        raise RunFailed(f"{task}: {error}", hint) from None
+        raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
     low, median, high = np.percentile(values, [2.5, 50, 97.5])
-    subsets = {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
+    n = len(predictions["gold"])
     detail = {
         "draws": {
             "count": DRAWS, "seed": SEED, "of": PROTOCOLS[protocol].summary, "min": float(values.min()), "low": float(low),
             "median": float(median), "high": float(high), "max": float(values.max()),
         },
-        "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": len(gold)},
-        "subsets": subsets,
+        "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
+        "subsets": by_subset(ranked, linear),
     }  # fmt: skip
-    return float(values.mean()), float(values.std()), detail
+    return TaskScore(float(values.mean()), n, float(values.std()), detail)
+
+
+def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+    return LoadedPairs(task, read_cxc(data, text=text))
+
+
+def _task(protocol: str) -> Task:
+    """Both protocols have one name for the task: their predictions are the same."""
+    return Task(
+        suite="cxc", name=CXC, protocol=protocol, metric="spearman-bootstrap", n=data_set(CXC).items["test"],
+        data=(CXC, CXC_OFFICIAL), read=_read, rescore=partial(score_predictions, protocol=protocol),
+    )  # fmt: skip
 
 
 SUITE = Suite(
     name="cxc",
     title="Crisscrossed Captions",
     description="Do cosines rank pairs of image captions as people do? A domain that no other STS set shares; nothing is trained on it.",
-    tasks=tuple(CxcTask(name) for name in PROTOCOLS),
+    tasks=tuple(_task(name) for name in PROTOCOLS),
     average=None,
     docs="suites/cxc.md",
 )

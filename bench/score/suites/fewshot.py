@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.data.sets.transfer import CLASSES
 from bench.score.metrics.fewshot import accuracies, draw, fit_predict
-from bench.score.suites import Suite, TaskResult
-from bench.score.suites.known import OfData
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
 from bench.score.suites.transfer import features
 from bench.score.suites.vectors import Vectors
 
@@ -27,14 +25,11 @@ SHOTS, DRAWS = 16, 10
 
 
 @dataclass(frozen=True)
-class LoadedFewShot(OfData):
+class LoadedFewShot(LoadedTask):
     """A labelled set and the examples that are drawn from it."""
 
-    suite: str
-    task: str
+    task: Task
     data: LabelledTexts
-    shots: int = SHOTS
-    draws: int = DRAWS
 
     @property
     def pool(self) -> np.ndarray:
@@ -52,9 +47,9 @@ class LoadedFewShot(OfData):
         """Rows of the examples of every draw. Raises RunFailed where a class has too few."""
         pool = self.pool
         try:
-            return [pool[draw(self.data.labels[pool], self.shots, self.data.name, seed)] for seed in range(self.draws)]
+            return [pool[draw(self.data.labels[pool], SHOTS, self.data.name, seed)] for seed in range(DRAWS)]
         except ValueError as error:
-            raise RunFailed(f"{self.task}: {error}") from None
+            raise RunFailed(f"{self.task.name}: {error}") from None
 
     @property
     def needed(self) -> np.ndarray:
@@ -68,7 +63,7 @@ class LoadedFewShot(OfData):
 
     @property
     def n(self) -> int:
-        return _items(len(self.tested), len(self.data.classes), bool((self.data.split == "train").any()), self.shots)
+        return _items(len(self.tested), len(self.data.classes), bool((self.data.split == "train").any()))
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
@@ -77,10 +72,10 @@ class LoadedFewShot(OfData):
             self.data, texts=tuple([texts[row] for row in rows] for texts in self.data.texts),
             labels=self.data.labels[rows], split=self.data.split[rows],
         )  # fmt: skip
-        x_ND = features(asked, vectors, self.task)
+        x_ND = features(asked, vectors, self.task.name)
         place = np.full(len(self.data), -1)
         place[rows] = np.arange(len(rows))
-        predicted_MK = np.full((len(self.tested), self.draws), -1, dtype=np.int64)
+        predicted_MK = np.full((len(self.tested), DRAWS), -1, dtype=np.int64)
         fits = []
         for k, examples in enumerate(self.drawn):
             left = ~np.isin(self.tested, examples)
@@ -93,59 +88,45 @@ class LoadedFewShot(OfData):
             "subset": np.full(len(self.tested), self.data.name),
             "drawn": np.stack([np.searchsorted(self.pool, examples) for examples in self.drawn]),
         }
-        value, std, detail = score_predictions(predictions, self.task)
-        return TaskResult(
-            suite=self.suite, task=self.task, protocol=PROTOCOL, metric="accuracy", value=value, n=self.n, std=std, text=self.form,
-            detail={**detail, "shots": self.shots, "classes": list(self.data.classes), "fits": fits}, predictions=predictions,
-        )  # fmt: skip
+        return self.result(predictions, shots=SHOTS, classes=list(self.data.classes), fits=fits)
 
 
-@dataclass(frozen=True)
-class FewShotTask:
-    """One transfer set from few examples. Called "MR-16", for a run may hold the set's full transfer score beside it."""
-
-    set_name: str
-    suite: str = "fewshot"
-    protocol: str = PROTOCOL
-    metric: str = "accuracy"
-
-    @property
-    def name(self) -> str:
-        return f"{self.set_name}-{SHOTS}"
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        return (self.set_name,)
-
-    @property
-    def n(self) -> int:
-        items = data_set(self.set_name).items
-        return _items(items["test"], len(CLASSES[self.set_name]), "train" in items, SHOTS)
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedFewShot:
-        """SentEval's text for both known forms: there is one."""
-        return LoadedFewShot(self.suite, self.name, read_transfer(data, self.set_name, text=text))
-
-
-def _items(tested: int, classes: int, split: bool, shots: int) -> int:
+def _items(tested: int, classes: int, split: bool) -> int:
     """Items that every draw is tested on."""
-    return tested if split else tested - shots * classes
+    return tested if split else tested - SHOTS * classes
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, float, dict[str, Any]]:
-    """(value, std, detail) from stored predictions alone: mean and standard deviation (n - 1) over draws, and every draw."""
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+    """From stored predictions alone: mean and standard deviation (n - 1) over draws, and every draw."""
     try:
         each = accuracies(predictions["prediction"], predictions["gold"])
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
-    return float(each.mean()), float(each.std(ddof=1)), {"draws": each.tolist()}
+    tested = np.unique((predictions["prediction"] >= 0).sum(axis=0))  # a draw may leave out its own examples
+    if len(tested) != 1:
+        raise ValueError("the draws were tested on different numbers of items")
+    return TaskScore(float(each.mean()), int(tested[0]), float(each.std(ddof=1)), {"draws": each.tolist()})
+
+
+def _read(task: Task, data: DataFolder, text: str) -> LoadedFewShot:
+    """SentEval's text for both known forms: there is one."""
+    return LoadedFewShot(task, read_transfer(data, task.data[0], text=text))
+
+
+def _task(name: str) -> Task:
+    """One transfer set from few examples. Called "MR-16", for a run may hold the set's full transfer score beside it."""
+    items = data_set(name).items
+    return Task(
+        suite="fewshot", name=f"{name}-{SHOTS}", protocol=PROTOCOL, metric="accuracy", data=(name,), read=_read,
+        n=_items(items["test"], len(CLASSES[name]), "train" in items), rescore=score_predictions,
+    )  # fmt: skip
 
 
 SUITE = Suite(
     name="fewshot",
     title="Few-shot transfer",
     description="What can be learned from 16 examples a class? The transfer sets, ten draws each, a logistic regression.",
-    tasks=tuple(FewShotTask(name) for name in TRANSFER_TASKS),
+    tasks=tuple(_task(name) for name in TRANSFER_TASKS),
     average=tuple(f"{name}-{SHOTS}" for name in TRANSFER_TASKS),
     docs="suites/fewshot.md",
 )

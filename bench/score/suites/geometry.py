@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, SentencePairs, read_sts
@@ -32,10 +33,9 @@ from bench.score.metrics.geometry import (
     uniformity,
     unit,
 )
-from bench.score.suites import Suite, TaskResult
-from bench.score.suites.known import OfData
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
 from bench.score.suites.sts import cosines
-from bench.score.suites.vectors import Vectors, checked, varied
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "geometry-stsb/1"
 SET, SPLIT, ABOVE = "STS-B", "test", 4.0
@@ -48,10 +48,10 @@ BLANK = " "
 
 
 @dataclass(frozen=True)
-class LoadedGeometry(OfData):
+class LoadedGeometry(LoadedTask):
     """The pairs of STS-B test. A sentence that occurs twice counts twice."""
 
-    task: str
+    task: Task
     data: SentencePairs
 
     @property
@@ -65,23 +65,23 @@ class LoadedGeometry(OfData):
 
     @property
     def n(self) -> int:
-        return int((self.data.gold > ABOVE).sum()) if self.task == "alignment" else 2 * len(self.data)
+        return int((self.data.gold > ABOVE).sum()) if self.task.name == "alignment" else 2 * len(self.data)
 
     @cached_property
     def reduced(self) -> dict[int, tuple[list[str], list[str]]]:
         """Both sides of the pairs without the k most frequent words, for every k; alignment's only."""
-        if self.task != "alignment":
+        if self.task.name != "alignment":
             return {}
         sides = self.data.sentences1, self.data.sentences2
         words = most_frequent(self.original, max(REMOVED))
-        return {k: (without(sides[0], words[:k]), without(sides[1], words[:k])) for k in REMOVED}
+        return {k: (remove_words(sides[0], words[:k]), remove_words(sides[1], words[:k])) for k in REMOVED}
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        sentences = self.original
+        sentences, name = self.original, self.task.name
         try:
-            x_ND = unit(varied(checked(vectors(sentences), sentences, self.task), sentences, self.task))
-            if self.task == "alignment":
+            x_ND = unit(check_variety(check_vectors(vectors(sentences), sentences, name), sentences, name))
+            if name == "alignment":
                 predictions = self._pairwise(x_ND, vectors)
             else:
                 predictions = {
@@ -90,14 +90,11 @@ class LoadedGeometry(OfData):
                     "mean_cosine": mean_cosines(x_ND),
                     "singular_values": singular_values(x_ND),
                 }
-            value, detail = score_predictions(predictions, self.task)
+            result = self.result(predictions)
         except ValueError as error:
-            raise RunFailed(f"{self.task}: {error}", "did the training collapse?") from None
+            raise RunFailed(f"{name}: {error}", "did the training collapse?") from None
         zero = int((~x_ND.any(axis=1)).sum())
-        return TaskResult(
-            suite="geometry", task=self.task, protocol=PROTOCOL, metric=self.task, value=value, n=self.n, text=self.form,
-            detail={"set": SET, "split": SPLIT, "zero_vectors": zero, **detail}, predictions=predictions,
-        )  # fmt: skip
+        return replace(result, detail={"set": SET, "split": SPLIT, "zero_vectors": zero, **result.detail})
 
     def _pairwise(self, x_ND: np.ndarray, vectors: Vectors) -> dict[str, np.ndarray]:
         half = len(self.data)
@@ -105,31 +102,9 @@ class LoadedGeometry(OfData):
             "prediction": squared_distances(x_ND[:half], x_ND[half:]),
             "gold": self.data.gold,
             "subset": np.full(half, SET),
-            "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task),
+            "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task.name),
         }
-        return found | {f"without_{k}_cosine": cosines(*sides, vectors, self.task) for k, sides in self.reduced.items()}
-
-
-@dataclass(frozen=True)
-class GeometryTask:
-    name: str
-    suite: str = "geometry"
-    protocol: str = PROTOCOL
-
-    @property
-    def metric(self) -> str:
-        return self.name
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        return (SET,)
-
-    @property
-    def n(self) -> int:
-        return ITEMS[self.name]
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedGeometry:
-        return LoadedGeometry(self.name, read_sts(data, SET, text=text, split=SPLIT))
+        return found | {f"without_{k}_cosine": cosines(*sides, vectors, self.task.name) for k, sides in self.reduced.items()}
 
 
 def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
@@ -138,14 +113,14 @@ def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
     return sorted(counts, key=lambda word: (-counts[word], word))[:k]
 
 
-def without(sentences: Sequence[str], words: Collection[str]) -> list[str]:
+def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
     """The sentences less these words; one that has no other words is a blank."""
     gone = set(words)
     return [" ".join(word for word in sentence.split() if word not in gone) or BLANK for sentence in sentences]
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
-    """(value, detail) from stored predictions alone. Raises ValueError where something is undefined."""
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+    """From stored predictions alone. Raises ValueError where something is undefined."""
     if task == "uniformity":
         potential_N = predictions["prediction"]
         n = len(potential_N)
@@ -154,19 +129,20 @@ def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple
             "anisotropy": float(predictions["mean_cosine"].mean()),
             "effective_rank": effective_rank(predictions["singular_values"]),
         }
-        return uniformity(potential_N), detail
+        return TaskScore(uniformity(potential_N), n, detail=detail)
     gold = predictions["gold"]
     positive = gold > ABOVE
     if not positive.any():
         raise ValueError(f"no pair with a gold score above {ABOVE:g}")
     curve = [{"k": 0, "spearman": _spearman(predictions["cosine"], gold)}]
     curve += [{"k": k, "spearman": _spearman(predictions[f"without_{k}_cosine"], gold)} for k in REMOVED]
-    return float(predictions["prediction"][positive].mean()), {
+    detail = {
         "positive": f"gold > {ABOVE:g}",
         "cosine_edges": list(EDGES),
         "cosine_by_gold": histograms(predictions["cosine"], gold, LEVELS, EDGES),
         "without_frequent_words": curve,
     }
+    return TaskScore(float(predictions["prediction"][positive].mean()), int(positive.sum()), detail=detail)
 
 
 def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:
@@ -176,11 +152,28 @@ def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:
         return None
 
 
+def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:
+    return LoadedGeometry(task, read_sts(data, SET, text=text, split=SPLIT))
+
+
+def _task(name: str) -> Task:
+    return Task(
+        suite="geometry",
+        name=name,
+        protocol=PROTOCOL,
+        metric=name,
+        n=ITEMS[name],
+        data=(SET,),
+        read=_read,
+        rescore=score_predictions,
+    )
+
+
 SUITE = Suite(
     name="geometry",
     title="Geometry of the vectors",
     description="Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and uniformity on STS-B.",
-    tasks=(GeometryTask("alignment"), GeometryTask("uniformity")),
+    tasks=(_task("alignment"), _task("uniformity")),
     average=None,
     docs="suites/geometry.md",
 )

@@ -8,22 +8,18 @@ reading it could touch; a file that was changed, added or removed is read and ch
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import bench
-from bench.base.cache import CacheEntry
+from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.score.suites import LoadedTask, Task
-
-
-SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
 
 
 @dataclass(frozen=True)
@@ -45,13 +41,13 @@ class KnownTask:
         return found
 
 
-def known(task: Task, data: DataFolder, text: str) -> KnownTask:
+def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged."""
-    return known_by_files(task.name, getattr(task, "data", ()), data, text, lambda: task.load(data, text))
+    return survey_files(task.name, task.data, data, text, lambda: task.load(data, text))
 
 
-def known_by_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
-    """As ``known``, for data that lies in these sets of the manifest. Without sets nothing is remembered."""
+def survey_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:
+    """As ``survey``, for data that lies in these sets of the manifest. Without sets nothing is remembered."""
     entry = _entry(name, sets, data, text)
     if entry is not None and (said := entry.read()) is not None:
         return KnownTask(name, said["form"], said["sha256"], said["n"], read)
@@ -67,40 +63,6 @@ def _entry(name: str, sets: Sequence[str], data: DataFolder, text: str) -> Cache
     from bench.data.sets import data_set
 
     files = [entry for one in sets for entry in data.entries(data_set(one))]
-    if not files or any(changed > time.time_ns() - SETTLED_SECONDS * 1e9 for _, _, changed in files):
+    if not files or not all(is_settled(changed) for _, _, changed in files):
         return None
     return CacheEntry("known", json.dumps([bench.__version__, name, text, files]))
-
-
-# --- what a loaded task says of itself, taken from the data that it was read from ---
-
-
-class Read(Protocol):
-    """Data of one task, read and checked: its text form, the sha256 of its content, its number of items."""
-
-    @property
-    def form(self) -> str | None: ...
-
-    @property
-    def sha256(self) -> str: ...
-
-    def __len__(self) -> int: ...
-
-
-class OfData:
-    """Form, hash and size of a task are those of ``data``, which the class that builds on this one holds."""
-
-    data: Read
-
-    @property
-    def form(self) -> str | None:
-        return self.data.form
-
-    @property
-    def sha256(self) -> str:
-        return self.data.sha256
-
-    @property
-    def n(self) -> int:
-        """Items that are scored."""
-        return len(self.data)

@@ -13,26 +13,62 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.base.errors import BenchError, RunFailed, UnknownName
+from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
 from bench.data.sets import DataFolder, data_set
-from bench.score.suites import RunPlace, Suite, TaskResult, split_names
-from bench.score.suites.mteb_data import Source, leaves, loaded_offline, quiet, source_of
-from bench.score.suites.mteb_encoder import MtebEncoder
-from bench.score.suites.vectors import Vectors
+from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, split_names
+from bench.score.suites.mteb_data import Source, leaves, load_data, quiet, source_of
+from bench.score.suites.vectors import Vectors, check_vectors
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes
 BATCH = 1024  # sentences that mteb hands over at once; batches of a bounded size are made later
 
 
+class MtebEncoder:
+    """A run's vectors behind mteb's encoder protocol: ``vectors`` answers for any sentence.
+
+    Similarity is the cosine; prompts are not used: no method here has one.
+    """
+
+    def __init__(self, model_name: str, revision: str | None = None, *, vectors: Vectors, **_: Any) -> None:
+        from mteb.models.model_meta import ModelMeta, ScoringFunction
+
+        self._vectors = vectors
+        known = {"name": model_name, "revision": revision, "similarity_fn_name": ScoringFunction.COSINE, "modalities": ["text"]}
+        self._meta = ModelMeta.create_empty(known)
+
+    @property
+    def mteb_model_meta(self) -> Any:
+        return self._meta
+
+    def encode(
+        self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: Any
+    ) -> np.ndarray:
+        """(n, dim) float32 of every text in the batches, in their order. Raises RunFailed, naming the first bad sentence."""
+        sentences = [text for batch in inputs for text in batch["text"]]
+        return check_vectors(self._vectors(sentences), sentences, str(task_metadata.name))
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosine of every vector with every other, (n, m)."""
+        from mteb.similarity_functions import cos_sim
+
+        return cos_sim(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Cosine of vector i with vector i, (n,)."""
+        from mteb.similarity_functions import pairwise_cos_sim
+
+        return pairwise_cos_sim(embeddings1, embeddings2)
+
+
 @dataclass(frozen=True)
-class LoadedMteb:
+class LoadedMteb(LoadedTask):
     """A task whose data is within reach. ``pristine`` is never run: each scoring works on a copy, so that mteb's draws are the same."""
 
     pristine: Any
@@ -57,7 +93,7 @@ class LoadedMteb:
     @property
     def sha256(self) -> str:
         """Of what names the data: its revision on the hub, or the content of the user's own files; splits and languages."""
-        named = [[one.metadata.name, one.metadata.dataset, *_parts(one)] for one in leaves(self.pristine)]
+        named = [[leaf.metadata.name, leaf.metadata.dataset, *_parts(leaf)] for leaf in leaves(self.pristine)]
         text = json.dumps([named, _parts(self.pristine), self.source.sha256], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -78,10 +114,10 @@ class LoadedMteb:
         with quiet(self.offline):
             task = copy.deepcopy(self.pristine)
             self.source.fill(task)
-            for one in leaves(task):
-                (predictions / one.prediction_file_name).unlink(missing_ok=True)
+            for leaf in leaves(task):
+                (predictions / leaf.prediction_file_name).unlink(missing_ok=True)
             if not _aggregate(task):
-                loaded_offline(task, self.offline)
+                load_data(task, self.offline)
             encoder = MtebEncoder(f"bench/{place.name}", place.revision, vectors=vectors)
             try:
                 run = mteb.evaluate(
@@ -93,7 +129,7 @@ class LoadedMteb:
             except Exception as error:
                 if "out of memory" in str(error).lower():
                     raise
-                shown = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+                shown = one_line(error, 300)
                 raise RunFailed(f"{self.name}: mteb {mteb.__version__} raised {shown}") from error
         result = run.task_results[0]
         value = float(result.get_score())
@@ -119,7 +155,9 @@ class LoadedMteb:
             "dataset": {"path": self.pristine.metadata.dataset["path"], "revision": result.dataset_revision},
             "source": self.source.words,
             "superseded_by": task.metadata.superseded_by,
-            "subtasks": {one.metadata.name: one.metadata.dataset["revision"] for one in leaves(task)} if _aggregate(task) else {},
+            "subtasks": {leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)}
+            if _aggregate(task)
+            else {},
             "scores": scores,
             "results": sorted(str(file.relative_to(above)) for file in folder.glob(f"results/**/{self.name}.json")),
             "predictions": [
@@ -130,24 +168,18 @@ class LoadedMteb:
         }
 
 
-@dataclass(frozen=True)
-class MtebTask:
+def mteb_task(name: str, metric: str, n: int = 0, pristine: Any = None) -> Task:
     """One task of mteb by its name; ``pristine`` where it was made already, with the splits and languages of a benchmark."""
 
-    name: str
-    metric: str
-    n: int = 0
-    pristine: Any = field(default=None, compare=False, repr=False)
-    suite: str = "mteb"
-    protocol: str = PROTOCOL
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedMteb:
+    def read(task: Task, data: DataFolder, text: str) -> LoadedMteb:
         """``text`` does not matter: the task says which text it is. Raises DataMissing where its data cannot be had."""
         import mteb
 
         with quiet(data.offline):
-            task = self.pristine if self.pristine is not None else mteb.get_task(self.name)
-            return LoadedMteb(task, source_of(task, data), data.offline)
+            made = pristine if pristine is not None else mteb.get_task(name)
+            return LoadedMteb(made, source_of(made, data), data.offline)
+
+    return Task(suite="mteb", name=name, protocol=PROTOCOL, metric=metric, n=n, read=read)
 
 
 def chosen(names: str) -> Suite:
@@ -172,7 +204,7 @@ def chosen(names: str) -> Suite:
             f"mteb: {len(other)} of {len(found)} tasks are not about text, first {other[0]}", "name the tasks of text alone"
         )
     return _suite(
-        tuple(MtebTask(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items())
+        tuple(mteb_task(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items())
     )
 
 
@@ -201,11 +233,11 @@ def _aggregate(task: Any) -> bool:
 def declared_items(task: Any) -> int:
     """Items of the scored splits, as mteb's package counts them; 0 where it does not."""
     total = 0
-    for one in leaves(task):
-        for split, known in (one.metadata.descriptive_stats or {}).items():
-            if split in one.eval_splits:
+    for leaf in leaves(task):
+        for split, known in (leaf.metadata.descriptive_stats or {}).items():
+            if split in leaf.eval_splits:
                 by_subset = known.get("hf_subset_descriptive_stats") or {}
-                counted = [by_subset[name] for name in one.hf_subsets if name in by_subset] or [known]
+                counted = [by_subset[name] for name in leaf.hf_subsets if name in by_subset] or [known]
                 total += sum(int(each.get("num_queries") or each.get("num_samples") or 0) for each in counted)
     return total
 
@@ -258,7 +290,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _suite(tasks: tuple[MtebTask, ...]) -> Suite:
+def _suite(tasks: tuple[Task, ...]) -> Suite:
     return Suite(
         name="mteb",
         title="Tasks of the mteb package",
@@ -273,6 +305,6 @@ _STS = {name: name for name in ("STS12", "STS13", "STS14", "STS15", "STS16")} | 
 _WHOLE = ("SICK-R",)  # mteb scores train, trial and test together
 
 SUITE = _suite(tuple(
-    MtebTask(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
+    mteb_task(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
     for name, ours in _STS.items()
 ))  # fmt: skip

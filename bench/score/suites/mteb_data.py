@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from bench.base.errors import DataMissing
+from bench.base.errors import DataMissing, one_line
+from bench.data.fetching.http import endpoint, offline_now
 from bench.data.sets import DataFolder, NotFetchedYet, Pending, SentencePairs, read_sts
-from bench.data.sets.store import ON_ITS_PAGE
+from bench.data.sets.sources import ON_ITS_PAGE
 
 FROM_FOLDER = {
     **{name: (name, "tokenised", "test") for name in ("STS12", "STS13", "STS14", "STS15", "STS16")},
@@ -74,35 +75,29 @@ def source_of(task: Any, data: DataFolder) -> Source:
         with contextlib.suppress(DataMissing):
             pairs = read_sts(data.as_it_is, ours, text=form, split=split, keep_spaces=True)
             return Source(f"data folder, {form} text of {ours}, {split} split", pairs.sha256, pairs)
-    for one in leaves(task):
-        if not _hosted(one) or one.data_loaded or _cached(one.metadata.dataset):
+    for leaf in leaves(task):
+        if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
             continue
         if data.later is not None:
             data.later.note(Pending(
-                name=f"mteb:{name}", kind="data", where=f"hub data set {one.metadata.dataset['path']}", urls=(page(one.metadata.dataset["path"]),),
-                licence=one.metadata.license or ON_ITS_PAGE,
+                name=f"mteb:{name}", kind="data", where=f"hub data set {leaf.metadata.dataset['path']}", urls=(f"{endpoint()}/datasets/{leaf.metadata.dataset['path']}",),
+                licence=leaf.metadata.license or ON_ITS_PAGE,
             ))  # fmt: skip
             raise NotFetchedYet(name)
         if data.offline or offline_now():
-            raise missing(one)
-        fetched = copy.deepcopy(one)
+            raise missing(leaf)
+        fetched = copy.deepcopy(leaf)
         try:
             fetched.load_data()
         except Exception as error:  # datasets, huggingface_hub and httpx each have their own
-            raise missing(one, error) from None
+            raise missing(leaf, error) from None
     return Source("hub, at the revision that mteb asks for" if _hosted(task) else "the task itself")
-
-
-def page(repo: str) -> str:
-    from bench.data.fetching.http import endpoint
-
-    return f"{endpoint()}/datasets/{repo}"
 
 
 def missing(task: Any, error: Exception | None = None) -> DataMissing:
     """One line: what is not here, and what would fetch it."""
     name, wanted = task.metadata.name, task.metadata.dataset
-    why = f" ({' '.join(f'{type(error).__name__}: {error}'.split())[:160]})" if error else ""
+    why = f" ({one_line(error, 160)})" if error else ""
     folder = "; --data DIR with the STS sets serves it too" if name in FROM_FOLDER else ""
     return DataMissing(
         f"{name}: {wanted['path']} at revision {wanted['revision'][:12]} is not in the local cache {_cache()}{why}",
@@ -110,7 +105,7 @@ def missing(task: Any, error: Exception | None = None) -> DataMissing:
     )
 
 
-def loaded_offline(task: Any, offline: bool) -> None:
+def load_data(task: Any, offline: bool) -> None:
     """Load the data. Raises DataMissing where it is not here, or where the cache holds another revision than mteb asks for.
 
     (Without a connection, ``datasets`` takes the newest copy that it finds, whatever the revision.)
@@ -154,12 +149,6 @@ def _cached(dataset: Mapping[str, Any]) -> bool:
     owner, slash, name = str(dataset["path"]).rpartition("/")
     folder = (f"{owner}___" if slash else "") + camelcase_to_snakecase(name)
     return any((_cache() / folder).glob(f"*/*/{dataset['revision']}"))
-
-
-def offline_now() -> bool:
-    from datasets import config
-
-    return bool(config.HF_HUB_OFFLINE)
 
 
 @contextlib.contextmanager

@@ -26,8 +26,8 @@ from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.score.encoding import VectorStore
 from bench.score.suites import LoadedTask, Task, TaskResult, suite
+from bench.score.suites.mteb import MtebEncoder
 from bench.score.suites.mteb_data import as_dataset
-from bench.score.suites.mteb_encoder import MtebEncoder
 from bench.score.suites.sts import LoadedPairs
 from bench.score.suites.vectors import Vectors
 

@@ -7,6 +7,7 @@ print, and Pearson stand in ``detail``.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -16,21 +17,22 @@ from typing import Any
 import numpy as np
 
 from bench.base.errors import DataMissing, RunFailed
-from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, data_set, read_sts
-from bench.score.metrics.correlation import Grouped, grouped, paired_cosine, pearson, spearman
-from bench.score.suites import Suite, TaskResult
-from bench.score.suites.known import OfData
-from bench.score.suites.vectors import Vectors, checked
+from bench.data.sets import STS_TASKS, DataFolder, RatedCaptions, SentencePairs, data_set, read_sts
+from bench.score.metrics.correlation import Grouped, correlate_groups, paired_cosine, pearson, spearman
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "senteval-all/1"
+AT_ONCE = 8192  # pairs: bounds the copies of their vectors
+WITH_ALL_SPLITS = "SICK-R"  # also scored on train, dev and test together, as mteb does
+SAME_COSINES = "the model gives every pair the same similarity: did its training collapse?"
 
 
 @dataclass(frozen=True)
-class LoadedPairs(OfData):
+class LoadedPairs(LoadedTask):
     """Pairs that a cosine scores. ``whole`` holds all splits of the set, where they are scored beside the test split."""
 
-    suite: str
-    protocol: str
+    task: Task
     data: SentencePairs
     whole: SentencePairs | None = None
 
@@ -41,74 +43,32 @@ class LoadedPairs(OfData):
 
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
-        name = self.data.name
+        name, pairs = self.task.name, self.data
         predictions: dict[str, np.ndarray] = {
-            "prediction": cosines(self.data.sentences1, self.data.sentences2, vectors, name),
-            "gold": self.data.gold,
-            "subset": np.array(self.data.subset, dtype=str),
+            "prediction": cosines(pairs.sentences1, pairs.sentences2, vectors, name),
+            "gold": pairs.gold,
+            "subset": np.array(pairs.subset, dtype=str),
         }
+        if np.ptp(predictions["prediction"]) == 0:
+            check_variety(vectors(pairs.sentences1), pairs.sentences1, name)  # names the sentence, if that is why
+        if isinstance(pairs, RatedCaptions):
+            predictions |= {"image": pairs.image, "caption1": pairs.caption1, "caption2": pairs.caption2}
         if self.whole is not None:
             predictions["all_splits_prediction"] = cosines(self.whole.sentences1, self.whole.sentences2, vectors, name)
             predictions["all_splits_gold"] = self.whole.gold
-        value, detail = score_predictions(predictions, name)
-        return TaskResult(
-            suite=self.suite,
-            task=name,
-            protocol=self.protocol,
-            metric="spearman",
-            value=value,
-            n=self.n,
-            text=self.form,
-            detail=detail,
-            predictions=predictions,
-        )
-
-
-@dataclass(frozen=True)
-class StsTask:
-    """One STS task. ``all_splits``: also score train, dev and test together, as mteb does with SICK-R."""
-
-    name: str
-    all_splits: bool = False
-    suite: str = "sts"
-    protocol: str = PROTOCOL
-    metric: str = "spearman"
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    @property
-    def n(self) -> int:
-        return data_set(self.name).items["test"]
-
-    @property
-    def subsets(self) -> dict[str, int]:
-        """Scored pairs of every sub-dataset, in the data's order."""
-        gold = [file for file in data_set(self.name).files if file.role == "gold"]
-        return {str(file.subset): file.filled or file.rows for file in gold} or {self.name: self.n}
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedPairs:
-        pairs = read_sts(data, self.name, text=text)
-        whole = None
-        if self.all_splits:
-            try:
-                whole = read_sts(data.as_it_is, self.name, text=pairs.form, split="all")
-            except DataMissing:  # the other splits are for comparison only; the protocol needs the test split alone
-                whole = None
-        return LoadedPairs(self.suite, self.protocol, pairs, whole)
+        return self.result(predictions)
 
 
 def dev_task(data: DataFolder, text: str | None = None) -> LoadedPairs:
     """STS-B dev, which checkpoints are selected on: 1,500 pairs; the tokenised form where it is there, else another."""
-    return LoadedPairs("sts", PROTOCOL, read_sts(data, "STS-B", text=text or "any", split="dev"))
+    return LoadedPairs(_task("STS-B"), read_sts(data, "STS-B", text=text or "any", split="dev"))
 
 
 CLEAN_DEV = "sts-dev-clean"
 
 
 @dataclass(frozen=True)
-class LoadedCleanDev:
+class LoadedCleanDev(LoadedTask):
     """Pairs to select checkpoints on that no set of the suite tests: of STS-B dev and of SICK's trial split.
 
     Scored by the mean of the two Spearman correlations, for the two were rated on other scales.
@@ -156,7 +116,7 @@ def pair_key(first: str, second: str) -> tuple[str, str]:
     return one, other
 
 
-def tested_in(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
+def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
     """Of each pair, the sets of the suite in whose test split it is. Raises DataMissing where one is not here."""
     tests: dict[str, set[tuple[str, str]]] = {}
     for name in STS_TASKS:
@@ -171,7 +131,7 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
     parts, dropped = [], []
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
-        left = [i for i, sets in enumerate(tested_in(whole, data)) if not sets]
+        left = [i for i, sets in enumerate(find_test_sets(whole, data)) if not sets]
         parts.append(replace(whole, sentences1=[whole.sentences1[i] for i in left], sentences2=[whole.sentences2[i] for i in left],
                              gold=whole.gold[left], subset=[whole.subset[i] for i in left]))  # fmt: skip
         dropped.append(len(whole) - len(left))
@@ -183,8 +143,11 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
 
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
-    a_ND = checked(vectors(sentences1), sentences1, task)
-    b_ND = np.array(checked(vectors(sentences2), sentences2, task))
+    if len(sentences1) > AT_ONCE:
+        parts = [slice(first, first + AT_ONCE) for first in range(0, len(sentences1), AT_ONCE)]
+        return np.concatenate([cosines(sentences1[part], sentences2[part], vectors, task) for part in parts])
+    a_ND = check_vectors(vectors(sentences1), sentences1, task)
+    b_ND = np.array(check_vectors(vectors(sentences2), sentences2, task))
     if a_ND.shape != b_ND.shape:
         raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
     same_N = np.array([first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool)
@@ -192,37 +155,62 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
     return paired_cosine(a_ND, b_ND)
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
-    """(value, detail) from stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
-    prediction, gold, subset = predictions["prediction"], predictions["gold"], predictions["subset"]
-    groups = subset.tolist()
-    try:
-        ranked, linear = grouped(prediction, gold, groups, spearman), grouped(prediction, gold, groups, pearson)
-        detail = _detail(ranked, linear)
-        if "all_splits_prediction" in predictions:
-            both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
-            detail["all_splits"] = {"spearman": spearman(*both), "pearson": pearson(*both), "n": len(both[0])}
-    except ValueError as error:
-        hint = "the model gives every pair the same similarity: did its training collapse?"
-        raise RunFailed(f"{task}: {error}", hint) from None
-    return ranked.all, detail
-
-
-def _detail(ranked: Grouped, linear: Grouped) -> dict[str, Any]:
-    subsets = {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
-    return {
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+    """From stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
+    ranked, linear = correlations(predictions, task)
+    detail: dict[str, Any] = {
         "mean": ranked.mean,
         "wmean": ranked.wmean,
         "pearson": {"all": linear.all, "mean": linear.mean, "wmean": linear.wmean},
-        "subsets": subsets,
+        "subsets": by_subset(ranked, linear),
     }
+    if "all_splits_prediction" in predictions:
+        both = predictions["all_splits_prediction"], predictions["all_splits_gold"]
+        try:
+            detail["all_splits"] = {"spearman": spearman(*both), "pearson": pearson(*both), "n": len(both[0])}
+        except ValueError as error:
+            raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
+    return TaskScore(ranked.all, len(predictions["prediction"]), detail=detail)
+
+
+def correlations(predictions: Mapping[str, np.ndarray], task: str) -> tuple[Grouped, Grouped]:
+    """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
+    prediction, gold, groups = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
+    try:
+        return correlate_groups(prediction, gold, groups, spearman), correlate_groups(prediction, gold, groups, pearson)
+    except ValueError as error:
+        raise RunFailed(f"{task}: {error}", SAME_COSINES) from None
+
+
+def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
+    """Of each sub-dataset both correlations and the number of items, for a record's detail."""
+    return {name: {"spearman": ranked.each[name], "pearson": linear.each[name], "n": n} for name, n in ranked.sizes.items()}
+
+
+def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
+    pairs, whole = read_sts(data, task.name, text=text), None
+    if task.name == WITH_ALL_SPLITS:
+        with contextlib.suppress(
+            DataMissing
+        ):  # the other splits are for comparison only; the protocol needs the test split alone
+            whole = read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all")
+    return LoadedPairs(task, pairs, whole)
+
+
+def _task(name: str) -> Task:
+    known = data_set(name)
+    gold = {str(file.subset): file.filled or file.rows for file in known.files if file.role == "gold"}
+    return Task(
+        suite="sts", name=name, protocol=PROTOCOL, metric="spearman", n=known.items["test"], data=(name,),
+        subsets=gold or {name: known.items["test"]}, read=_read, rescore=score_predictions,
+    )  # fmt: skip
 
 
 SUITE = Suite(
     name="sts",
     title="Semantic textual similarity",
     description="Do cosines of sentence vectors rank pairs as people do? Seven English sets, no training on them.",
-    tasks=tuple(StsTask(name, all_splits=name == "SICK-R") for name in STS_TASKS),
+    tasks=tuple(_task(name) for name in STS_TASKS),
     average=STS_TASKS,
     docs="suites/sts.md",
 )

@@ -16,9 +16,8 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.score.metrics.probe import Probe, accuracy, inner_kfold, kfold, mean, split
-from bench.score.suites import Suite, TaskResult
-from bench.score.suites.known import OfData
-from bench.score.suites.vectors import Vectors, checked, varied
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
+from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
@@ -49,12 +48,10 @@ def _detail(probe: Probe) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class LoadedTransfer(OfData):
+class LoadedTransfer(LoadedTask):
     """A labelled set and the classifier that scores it. ``device``: where the classifiers are fitted."""
 
-    suite: str
-    task: str
-    protocol: str
+    task: Task
     data: LabelledTexts
     classify: Classify
     device: str = "cpu"
@@ -74,55 +71,27 @@ class LoadedTransfer(OfData):
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be scored or a classifier diverges."""
         try:
-            predicted, fold, detail = self.classify(self.data, features(self.data, vectors, self.task), self.device)
+            features_ND = features(self.data, vectors, self.task.name)
+            predicted, fold, detail = self.classify(self.data, features_ND, self.device)
         except ValueError as error:
-            raise RunFailed(f"{self.task}: {error}", "are the vectors of a reasonable size?") from None
+            raise RunFailed(f"{self.task.name}: {error}", "are the vectors of a reasonable size?") from None
         predictions = {
             "prediction": predicted,
             "gold": self.data.labels[self.data.split == "test"],
             "subset": np.full(len(predicted), self.data.name),
             "fold": fold,
         }
-        value, shown = score_predictions(predictions, self.task)
-        return TaskResult(
-            suite=self.suite, task=self.task, protocol=self.protocol, metric="accuracy", value=value, n=self.n, text=self.form,
-            detail={**shown, **detail, "classes": list(self.data.classes)}, predictions=predictions,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class TransferTask:
-    """One transfer set under one protocol. ``set_name`` where the task is not called like its set."""
-
-    name: str
-    set_name: str = ""
-    suite: str = "transfer"
-    protocol: str = PROTOCOL
-    metric: str = "accuracy"
-    classify: Classify = classify
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        return (self.set_name or self.name,)
-
-    @property
-    def n(self) -> int:
-        return data_set(self.data[0]).items["test"]
-
-    def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTransfer:
-        """SentEval's text for both known forms: there is one. Another form by its name, "any" for whichever is there."""
-        texts = read_transfer(data, self.data[0], text=text)
-        return LoadedTransfer(self.suite, self.name, self.protocol, texts, self.classify)
+        return self.result(predictions, **detail, classes=list(self.data.classes))
 
 
 def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
     """(N, D) float32, the vectors as they are; of pairs (N, 2D): absolute difference, then product. Raises RunFailed."""
     sides = []
     for sentences in texts.texts:
-        side = np.asarray(checked(vectors(sentences), sentences, task), dtype=np.float32)
-        checked(side, sentences, task)  # float64 may not fit into float32
+        side = np.asarray(check_vectors(vectors(sentences), sentences, task), dtype=np.float32)
+        check_vectors(side, sentences, task)  # float64 may not fit into float32
         _small_enough(side, sentences, task)
-        sides.append(varied(side, sentences, task))
+        sides.append(check_variety(side, sentences, task))
     if len(sides) == 1:
         return sides[0]
     u_ND, v_ND = sides
@@ -140,11 +109,12 @@ def _small_enough(side_ND: np.ndarray, sentences: Sequence[str], task: str) -> N
         )
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> tuple[float, dict[str, Any]]:
-    """(value, detail) from stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
+def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+    """From stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     value = mean([accuracy(predicted[fold == one], gold[fold == one]) for one in np.unique(fold)])
-    return value, {"f1": _f1(predicted, gold)} if task.startswith("MRPC") else {}
+    detail = {"f1": _f1(predicted, gold)} if task.startswith("MRPC") else {}
+    return TaskScore(value, len(predicted), detail=detail)
 
 
 def _f1(predicted: np.ndarray, gold: np.ndarray) -> float:
@@ -153,11 +123,23 @@ def _f1(predicted: np.ndarray, gold: np.ndarray) -> float:
     return round(200 * both / max(either, 1), 2)
 
 
+def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify: Classify) -> Task:
+    """One transfer set under one protocol. Its text is SentEval's for both known forms: there is one."""
+
+    def read(task: Task, data: DataFolder, text: str) -> LoadedTransfer:
+        return LoadedTransfer(task, read_transfer(data, set_name, text=text), classify)
+
+    return Task(
+        suite=suite, name=name, protocol=protocol, metric="accuracy", n=data_set(set_name).items["test"], data=(set_name,),
+        read=read, rescore=score_predictions,
+    )  # fmt: skip
+
+
 SUITE = Suite(
     name="transfer",
     title="Transfer to classification",
     description="Can a linear classifier read sentiment, topic or paraphrase from frozen vectors? SentEval's seven tasks.",
-    tasks=tuple(TransferTask(name) for name in TRANSFER_TASKS),
+    tasks=tuple(transfer_task(name, name, "transfer", PROTOCOL, classify) for name in TRANSFER_TASKS),
     average=TRANSFER_TASKS,
     docs="suites/transfer.md",
 )

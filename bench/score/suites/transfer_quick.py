@@ -9,7 +9,7 @@ import numpy as np
 from bench.data.sets import TRANSFER_TASKS, LabelledTexts
 from bench.score.metrics.probe import stratified_folds
 from bench.score.suites import Suite
-from bench.score.suites.transfer import Classified, TransferTask
+from bench.score.suites.transfer import Classified, transfer_task
 
 PROTOCOL = "logreg-probe/1"
 FOLDS, SEED, INVERSE_PENALTY, ITERATIONS = 5, 1111, 0.01, 100
@@ -40,10 +40,7 @@ SUITE = Suite(
     name="transfer-quick",
     title="Transfer to classification, quick",
     description="The transfer sets with one plain logistic regression each: a quick look, not comparable with papers.",
-    tasks=tuple(
-        TransferTask(f"{name}-quick", set_name=name, suite="transfer-quick", protocol=PROTOCOL, classify=classify)
-        for name in TRANSFER_TASKS
-    ),
+    tasks=tuple(transfer_task(name, f"{name}-quick", "transfer-quick", PROTOCOL, classify) for name in TRANSFER_TASKS),
     average=tuple(f"{name}-quick" for name in TRANSFER_TASKS),
     docs="suites/transfer.md",
 )

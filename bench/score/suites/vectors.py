@@ -12,7 +12,7 @@ Vectors = Callable[[Sequence[str]], np.ndarray]
 """Sentences to their vectors: (n, dim) float32, row i for sentence i."""
 
 
-def checked(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
+def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
     """The vectors as an array. Raises RunFailed for a wrong shape or type, NaN or infinity, naming the first bad sentence."""
     vectors_ND = np.asarray(vectors)
     if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
@@ -29,7 +29,7 @@ def checked(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndar
     return vectors_ND
 
 
-def varied(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
+def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
     """The vectors. Raises RunFailed where all of them are the same: nothing can be told from them."""
     if (vectors_ND == vectors_ND[0]).all():
         shown = sentences[0][:60]

@@ -1,27 +1,105 @@
-"""A run's scores as mteb result files, laid out as mteb keeps them: ``mteb.ResultCache(DIR).load_results(include_remote=False)``."""
+"""A sentence-transformers folder for mteb: ``mteb_model.py`` with what mteb wants to know of a model and how it is loaded, and the
+run's scores as mteb result files, laid out as mteb keeps them: ``mteb.ResultCache(DIR).load_results(include_remote=False)``.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataMissing
-from bench.runs.intact import again
+from bench.method import read_json
+from bench.runs.intact import repeat_command
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
     from mteb.results import TaskResult
 
+    from bench.export import Exported
+    from bench.run.trained_run import TrainedRun
     from bench.runs import RunRecord, Score
 
-THEIRS = "mteb"  # the suite whose files mteb wrote itself
+FILE = "mteb_model.py"
+SOURCE = '''"""The model of this folder for mteb.  python {file} STS12 STSBenchmark   evaluates it on tasks, or:
+
+    import mteb, mteb_model
+    mteb.evaluate(mteb_model.load(), mteb.get_tasks(tasks=["STS12"]))
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import mteb
+from mteb.models import ModelMeta
+from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
+
+FOLDER = Path(__file__).resolve().parent
 
 
-def write(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
+def loader(model_name: str, revision: str | None = None, device: str | None = None, **kwargs: Any) -> Any:
+    kwargs.pop("embed_dim", None)
+    return SentenceTransformerEncoderWrapper(str(FOLDER), device=device, trust_remote_code={trust}, **kwargs)
+
+
+meta = ModelMeta(
+    loader=loader,
+{facts}
+)
+
+
+def load(device: str | None = None) -> Any:
+    model = meta.load_model(device=device)
+    model.mteb_model_meta = meta
+    return model
+
+
+if __name__ == "__main__":
+    print(mteb.evaluate(load(), mteb.get_tasks(tasks=sys.argv[1:] or ["STS12"])))
+'''
+
+
+def write(run: TrainedRun, exported: Exported, folder: Path) -> None:
+    lines = [f"    {key}={value}," for key, value in facts(run, exported, folder).items()]
+    text = SOURCE.format(file=FILE, trust=bool(exported.module_files), facts="\n".join(lines))
+    (folder / FILE).write_text(text, encoding="utf-8")
+
+
+def facts(run: TrainedRun, exported: Exported, folder: Path) -> dict[str, str]:
+    """ModelMeta's fields as Python source. What a run does not know is None, never a guess."""
+    record = run.record
+    settings = folder / "sentence_bert_config.json"
+    limit = read_json(settings).get("max_seq_length") if settings.is_file() else None
+    created = record.provenance.created
+    parameters = record.cost.total_parameters
+    weights = sum(file.stat().st_size for file in folder.rglob("*.safetensors"))
+    values: dict[str, Any] = {
+        "name": f"bench/{record.run_id}", "revision": record.fingerprint[:16], "languages": None, "n_parameters": parameters,
+        "n_embedding_parameters": None, "memory_usage_mb": round(weights / 2**20, 1), "max_tokens": limit,
+        "embed_dim": exported.dimensions, "license": None, "open_weights": True, "public_training_code": None,
+        "public_training_data": None, "framework": ["Sentence Transformers", "PyTorch", "safetensors"], "reference": None,
+        "similarity_fn_name": "cosine", "use_instructions": False, "training_datasets": None, "adapted_from": hub_backbone(record),
+        "superseded_by": None, "citation": run.plugin.cls.paper or None, "contacts": None, "modalities": ["text"],
+    }  # fmt: skip
+    day = ", ".join(str(int(part)) for part in created[:10].split("-"))
+    return {key: repr(value) for key, value in values.items()} | {"release_date": f"date({day}).isoformat()"}
+
+
+def hub_backbone(record: RunRecord) -> str | None:
+    """The backbone, where it is a model of the hub."""
+    name = record.backbone
+    known = (record.provenance.backbone or {}).get("revision") or ""
+    return name if len(known) == 40 and not Path(name).exists() else None
+
+
+def write_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
     """Write ``to/results/<model>/<revision>/<task>.json`` and return these files, in the order of the record's scores.
 
     Tasks of the suite mteb are the files that mteb wrote when it scored them. Tasks of our own suites have the names and
@@ -39,10 +117,10 @@ def write(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
         for score in record.scores:
             if score.task == "Avg.":
                 continue
-            if score.suite == THEIRS:
+            if score.suite == "mteb":
                 written.append(_theirs(record, score, run_folder, to))
                 continue
-            for result in _ours(record, score):
+            if (result := _ours(record, score)) is not None:
                 cache.save_to_cache(result, meta)
                 written.append(cache.get_task_result_path(result.task_name, meta))
     return written
@@ -50,7 +128,7 @@ def write(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
 
 def model_meta(record: RunRecord) -> ModelMeta:
     """What mteb is told of the model; the same as when it scored tasks of its own."""
-    from bench.score.suites.mteb_encoder import MtebEncoder
+    from bench.score.suites.mteb import MtebEncoder
 
     def nothing(sentences: Any) -> Any:
         raise NotImplementedError
@@ -65,7 +143,7 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     file = next((one for one in named if one.name == f"{score.task}.json" and one.is_file()), None)
     if file is None:
         raise DataMissing(f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
-                          again(record, run_folder))  # fmt: skip
+                          repeat_command(record, run_folder))  # fmt: skip
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
     for one in (file, file.with_name("model_meta.json")):
@@ -77,8 +155,6 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
 
 def _add_settings(file: Path, target: Path, task: str) -> None:
     """The lines of run_settings.jsonl about this task: how mteb was called."""
-    import json
-
     source = file.with_name("run_settings.jsonl")
     if source.is_file():
         lines = [line for line in source.read_text(encoding="utf-8").splitlines() if line.strip()]
@@ -88,8 +164,9 @@ def _add_settings(file: Path, target: Path, task: str) -> None:
         settings.write_text("".join(f"{line}\n" for line in (*there, *mine)), encoding="utf-8")
 
 
-def _ours(record: RunRecord, score: Score) -> Iterator[TaskResult]:
-    """One result; none for a task or protocol that there is no more."""
+def _ours(record: RunRecord, score: Score) -> TaskResult | None:
+    """None for a task or protocol that there is no more."""
+    import mteb
     from mteb.results import TaskResult
 
     from bench.score.suites import suite
@@ -97,15 +174,13 @@ def _ours(record: RunRecord, score: Score) -> Iterator[TaskResult]:
 
     task = next((one for one in suite(score.suite).tasks if (one.name, one.protocol) == (score.task, score.protocol)), None)
     if task is None:
-        return
+        return None
     form = score.text if score.text not in (None, "tokenised") else None
     revision = record.provenance.data.get(f"{score.task}@{form}" if form else score.task, "unknown")
     metadata = metadata_of(task, SimpleNamespace(form=score.text, sha256=revision))  # type: ignore[arg-type]
     scores: Any = {**scores_of(score), "hf_subset": "default", "languages": list(metadata.eval_langs)}  # type: ignore[arg-type]
     scores["main_score"] = scores[metadata.main_score]
-    import mteb
-
-    yield TaskResult(
+    return TaskResult(
         dataset_revision=str(revision), task_name=metadata.name, mteb_version=mteb.__version__, scores={"test": [scores]},
         evaluation_time=None, date=datetime.fromisoformat(record.provenance.created),
     )  # fmt: skip
