@@ -211,7 +211,7 @@ def run(
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch, ranks_asked
     from bench.run.plugins import discover
     from bench.run.request_check import check_request

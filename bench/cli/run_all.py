@@ -12,7 +12,7 @@ from bench.cli.options import json_text
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter, Work
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.plan import PlannedRun
     from bench.runs import RunRecord, RunsFolder
 

@@ -41,8 +41,6 @@ __all__ = [
 ]  # fmt: skip
 
 SETTINGS = ("unsupervised", "supervised", "none")
-
-
 CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.data.corpora
 
 LAZY = {
@@ -117,16 +115,16 @@ class SilentReporter:
         pass
 
 
-@dataclass
+@dataclass(frozen=True)
 class Context:
-    """What the harness hands to a method besides its recipe."""
+    """What the harness hands to a method besides its recipe. It stays as it is; what changes while a method trains is the trainer's
+    (:class:`bench.training.state.Progress`)."""
 
     device: str = "cpu"
     precision: str = "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
     seed: int = 42
     folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
     dev_score: Callable[[Method], float] | None = None  # Spearman x 100 of the selection set; None: the last step is kept
-    dev_task: str = "none"
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
     offline: bool = False  # open no connection

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.backbones import builtin_folder, load, quiet, resolve
+from bench.backbones import Reference, builtin_folder, quiet, resolve
 from bench.base.errors import BenchError
-from bench.method import Context, Method, Recipe, seed_for
+from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
-from bench.run.plugins import Plugin
+from bench.run.plugins import Plugin, build_method
 from bench.run.recipes import check_overrides, choose, entries, merge
 
 SENTENCES = [
@@ -102,20 +102,12 @@ class Case:
     folder: Path
 
     def build(self, seed: int = 1) -> Method:
-        cls = self.plugin.cls
-        reference = None if cls.own_backbone else resolve(self.backbone)
+        cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
+        backbone = Reference(cls.own_backbone, "unknown", None) if cls.own_backbone else resolve(self.backbone)
         entry, _ = choose(entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, "")
-        recipe: Recipe = merge(cls, entry, "", self.overrides, trained=learns(cls, self.setting))
-        cls.check(recipe, reference.path if reference else None)
-        method = cls()
-        method.context = Context(seed=seed, folder=self.folder)
-        torch.manual_seed(seed_for(seed, "init"))
-        method.build(load(reference) if reference else None, recipe)
-        if isinstance(method, TorchMethod):
-            if not learns(cls, self.setting):
-                method.requires_grad_(False)
-            method.eval()
-        return method
+        recipe = merge(cls, entry, "", self.overrides, trained=trained)
+        cls.check(recipe, backbone.path)
+        return build_method(cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained)
 
     def trained(self) -> TorchMethod:
         method = self.build()

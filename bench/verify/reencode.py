@@ -73,8 +73,7 @@ class Encoder:
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str]]:
         """Results by cell, and why a cell has none."""
         from bench.method import SilentReporter
-        from bench.run.executors.build import build
-        from bench.run.executors.options import Options
+        from bench.run.executors.build import Options, build
         from bench.score.encoding import VectorStore
 
         loaded: list[LoadedTask] = []

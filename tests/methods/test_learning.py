@@ -16,9 +16,8 @@ import pytest
 from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.method import Recipe, SilentReporter, TorchMethod, Value
-from bench.run.executors.build import build
+from bench.run.executors.build import Options, build
 from bench.run.executors.local import execute
-from bench.run.executors.options import Options
 from bench.run.executors.scoring import dev_scorer
 from bench.run.plan import Request, make
 from bench.run.plugins import discover

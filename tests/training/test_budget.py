@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -167,7 +168,7 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
         clock.now += 1000.0
         return 1.0
 
-    method.context.dev_score = dev_score
+    method.context = replace(method.context, dev_score=dev_score)
     report = fit(method, Columns(TOY_ROWS), method.context)
     assert report.steps == steps and report.train_seconds == pytest.approx(parse(budget).amount)
     assert report.dev_seconds > 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,7 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
 
 def test_tf32_is_for_training_alone(tiny: str, tmp_path: Path) -> None:
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=1)
-    method.context.precision = "tf32"
+    method.context = replace(method.context, precision="tf32")
     seen: list[str] = []
     method.head.register_forward_hook(lambda *_: seen.append(torch.get_float32_matmul_precision()))
     train(method, Columns(method.token_ids(sentences(7))), method.context)

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -38,12 +39,12 @@ class Training:
         self.notes: list[str] = []
         reporter = SilentReporter()
         reporter.note = self.notes.append  # type: ignore[method-assign]
-        context = Context(folder=folder, seed=seed, should_stop=lambda: False, save_seconds=save_seconds, reporter=reporter,
-                          dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10, dev_task="probe")  # fmt: skip
+        context = Context(folder=folder, seed=seed, should_stop=lambda: self.asked(), save_seconds=save_seconds, reporter=reporter,
+                          dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10)  # fmt: skip
         self.method = built(SimCSE, tiny, folder, setting="unsupervised", seed=seed, context=context, **VALUES)
         ids = self.method.token_ids(sentences(ROWS, seed=5))
         self.corpus = Columns(ids)
-        self.stop = stop
+        self.stop = self.asked = stop
 
     def run(self) -> Training:
         made = self.method.optimizer
@@ -55,10 +56,10 @@ class Training:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self.method, "optimizer", keep)
             # asked for a stop between steps only: encode asks too, and is not what is tested here
-            asked, fit_step = self.stop, Trainer.step
+            fit_step = Trainer.step
 
             def step(run: Any, feed: Any) -> None:
-                self.method.context.should_stop = lambda: False
+                self.asked = lambda: False
                 fit_step(run, feed)
 
             patch.setattr(Trainer, "step", step)
@@ -66,10 +67,9 @@ class Training:
 
             def logged(run: Any) -> None:
                 log(run)
-                self.method.context.should_stop = asked
+                self.asked = self.stop
 
             patch.setattr(Trainer, "log", logged)
-            self.method.context.should_stop = asked
             self.report = fit(self.method, self.corpus, self.method.context)
         return self
 
@@ -173,8 +173,8 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
         scores[0] += 1
         return score(method)
 
-    first.method.context.dev_score = scored
-    first.method.context.should_stop = lambda: scores[0] == score_number
+    first.asked = lambda: scores[0] == score_number
+    first.method.context = replace(first.method.context, dev_score=scored)
     step = 10 * score_number
     with pytest.raises(Interrupted, match=f"stopped at step {step} of 37; the same command goes on"):
         fit(first.method, first.corpus, first.method.context)
@@ -332,7 +332,7 @@ def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tin
 def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_path: Path) -> None:
     training = Training(tiny, tmp_path, save_seconds=0.0)
     rising = iter(range(100))
-    training.method.context.dev_score = lambda method: float(next(rising))
+    training.method.context = replace(training.method.context, dev_score=lambda method: float(next(rising)))
     fit(training.method, training.corpus, training.method.context)
     assert sorted(path.name for path in (tmp_path / "state").glob("best-*")) == ["best-00000030"]
     assert training.method.context.folder == tmp_path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +41,6 @@ def train(
         auto_batch=auto_batch,
         chunk=chunk,
         dev_score=dev_score if scores is not None else None,
-        dev_task="scripted",
     )
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
@@ -240,7 +240,7 @@ def test_out_of_memory_in_a_dev_score_is_no_matter_of_the_batch(tmp_path: Path) 
         raise out_of_memory("cuda")
 
     method = toy(tmp_path, batch_size=8, eval_steps=1)
-    method.context.dev_score = scores
+    method.context = replace(method.context, dev_score=scores)
     with pytest.raises(RunFailed, match="^out of memory: scoring the dev set"):
         fit(method, Columns(TOY_ROWS), method.context)
 
