@@ -40,8 +40,8 @@ def methods(
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
+    from bench.run.plan import check_methods
     from bench.run.plugins import discover
-    from bench.run.request_check import check_methods
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -105,8 +105,8 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.cli.columns import print_columns
     from bench.cli.run import parse_overrides
+    from bench.run.plan import check_methods
     from bench.run.plugins import discover, from_file
-    from bench.run.request_check import check_methods
 
     overrides = parse_overrides(pairs, None)
     if not name.endswith(".py"):

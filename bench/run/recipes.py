@@ -20,7 +20,7 @@ from bench.method.budget import canonical
 from bench.run.recipe_file import Entry, entries
 
 if TYPE_CHECKING:
-    from bench.run.method_reader import Stated
+    from bench.run.method_reader import MethodDescription
 
 __all__ = [
     "HELP",
@@ -175,7 +175,7 @@ def merge(
     return Recipe(_budgeted(values, overrides))
 
 
-def check_variant(method: type[Method] | Stated, variant: str) -> None:
+def check_variant(method: type[Method] | MethodDescription, variant: str) -> None:
     if variant and variant not in method.variants:
         hint = "without --variant: the method as its paper has it"
         raise UnknownName("variant", variant, method.variants, f"of {method.name}", hint)
@@ -196,7 +196,7 @@ def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[st
     }
 
 
-def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method] | Stated], trained: bool) -> None:
+def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method] | MethodDescription], trained: bool) -> None:
     """A key of ``--set`` must be known to at least one of the methods that it is meant for; one that other tools use for the same
     thing is translated in the message."""
     known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.backbones import Reference, resolve
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
-from bench.run.method_reader import known
+from bench.run.method_reader import method_descriptions
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, build_method, discover, not_here
 from bench.runs import RunRecord, RunsFolder
@@ -41,7 +41,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
     made_by = record.provenance.plugin
-    readable = known(plugins)
+    readable = method_descriptions(plugins)
     if readable.whole and record.method not in readable.methods:  # said before torch is loaded, which takes seconds
         raise not_here(record.run_id, record.method, made_by)
     registry = discover(plugins)

@@ -130,8 +130,9 @@ def _planned(record: RunRecord, plugin: Plugin) -> PlannedRun:
         )
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
     return PlannedRun(
-        plugin, record.variant, record.setting, backbone, record.seed, recipe, None, (), (), None, "", "fp32", record.fingerprint
-    )
+        plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
+        fingerprint=record.fingerprint,
+    )  # fmt: skip
 
 
 def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, changed: str) -> Finding:

@@ -62,7 +62,7 @@ def test_a_trained_method_rises_above_its_start(name: str, setting: str, shared:
     request = Request(methods=(name,), setting=setting, suites=("check",), corpus=corpus(name, setting, shared, tmp_path),
                       overrides=STEPS | values)  # fmt: skip
     (planned,) = make(request, REGISTRY, DataFolder(shared / "data"))
-    run = replace(planned, tasks=(), known=())  # nothing is scored after training
+    run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None
     untrained = build(run, Options(), SilentReporter(), tmp_path / "start")
     assert isinstance(untrained, TorchMethod)

@@ -153,7 +153,7 @@ class Execution:
             if run.corpus is None and before.checkpoint not in (None, record.checkpoint):
                 record = self.without_scores(record)
             if not record.scores:
-                tasks = run.known
+                tasks = run.task_data
             self.store.write(record)
         elif left.lost is None:
             method.load(self.folder / CHECKPOINT)
@@ -286,9 +286,9 @@ class LeftToDo:
 def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter: Reporter) -> LeftToDo:
     """Compares the record and the run's folder with what is asked for; ``reporter`` is told what was found damaged."""
     if record is None:
-        return LeftToDo(run.known, weights=True)
+        return LeftToDo(run.task_data, weights=True)
     broken = prediction_problems(record, folder)
-    pairs = list(zip(run.tasks, run.known, strict=True))
+    pairs = list(zip(run.tasks, run.task_data, strict=True))
     asked = {(task.suite, task.name, task.protocol, one.form): one for task, one in pairs}
     scored = {(task.suite, task.name, task.protocol, one.form) for task, one in pairs if is_scored(record, task, one)}
     again_too = [key for key in broken if key in scored]
