@@ -108,7 +108,7 @@ def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, report
 
 
 def outcome(record: RunRecord, worked: bool) -> str:
-    from bench.compare.statistics.summary import DECIMALS
+    from bench.compare.statistics.table import DECIMALS
 
     averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [
         f"{s.task} {s.value:.{DECIMALS.get(s.metric, 2)}f}" for s in record.scores
