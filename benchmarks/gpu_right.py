@@ -155,7 +155,7 @@ def method(place: Place, entry: str) -> Outcome:
 
 def one_case(place: Place, case: Case) -> dict[str, Any]:
     """How far the device is from the CPU: largest difference of vectors, and (losses, gradients) of each precision."""
-    from bench.training import train
+    from bench.training.loop import train
 
     ready = built(case, place, **({"batch_size": BATCH, "max_steps": STEPS, "max_grad_norm": 0.0} if case.trained else {}))
     texts = sentences(place.size(64, 8))
@@ -201,7 +201,7 @@ def resumed(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.base.errors import Interrupted
-    from bench.training import train
+    from bench.training.loop import train
 
     steps, problems, done = place.size(STEPS, 4), [], []
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -276,7 +276,7 @@ def auto_batch(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve
-    from bench.training import train
+    from bench.training.loop import train
 
     notes: list[str] = []
     case = Case(methods_of("simcse")[0], "unsupervised", "")

@@ -72,7 +72,7 @@ def _can_wait() -> bool:
 def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
     """What a run would take, for the time that is left; nothing where it was finished before."""
     from bench.cli.progress import Work
-    from bench.training import total_steps
+    from bench.training.horizon import total_steps
 
     if run.corpus is None or run.plugin.cls.fitted == "pass" or (not fresh and _trained(run, store)):
         return Work()

@@ -15,7 +15,7 @@ from bench.method import write_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bench.method.portable import Affine, ModuleFile, Portable
+    from bench.method import Affine, ModuleFile, Portable
 
 LIBRARY = "sentence_transformers.models."
 POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
@@ -101,7 +101,7 @@ def _pooling(parts: Portable, folder: Path, number: int) -> tuple[str, str]:
 
 
 def _layer(layer: Affine | ModuleFile, folder: Path, number: int) -> tuple[str, str]:
-    from bench.method.portable import ModuleFile
+    from bench.method import ModuleFile
 
     if isinstance(layer, ModuleFile):
         path, settings, tensors = f"{number}_{layer.name}", dict(layer.settings), dict(layer.tensors)

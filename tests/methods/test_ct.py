@@ -14,7 +14,7 @@ from models import Columns, built, sentences
 from safetensors.torch import load_file
 
 from bench.method import Batch, BenchError, Context
-from bench.training import fit
+from bench.training.loop import fit
 from methods.ct import CT, tension
 
 BACKBONES = ("tiny", "tiny_roberta")

@@ -20,9 +20,9 @@ from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical, parse
 from bench.run.recipes import TRAINING, Entry, check_overrides, merge
 from bench.runs.curve import read_curve
-from bench.training import fit, total_steps
 from bench.training.batches import row_order
-from bench.training.horizon import Horizon
+from bench.training.horizon import Horizon, total_steps
+from bench.training.loop import fit
 from bench.training.state import Progress
 
 TOKENS = [len(row) for row in TOY_ROWS]
@@ -138,7 +138,7 @@ def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path: Path, monkeyp
 def test_a_warm_up_by_ratio_is_a_share_of_the_budget(spent_share: float) -> None:
     recipe = toy_recipe(budget="1h", epochs=None, warmup_ratio=0.2, learning_rate=1.0)
     p = Progress(step=round(1000 * spent_share), train_seconds=3600 * spent_share)
-    from bench.method.optimizer import scheduled_rate
+    from bench.method.torch_method import scheduled_rate
 
     rate = scheduled_rate(recipe, p.step, Horizon(recipe, 10**6).steps_at(p))
     expected = spent_share / 0.2 if spent_share < 0.2 else (1 - spent_share) / 0.8

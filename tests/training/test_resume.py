@@ -18,9 +18,8 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted
 from bench.method import Context, SilentReporter
 from bench.runs.curve import read_curve
-from bench.training import fit
-from bench.training.loop import save_is_due
-from bench.training.state import kept_states, save_state
+from bench.training.loop import fit, save_is_due
+from bench.training.state import save_state, saved_states
 from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
 
@@ -178,7 +177,7 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
     step = 10 * score_number
     with pytest.raises(Interrupted, match=f"stopped at step {step} of 37; the same command goes on"):
         fit(first.method, first.corpus, first.method.context)
-    assert [state.step for state in kept_states(tmp_path / "state")] == [step]
+    assert [state.step for state in saved_states(tmp_path / "state")] == [step]
     assert [entry["step"] for entry in read_curve(tmp_path)] == [10, 20][: score_number - 1]
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
@@ -216,7 +215,7 @@ def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path:
     for steps in (12, 11):
         with pytest.raises(Interrupted):
             Training(tiny, tmp_path, stop=after(steps)).run()
-    newest, before = kept_states(tmp_path / "state")
+    newest, before = saved_states(tmp_path / "state")
     assert (newest.step, before.step) == (23, 12)
     damage(newest.path, how)
     last = Training(tiny, tmp_path).run()
@@ -231,7 +230,7 @@ def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path:
 def test_without_any_good_state_training_starts_anew_and_says_so(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(12)).run()
-    damage(kept_states(tmp_path / "state")[0].path, how)
+    damage(saved_states(tmp_path / "state")[0].path, how)
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome()
     assert len(last.notes) == 1 and last.notes[0].endswith("training starts anew")
@@ -242,7 +241,7 @@ def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
     """``save_seconds`` 0: after every step, so that a stop without warning loses nothing."""
     training = Training(tiny, tmp_path, save_seconds=0.0)
     training.run()
-    states = kept_states(tmp_path / "state")
+    states = saved_states(tmp_path / "state")
     assert [state.step for state in states] == [STEPS, STEPS - 1]
     assert all(hashlib.sha256(state.path.read_bytes()).hexdigest().startswith(state.sha256) for state in states)
     state = torch.load(states[0].path, weights_only=True)
@@ -266,7 +265,7 @@ class Best:
         for steps in (12, 11):
             with pytest.raises(Interrupted):
                 Training(tiny, folder, stop=after(steps)).run()
-        self.progress = [torch.load(state.path, weights_only=True)["progress"] for state in kept_states(folder / "state")]
+        self.progress = [torch.load(state.path, weights_only=True)["progress"] for state in saved_states(folder / "state")]
         self.used = folder / "checkpoint" / "trained.safetensors"
         self.second = folder / "state" / f"best-{self.progress[0]['best_step']:08d}" / "trained.safetensors"
         assert self.used.read_bytes() == self.second.read_bytes()

@@ -15,9 +15,10 @@ from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 from bench.base.errors import BenchError
 from bench.method import Batch, adamw
 from bench.method.features import pad
-from bench.method.optimizer import scheduled_rate
-from bench.training import fit, learning_rate_at, total_steps
+from bench.method.torch_method import learning_rate_at, scheduled_rate
 from bench.training.batches import row_order
+from bench.training.horizon import total_steps
+from bench.training.loop import fit
 
 
 def test_the_rate_falls_as_in_the_authors_code(reference) -> None:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 def train_on_all(method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Alone | None) -> TrainReport:
     """``bench.training.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
     train is fitted here alone."""
-    from bench.training import train
+    from bench.training.loop import train
 
     if not isinstance(ranks, Ranks):
         return train(method, corpus, method.context)
@@ -74,7 +74,7 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
 def _train_here(runs: Mapping[str, PlannedRun], run_id: str, store: RunsFolder, options: Options) -> None:
     from bench.method.torch_method import TorchMethod
     from bench.run.executors.build import build, prepared
-    from bench.training import train
+    from bench.training.loop import train
 
     run = runs[run_id]
     with stop_signals(insistent=False) as should_stop:
