@@ -121,13 +121,13 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     found = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
     failed = 0
     for plugin in found:
-        findings = check(plugin, overrides)
-        failed += sum(not f.passed for f in findings)
+        results = check(plugin, overrides)
+        failed += sum(not one.passed for one in results)
         if as_json:
-            click.echo(json.dumps({"method": plugin.name, "findings": [asdict(f) for f in findings]}))
+            click.echo(json.dumps({"method": plugin.name, "findings": [asdict(one) for one in results]}))
             continue
         click.echo(plugin.name)
-        print_columns([("ok" if f.passed else "FAILED", f.setting, f.check, f.seen) for f in findings], indent=2)
+        print_columns([("ok" if one.passed else "FAILED", one.setting, one.check, one.seen) for one in results], indent=2)
     if not as_json:
         click.echo(f"{failed} failed" if failed else "the contract is kept")
     if failed:

@@ -22,14 +22,13 @@ from bench.run import fingerprint
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
 from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
 from bench.run.plugins import Plugin, Registry, check_file
+from bench.run.recipe_file import Entry, entries
 from bench.run.recipes import (
     NUMBERS,
     TRAINING,
-    Entry,
     check_overrides,
     check_variant,
     choose,
-    entries,
     merge,
     of_backbone,
     parse,

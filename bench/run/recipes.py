@@ -22,20 +22,6 @@ from bench.run.recipe_file import Entry, entries
 if TYPE_CHECKING:
     from bench.run.method_reader import MethodDescription
 
-__all__ = [
-    "HELP",
-    "ON_REQUEST",
-    "TRAINING",
-    "Entry",
-    "check_overrides",
-    "choose",
-    "entries",
-    "merge",
-    "of_backbone",
-    "parse",
-    "settings_with_recipe",
-]
-
 SHARED = "the papers' common loop (SimCSE train.py)"
 BACKBONES = Path(__file__).parents[1] / "builtin"  # whose recipes/backbones.toml holds what belongs to a backbone
 
@@ -155,15 +141,13 @@ def merge(
     ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
-    values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
+    values |= _sourced(method.defaults, f"{method.name}'s default")
     on_request = ON_REQUEST if "epochs" in values else {}
     known = {*values, *on_request}
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
         check_variant(method, variant)
-        layers.append(
-            {k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()}
-        )
+        layers.append(_sourced(method.variants[variant], f"variant {variant}"))
     for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
@@ -173,6 +157,11 @@ def merge(
         if key in known:
             values[key] = Value(parse(key, text, values.get(key, on_request.get(key)).value), "--set")  # type: ignore[union-attr]
     return Recipe(_budgeted(values, overrides))
+
+
+def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
+    """With ``source`` where a value names none."""
+    return {key: value if isinstance(value, Value) else Value(value, source) for key, value in values.items()}
 
 
 def check_variant(method: type[Method] | MethodDescription, variant: str) -> None:
@@ -305,7 +294,9 @@ def parse(key: str, text: str, like: Any) -> Any:
         else:
             return text
     except (ValueError, KeyError):
-        kind = "true or false" if isinstance(like, bool) else "a whole number" if key in WHOLE else "a number"
+        kind = "a whole number" if key in WHOLE else "a number"
+        if isinstance(like, bool):
+            kind = "true or false"
         raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
     if key in NUMBERS and value < NUMBERS[key]:
         raise BenchError(f"--set {key}={text}: at least {NUMBERS[key]}")

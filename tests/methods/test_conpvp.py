@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 import methods
 from bench.method import Batch, BenchError, Features, Recipe, Value
-from bench.run.recipes import choose, entries, merge
+from bench.run.recipe_file import entries
+from bench.run.recipes import choose, merge
 from methods.conpvp import NEGATIVE, POSITIVE, ConPVP
 from methods.losses import info_nce
 from methods.templates import wrap

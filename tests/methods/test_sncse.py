@@ -16,7 +16,8 @@ from torch import Tensor
 
 import methods
 from bench.method import Batch, BenchError, Recipe, Value
-from bench.run.recipes import choose, entries, merge
+from bench.run.recipe_file import entries
+from bench.run.recipes import choose, merge
 from methods.losses import info_nce
 from methods.sncse import SNCSE, ended, margin_loss, negate
 
