@@ -288,7 +288,8 @@ def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:
 
     from bench.backbones import load, resolve
     from bench.method import Context, Recipe, Value, seed_for
-    from bench.run.recipes import choose, entries, merge
+    from bench.run.recipe_file import entries
+    from bench.run.recipes import choose, merge
 
     cls, tiny = case.cls, tiny_folder(place)
     folder = Path(sys.modules[cls.__module__].__file__ or "").parent

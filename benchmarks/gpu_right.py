@@ -155,7 +155,7 @@ def method(place: Place, entry: str) -> Outcome:
 
 def one_case(place: Place, case: Case) -> dict[str, Any]:
     """How far the device is from the CPU: largest difference of vectors, and (losses, gradients) of each precision."""
-    from bench.training import train
+    from bench.training.loop import train
 
     ready = built(case, place, **({"batch_size": BATCH, "max_steps": STEPS, "max_grad_norm": 0.0} if case.trained else {}))
     texts = sentences(place.size(64, 8))
@@ -201,7 +201,7 @@ def resumed(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.base.errors import Interrupted
-    from bench.training import train
+    from bench.training.loop import train
 
     steps, problems, done = place.size(STEPS, 4), [], []
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -215,14 +215,14 @@ def resumed(place: Place) -> Outcome:
                 whole, first = (copied(ready, place, place.device, precision) for _ in range(2))
                 train(whole, corpus, whole.context)
                 asked = iter([False] * (steps // 2) + [True])
-                first.context.should_stop = lambda asked=asked: next(asked)
+                first.context = replace(first.context, should_stop=lambda asked=asked: next(asked))
                 try:
                     train(first, corpus, first.context)
                     problems.append(f"{case} in {precision} did not stop")
                 except Interrupted:
                     pass
                 second = copied(ready, place, place.device, precision)
-                second.context.folder = first.context.folder
+                second.context = replace(second.context, folder=first.context.folder)
                 train(second, corpus, second.context)
                 one, two = whole.training_state(), second.training_state()
                 different = [name for name in one if not torch.equal(one[name], two[name])]
@@ -276,7 +276,7 @@ def auto_batch(place: Place) -> Outcome:
     from gpu_models import methods_of
 
     from bench.backbones import load, resolve
-    from bench.training import train
+    from bench.training.loop import train
 
     notes: list[str] = []
     case = Case(methods_of("simcse")[0], "unsupervised", "")
@@ -286,7 +286,7 @@ def auto_batch(place: Place) -> Outcome:
     corpus = corpus_of(case, ready, 2 * ready.recipe.batch_size)
     precision = "bf16" if place.on_gpu else "fp32"
     auto = copied(ready, place, place.device, precision, auto_batch=True)
-    auto.context.reporter = _Notes(notes)
+    auto.context = replace(auto.context, reporter=_Notes(notes))
     with little_memory(auto, place):
         report = train(auto, corpus, auto.context)
     chunk = report.execution.get("chunk")

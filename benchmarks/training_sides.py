@@ -229,7 +229,7 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     from bench.method import Context, seed_for
     from bench.run.recipes import merge
     from bench.score.encoding import VectorStore
-    from bench.training import train
+    from bench.training.loop import train
     from methods.simcse import SimCSE
 
     clock, scoring = Clock(setup.now, setup.device), [False]

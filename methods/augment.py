@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from bench.method import Ids
 
 
-def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: int = 2, most: int = 10) -> list[int]:
+def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: int = 2) -> list[int]:
     """``ids`` with some tokens doubled in place.
 
-    How many is uniform below min(``most``, rate x length), where the length counts the ``around`` special tokens too;
+    How many is uniform below min(10, rate x length), where the length counts the ``around`` special tokens too;
     which ones is uniform, each at most once. ``ids`` come without special tokens, so that these are never doubled.
     """
-    bound = min(most, int(rate * (len(ids) + around)))
+    bound = min(10, int(rate * (len(ids) + around)))
     count = min(int(rng.integers(bound)), len(ids)) if bound > 0 else 0
     doubled = np.ones(len(ids), dtype=np.int64)
     doubled[rng.choice(len(ids), size=count, replace=False)] = 2

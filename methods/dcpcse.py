@@ -15,7 +15,6 @@ The paper names no head. The authors' code has one while training, and at test w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,32 +37,30 @@ from bench.method import (
 )
 from methods.gather import across_ranks
 from methods.losses import info_nce
-from methods.masking import mean_surprise, surprise_of_copies
-from methods.pooling import Head, portable_of
+from methods.masking import surprise_of_copies, with_mlm
+from methods.pooling import Head
 from methods.prefix import check_prompt, prompt_for, states_behind_prefix
 from methods.templates import Template, at_mask, portable_template, wrap
 
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
-
-
 SHALLOW = {"shallow": True, "learning_rate": Value(1e-3, "DCPCSE appendix A"), "epochs": Value(5, "DCPCSE appendix A")}
 
 
 class TemplatePrompt(nn.Module):
-    """A template whose words before the mask are trainable vectors; mask and full stop stay as they are."""
+    """`shallow`: a template whose words before the mask are trainable vectors; mask and full stop stay as they are. It has the face of
+    the deep prompt (methods/prefix.py)."""
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
-        self.backbone, self.template = backbone, Template.of(TEMPLATE, backbone)
-        opening, closing = self.template.specials
-        whole = self.template.before + self.template.after
-        ids = torch.tensor(whole[opening : self.template.mask])
-        self.table = nn.Parameter(backbone.encoder.get_input_embeddings()(ids).detach().clone())  # (6, H)
+        self.template = Template.of(TEMPLATE, backbone)
+        opening, _ = self.template.specials
+        words = (self.template.before + self.template.after)[opening : self.template.mask]
+        self.table = nn.Parameter(backbone.encoder.get_input_embeddings()(torch.tensor(words)).detach().clone())  # (6, H)
 
-    def assemble(self, ids: Sequence[Ids], max_length: int | None) -> Features:
+    def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
         """The sentence is cut as it would be without a template, which comes on top: 32 + 8 tokens."""
-        specials = sum(self.template.specials)
-        return wrap(ids, [self.template] * len(ids), self.backbone, None if max_length is None else max_length - specials)
+        longest = None if max_length is None else max_length - sum(self.template.specials)
+        return wrap(ids, [self.template] * len(ids), method.backbone, longest)
 
     def states(self, encoder: Any, features: Features) -> Tensor:
         words = encoder.get_input_embeddings()(features["input_ids"])  # (n, T, H)
@@ -75,6 +72,14 @@ class TemplatePrompt(nn.Module):
         states: Tensor = encoder(inputs_embeds=torch.where(trained.unsqueeze(-1), vectors, words), **named).last_hidden_state
         return states
 
+    def pooled(self, states_nTH: Tensor, features: Features) -> Tensor:
+        return at_mask(states_nTH, features)  # (n, H)
+
+    def portable(self, method: TorchMethod, head: Head | None) -> Portable:
+        first = self.template.specials[0]
+        places = range(first, first + len(self.table))
+        return portable_template(method, self.template, vectors=self.table, vectors_at=places, head=head)
+
 
 class DCPCSE(TorchMethod):
     name = "dcpcse"
@@ -85,7 +90,7 @@ class DCPCSE(TorchMethod):
     paper = "Jiang, Wang: Deep Continuous Prompt for Contrastive Learning of Sentence Embeddings, arXiv 2203.06875v1, 2022"
     trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen"
     training_only = ("lm_head",)
-    prompt: Any  # TemplatePrompt or DeepPrefix
+    prompt: Any  # DeepPrefix, or TemplatePrompt
     defaults = {
         "prompt_length": Value(16, "DCPCSE table 3", "the sentence starts at position P; the template decides for `shallow`"),
         "prefix_dropout": Value(None, "PromCSE promcse/models.py", "None: the backbone's hidden dropout, 0.1"),
@@ -129,23 +134,17 @@ class DCPCSE(TorchMethod):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.encoder.requires_grad_(False)
-        deep = (recipe.prompt_length, recipe.prefix_dropout)
-        self.prompt = TemplatePrompt(backbone) if recipe.shallow else prompt_for(backbone, "deep", *deep)
+        deep = ("deep", recipe.prompt_length, recipe.prefix_dropout)
+        self.prompt = TemplatePrompt(backbone) if recipe.shallow else prompt_for(backbone, *deep)
         self.head = Head(backbone.hidden_size)
         if recipe.mlm:
             self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        if self.recipe.shallow:
-            return self.prompt.assemble(ids, max_length)
-        room = self.backbone.max_tokens - self.prompt.length
-        return super().assemble(ids, min(max_length or room, room))
+        return self.prompt.assemble(self, ids, max_length)
 
     def states(self, features: Features) -> Tensor:
         return self.prompt.states(self.encoder, features)
-
-    def pooled(self, states_nTH: Tensor, features: Features) -> Tensor:
-        return at_mask(states_nTH, features) if self.recipe.shallow else states_nTH[:, 0]  # (n, H)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
@@ -160,11 +159,8 @@ class DCPCSE(TorchMethod):
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z, weight = across_ranks(vectors, self.recipe.faithful), self.recipe.hard_negative_weight
-        contrast = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight)
-        if not self.recipe.mlm:
-            return Loss(contrast)
-        mlm = mean_surprise(*guesses)
-        return Loss(contrast + self.mlm_weight(batch.step) * mlm, {"info_nce": contrast, "mlm": mlm})
+        loss = Loss(info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight))
+        return with_mlm(loss, *guesses, self.mlm_weight(batch.step)) if self.recipe.mlm else loss
 
     def mlm_weight(self, step: int) -> float:
         """lambda after ``step`` updates: falls by 5 % every 100, smoothly."""
@@ -173,7 +169,7 @@ class DCPCSE(TorchMethod):
 
     def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
         """(n, H), through the head."""
-        z: Tensor = self.head(self.pooled(states_nTH, features))
+        z: Tensor = self.head(self.prompt.pooled(states_nTH, features))
         return z
 
     def guess(self, features: Features, drawn: Any, texts: int) -> tuple[Tensor, Tensor]:
@@ -185,15 +181,8 @@ class DCPCSE(TorchMethod):
         return surprise_of_copies(features, texts, self.backbone, self.lm_head, self.recipe.mlm_probability, states)
 
     def embed(self, features: Features) -> Tensor:
-        vectors = self.pooled(self.hidden(features), features)
-        embedded: Any = self.head(vectors) if self.recipe.head_at_test else vectors
-        return embedded
+        vectors: Tensor = self.prompt.pooled(self.hidden(features), features)
+        return self.head(vectors) if self.recipe.head_at_test else vectors
 
     def portable(self) -> Portable:
-        head = self.head if self.recipe.head_at_test else None
-        if self.recipe.shallow:
-            first = self.prompt.template.specials[0]
-            places = range(first, first + len(self.prompt.table))
-            return portable_template(self, self.prompt.template, vectors=self.prompt.table, vectors_at=places, head=head)
-        room = self.backbone.max_tokens - self.prompt.length
-        return replace(portable_of(self, "cls", head), max_tokens=room, reader=self.prompt.portable())
+        return self.prompt.portable(self, self.head if self.recipe.head_at_test else None)

@@ -55,6 +55,7 @@ class DiffCSE(TorchMethod):
     paper = "Chuang et al.: DiffCSE: Difference-based Contrastive Learning for Sentence Embeddings, NAACL 2022, arXiv 2204.10298"
     trains = "the whole encoder; while training also the head, and the discriminator: a second whole encoder and Linear(H, 2)"
     training_only = ("head", "discriminator", "classifier")
+    padding_counts = True  # a position of padding is one to detect, with label 0
     places = ("generator",)
     variants = {"focal": {"focal": True, "temperature": 0.07}}
     defaults = {
@@ -100,8 +101,6 @@ class DiffCSE(TorchMethod):
         other = None if recipe.generator is None else load_backbone(recipe.generator, offline=self.context.offline)
         self.generator = backbone.masked_lm(other)  # frozen; its dropout is on, as theirs
 
-    padding_counts = True  # a position of padding is one to detect, with label 0
-
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """CLS of both views, (n, H) each; both texts as the generator edits them, where they differ, and the mask, (n, T)."""
         texts = join(batch.columns * 2, self.pad_id)  # (2n, T): each row under dropout masks of its own, one encoder pass
@@ -112,24 +111,22 @@ class DiffCSE(TorchMethod):
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         cls1, cls2, edited1, edited2, replaced1, replaced2, mask = views
         h = self.head(torch.cat([cls1, cls2]))  # (2n, H): batch statistics over both views
-        texts = {"input_ids": torch.cat([edited1, edited2]), "attention_mask": torch.cat([mask, mask])}
-        (each,) = self.by_rows(self.detect, texts, torch.cat([replaced1, replaced2]), h)
-        detection, recipe = each.mean(), self.recipe
-        h1, h2 = across_ranks(h.chunk(2), recipe.faithful)
-        if recipe.focal:
-            contrastive = focal_info_nce(h1, h2, temperature=recipe.temperature, m=recipe.hardness_m)
-        else:
-            contrastive = info_nce(h1, h2, temperature=recipe.temperature)
-        return Loss(contrastive + recipe.detection_weight * detection, {"contrastive": contrastive, "detection": detection})
+        edited = {"input_ids": torch.cat([edited1, edited2]), "attention_mask": torch.cat([mask, mask])}
+        (each,) = self.by_rows(self.detect, edited, torch.cat([replaced1, replaced2]), h)
+        detection, contrastive = each.mean(), self.contrast(*across_ranks(h.chunk(2), self.recipe.faithful))
+        total = contrastive + self.recipe.detection_weight * detection
+        return Loss(total, {"contrastive": contrastive, "detection": detection})
 
-    def detect(self, edited: Features, replaced_nT: Tensor, h_nH: Tensor) -> tuple[Tensor]:
-        """(n,) mean cross-entropy over ALL positions, as the authors have it: padding and CLS count, with label 0."""
-        states = read_with(self.discriminator, edited, h_nH)
-        return (detection_loss(self.classifier(states), replaced_nT),)
+    def contrast(self, h1: Tensor, h2: Tensor) -> Tensor:
+        """Eq. 1."""
+        recipe = self.recipe
+        if recipe.focal:
+            return focal_info_nce(h1, h2, temperature=recipe.temperature, m=recipe.hardness_m)
+        return info_nce(h1, h2, temperature=recipe.temperature)
 
     @torch.no_grad()
     def edit(self, texts: Features) -> tuple[Tensor, Tensor]:
-        """(ids that the generator wrote, 1 where they differ), both (n, T). The first token and padding stay as they are."""
+        """x'' = G(x'): (ids that the generator wrote, 1 where they differ), both (n, T). The first token and padding stay."""
         ids, mask, tokenizer = texts["input_ids"], texts["attention_mask"], self.backbone.tokenizer
         spared = special_positions(ids, tokenizer.all_special_ids)
         masked, _ = mask_tokens(ids, spared, self.backbone.mask_id, len(tokenizer), self.recipe.masking)
@@ -138,6 +135,12 @@ class DiffCSE(TorchMethod):
         keep[:, 0] = True
         edited = torch.where(keep, ids, written)
         return edited, (edited != ids).long()
+
+    def detect(self, edited: Features, replaced_nT: Tensor, h_nH: Tensor) -> tuple[Tensor]:
+        """Eq. 2 and 3: D(x'', h). (n,) mean cross-entropy over ALL positions, as the authors have it: padding and CLS count, with
+        label 0."""
+        states = read_with(self.discriminator, edited, h_nH)
+        return (detection_loss(self.classifier(states), replaced_nT),)
 
     def embed(self, features: Features) -> Tensor:
         return self.hidden(features)[:, 0]  # (n, H)

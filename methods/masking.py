@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Features
+from bench.method import Backbone, Features, Loss
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
@@ -77,3 +77,9 @@ def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:
     Zero, with a gradient of zero, where no position was chosen: a mean over nothing would end the training.
     """
     return sums_n.sum() / counts_n.sum().clamp_min(1)
+
+
+def with_mlm(loss: Loss, sums_n: Tensor, counts_n: Tensor, weight: float) -> Loss:
+    """A contrastive loss plus ``weight`` times the mean surprise."""
+    mlm = mean_surprise(sums_n, counts_n)
+    return Loss(loss.total + weight * mlm, {"info_nce": loss.total} | dict(loss.parts) | {"mlm": mlm})

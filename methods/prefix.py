@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from bench.method import Backbone, BenchError, Features, ModuleFile, check_prefix, read_json
+from bench.method import Backbone, BenchError, Features, Ids, ModuleFile, Portable, TorchMethod, check_prefix, pad, read_json
+from methods.pooling import Head, portable_of
 from methods.travels import FOLDER
 
 KeysValues = Sequence[tuple[Tensor, Tensor]]  # for each layer (n, A, P, d) keys and as many values
@@ -59,7 +61,33 @@ def with_prompt(mask_nT: Tensor, P: int) -> Tensor:
     return torch.cat([mask_nT.new_ones(mask_nT.shape[0], P), mask_nT], dim=1)  # not len(): a traced graph would keep the number
 
 
-class DeepPrefix(nn.Module):
+class Prompt(nn.Module):
+    """What the two below share: P positions are the prompt's and not the sentence's, and the state of CLS stands for the sentence."""
+
+    kind: str  # one of KINDS
+    length: int  # P
+    table: nn.Parameter
+
+    def assemble(self, method: TorchMethod, ids: Sequence[Ids], max_length: int | None) -> Features:
+        """The sentences with their special tokens, in the positions that are left to them."""
+        longest = (
+            min(max_length or method.backbone.max_tokens, self.room(method.backbone)) - len(method.before) - len(method.after)
+        )
+        return pad(ids, method.pad_id, before=method.before, after=method.after, longest=longest)
+
+    def room(self, backbone: Backbone) -> int:
+        return backbone.max_tokens - self.length
+
+    def pooled(self, states_nTH: Tensor, features: Features) -> Tensor:
+        return states_nTH[:, 0]  # (n, H)
+
+    def portable(self, method: TorchMethod, head: Head | None) -> Portable:
+        """A method that pools what stands behind this prompt, in the parts of an export."""
+        reader = ModuleFile(FOLDER / "prompted.py", "Prompted", {"kind": self.kind}, {"table": self.table})
+        return replace(portable_of(method, "cls", head), max_tokens=self.room(method.backbone), reader=reader)
+
+
+class DeepPrefix(Prompt):
     """Keys and values of P slots at every layer: a (P, 2LH) table whose row p holds, layer by layer, H numbers of a key and H
     of a value, each cut into A heads. ``shared``: one pair for all layers, a (P, 2H) table.
 
@@ -70,6 +98,7 @@ class DeepPrefix(nn.Module):
     def __init__(self, layers: int, heads: int, hidden: int, length: int, dropout: float, *, shared: bool = False) -> None:
         super().__init__()
         self.layers, self.heads, self.length, self.shared = layers, heads, length, shared
+        self.kind = "layer-shared" if shared else "deep"
         self.table = nn.Parameter(torch.empty(length, 2 * (1 if shared else layers) * hidden).normal_(std=INIT_STD))
         self.dropout = nn.Dropout(dropout)
 
@@ -84,12 +113,11 @@ class DeepPrefix(nn.Module):
     def states(self, encoder: Any, features: Features) -> Tensor:
         return states_behind_prefix(encoder, features, self(features["input_ids"].shape[0]))
 
-    def portable(self) -> ModuleFile:
-        return travelling("layer-shared" if self.shared else "deep", self.table)
 
-
-class InputPrompt(nn.Module):
+class InputPrompt(Prompt):
     """P vectors before the word embeddings; the encoder's own embedding sum, layer norm and dropout apply to them."""
+
+    kind = "input-layer"
 
     def __init__(self, hidden: int, length: int) -> None:
         super().__init__()
@@ -103,14 +131,6 @@ class InputPrompt(nn.Module):
         # without ids the library counts positions from its first, RoBERTa's padding included: a token at t gets P + t
         states: Tensor = encoder(inputs_embeds=whole, attention_mask=mask).last_hidden_state
         return states[:, self.length :]
-
-    def portable(self) -> ModuleFile:
-        return travelling("input-layer", self.table)
-
-
-def travelling(kind: str, table: Tensor) -> ModuleFile:
-    """A prompt as the reader of an export."""
-    return ModuleFile(FOLDER / "prompted.py", "Prompted", {"kind": kind}, {"table": table})
 
 
 def check_prompt(kind: object, length: int, dropout: Any = None, backbone: Path | None = None) -> None:

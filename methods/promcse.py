@@ -19,16 +19,16 @@ layers), `input-layer` (P vectors before the word embeddings).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
+from methods.energy import needs_triplets, with_hinge
 from methods.gather import across_ranks
-from methods.losses import energy_hinge, info_nce
-from methods.pooling import Head, portable_of
+from methods.losses import info_nce
+from methods.pooling import Head
 from methods.prefix import check_prompt, prompt_for
 
 
@@ -76,12 +76,7 @@ class PromCSE(TorchMethod):
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
-        if not recipe.eh:
-            return super().needs(setting, recipe)
-        if setting != "supervised":
-            hint = "--setting supervised, with a corpus of triplets (sent0, sent1, hard_neg)"
-            raise BenchError(f"the energy-based hinge loss needs hard negatives, and the {setting} setting has none", hint)
-        return ("triplets",)
+        return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -90,8 +85,7 @@ class PromCSE(TorchMethod):
         self.head = Head(backbone.hidden_size)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
-        room = self.backbone.max_tokens - self.prompt.length  # the prompt's positions are not the sentence's
-        return super().assemble(ids, min(max_length or room, room))
+        return self.prompt.assemble(self, ids, max_length)
 
     def states(self, features: Features) -> Tensor:
         return self.prompt.states(self.encoder, features)  # (n, T, H), the prompt not among them
@@ -106,11 +100,8 @@ class PromCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         z = across_ranks(views, self.recipe.faithful)
-        loss = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight)
-        if not self.recipe.eh:
-            return Loss(loss)
-        hinge = energy_hinge(*z, margin=self.recipe.eh_margin)
-        return Loss(loss + self.recipe.eh_weight * hinge, {"info_nce": loss, "hinge": hinge})
+        contrast = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight)
+        return with_hinge(contrast, z, self.recipe) if self.recipe.eh else Loss(contrast)
 
     def embed(self, features: Features) -> Tensor:
         cls = self.hidden(features)[:, 0]  # (n, H)
@@ -118,6 +109,4 @@ class PromCSE(TorchMethod):
         return embedded
 
     def portable(self) -> Portable:
-        parts = portable_of(self, "cls", self.head if self.recipe.head_at_test else None)
-        room = self.backbone.max_tokens - self.prompt.length
-        return replace(parts, max_tokens=room, reader=self.prompt.portable())
+        return self.prompt.portable(self, self.head if self.recipe.head_at_test else None)

@@ -102,77 +102,73 @@ class PromptBERT(TorchMethod):
         texts = [recipe.template_1] if recipe.template_2 is None else [recipe.template_1, recipe.template_2]
         self.templates = [Template.of(text, backbone, keep_blank=False) for text in texts]
         self.blank = blank_before(recipe.template_1)
-        self.head: Any = Head(backbone.hidden_size) if recipe.head == "tanh" else mlm_transform(backbone)
+        self.stop = "." if recipe.append_full_stop_at_test else ""
+        self.transforms = recipe.head == "mlm-transform"
+        self.head: Any = mlm_transform(backbone) if self.transforms else Head(backbone.hidden_size)
         self.at_dev = False
+
+    # the texts in their templates
 
     def token_ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """What is scored: the ids that a sentence has inside the filled template; at dev those of the sentence alone."""
         if self.at_dev:
             return super().token_ids(sentences)
-        dot = "." if self.recipe.append_full_stop_at_test else ""
-        return super().token_ids([self.blank + s + (dot if s and s[-1] not in ENDINGS else "") for s in sentences])
+        return super().token_ids([self.blank + s + ("" if s.endswith(tuple(ENDINGS)) or not s else self.stop) for s in sentences])
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None, template: int = 0) -> Features:
         return wrap(ids, [self.templates[template]] * len(ids), self.backbone, max_length)
+
+    def template_of(self, text: int) -> int:
+        """The first text stands in T1, the others in T2 if there is one."""
+        return min(text, len(self.templates) - 1)
 
     def collate(self, columns: Mapping[str, Sequence[Ids]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
         texts = list(columns.values())
         texts = texts * 2 if len(texts) == 1 else texts  # (x, x), or (premise, entailment[, contradiction])
         return tuple(self.assemble(ids, self.recipe.max_seq_length, self.template_of(i)) for i, ids in enumerate(texts))
 
-    def template_of(self, text: int) -> int:
-        """The first text stands in T1, the others in T2 if there is one."""
-        return min(text, len(self.templates) - 1)
+    # h(x, T), delta_T(l) and z
+
+    def h(self, features: Features) -> Tensor:
+        """(n, H): the mask's last state."""
+        return at_mask(self.hidden(features), features)
+
+    def delta(self, features: Features, template: int) -> Tensor:
+        """(n, H): delta_T(l) of each row. Sentences of one length share one row of the table, and its dropout mask."""
+        lengths, row = gaps(features, self.templates[template])
+        return self.delta_of(lengths, template)[row]
+
+    def delta_of(self, lengths_K: Tensor, template: int) -> Tensor:
+        """(K, H): the template's state behind a sentence of so many tokens, without the sentence."""
+        first = self.backbone.first_position if self.recipe.delta_positions == "aligned" else 0
+        return self.h(empty(self.templates[template], lengths_K, first))
+
+    def z(self, h: Tensor, delta: Tensor | None) -> Tensor:
+        """(n, H): head(h - delta), or Tr(h) - Tr(delta)."""
+        if delta is None:
+            return self.head(h)  # type: ignore[no-any-return]
+        z: Tensor = self.head(h) - self.head(delta) if self.transforms else self.head(h - delta)
+        return z
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """z of each text, (n, H)."""
-        texts = join(batch.columns, self.pad_id)  # (2 or 3 times n, T), one pass
         z = []
-        for i, h in enumerate(at_mask(self.hidden(texts), texts).chunk(len(batch.columns))):  # (n, H)
-            z.append(self.represent(h, self.bias(batch.columns[i], self.template_of(i)) if self.recipe.debias_train else None))
+        for i, h in enumerate(self.h(join(batch.columns, self.pad_id)).chunk(len(batch.columns))):  # of all texts in one pass
+            z.append(self.z(h, self.delta(batch.columns[i], self.template_of(i)) if self.recipe.debias_train else None))
         return tuple(z)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         return Loss(info_nce(*across_ranks(views, self.recipe.faithful), temperature=self.recipe.temperature))
 
-    def bias(self, features: Features, template: int) -> Tensor:
-        """(n, H): delta_T(l) of each row. Sentences of one length share one row of the table, and its dropout mask."""
-        lengths, row = gaps(features, self.templates[template])
-        first = self.backbone.first_position if self.recipe.delta_positions == "aligned" else 0
-        table = empty(self.templates[template], lengths, first)
-        return at_mask(self.hidden(table), table)[row]
-
-    def represent(self, h: Tensor, delta: Tensor | None) -> Tensor:
-        """(n, H) through the head: tanh takes the difference, the MLM transform state and bias apart."""
-        apart = delta is not None and self.recipe.head == "mlm-transform"
-        z: Tensor = self.head(h) - self.head(delta) if apart else self.head(h if delta is None else h - delta)
-        return z
+    # what is scored
 
     def embed(self, features: Features) -> Tensor:
-        h = at_mask(self.hidden(features), features)
+        h = self.h(features)
         debias = self.recipe.debias_at_dev if self.at_dev else self.recipe.debias_at_test
-        delta = self.bias(features, 0) if debias else None
+        delta = self.delta(features, 0) if debias else None
         if self.recipe.head_at_test:
-            return self.represent(h, delta)
+            return self.z(h, delta)
         return h if delta is None else h - delta
-
-    def portable(self) -> Portable:
-        head = self.head if self.recipe.head_at_test else None
-        transform = head if self.recipe.head == "mlm-transform" else None
-        bias = self.bias_by_length() if self.recipe.debias_at_test else None
-        return portable_template(
-            self, self.templates[0], blank=self.blank, stop="." if self.recipe.append_full_stop_at_test else "", endings=ENDINGS,
-            transform=transform, bias=bias if bias is None or transform is None else transform(bias),
-            head=None if transform is not None else head,
-        )  # fmt: skip
-
-    def bias_by_length(self) -> Tensor:
-        """(longest sentence + 1, H): delta_T1 behind a sentence of 0, 1, ... tokens."""
-        template, device = self.templates[0], next(self.encoder.parameters()).device
-        lengths = torch.arange(self.backbone.max_tokens - len(template) + 1, device=device)
-        first = self.backbone.first_position if self.recipe.delta_positions == "aligned" else 0
-        tables = [empty(template, some, first) for some in lengths.split(64)]
-        return torch.cat([at_mask(self.hidden(table), table) for table in tables])
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
         self.at_dev = True
@@ -180,6 +176,22 @@ class PromptBERT(TorchMethod):
             return score(self)
         finally:
             self.at_dev = False
+
+    def portable(self) -> Portable:
+        head = self.head if self.recipe.head_at_test else None
+        bias = self.delta_by_length() if self.recipe.debias_at_test else None
+        transform = None
+        if self.transforms and head is not None:  # which stands before the subtraction
+            head, transform = None, head
+            bias = None if bias is None else transform(bias)
+        return portable_template(
+            self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, transform=transform, bias=bias, head=head
+        )
+
+    def delta_by_length(self) -> Tensor:
+        """(longest sentence + 1, H): delta_T1 behind a sentence of 0, 1, ... tokens."""
+        longest, device = self.backbone.max_tokens - len(self.templates[0]), next(self.encoder.parameters()).device
+        return torch.cat([self.delta_of(lengths, 0) for lengths in torch.arange(longest + 1, device=device).split(64)])
 
 
 def mlm_transform(backbone: Backbone) -> Any:

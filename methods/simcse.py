@@ -10,8 +10,8 @@ h = head(CLS of the last layer) while training. Two settings share one loss, Inf
 What is scored is CLS without the head in the unsupervised setting ("MLP only during training", section 6.3) and with it in
 the supervised one. Confusing the two is the most frequent error in reproductions: the recipe says which (`head_at_test`).
 
-Two losses can be added. `mlm`: lambda times the masked language modelling of a masked copy of the same views. `eh`: the
-energy-based hinge loss with which PromCSE (Jiang, Zhang and Wang 2022, eq. 11) extends supervised SimCSE.
+Variant `mlm` adds lambda times the masked language modelling of a masked copy of the same views (section 3.2). Variant `eh` is
+another paper's (methods/energy.py).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from typing import Any
 from torch import Tensor
 
 from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_mlm_head, join
+from methods.energy import needs_triplets, with_hinge
 from methods.gather import across_ranks
-from methods.losses import SIMILARITIES, energy_hinge, info_nce
-from methods.masking import mean_surprise, surprise_of_copies
+from methods.losses import SIMILARITIES, info_nce
+from methods.masking import surprise_of_copies, with_mlm
 from methods.pooling import POOLERS, Head, pooled, portable_of
 
 
@@ -80,10 +81,7 @@ class SimCSE(TorchMethod):
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
         if recipe.fixed_dropout and setting == "supervised":
             raise BenchError("fixed_dropout is about two views of one sentence", "--setting unsupervised")
-        if recipe.eh and setting != "supervised":
-            hint = "--setting supervised, with a corpus of triplets (sent0, sent1, hard_neg)"
-            raise BenchError(f"the energy-based hinge loss needs hard negatives, and the {setting} setting has none", hint)
-        return ("triplets",) if recipe.eh else super().needs(setting, recipe)
+        return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -100,19 +98,13 @@ class SimCSE(TorchMethod):
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
-        z = across_ranks(vectors, self.recipe.faithful)
-        parts = {"info_nce": info_nce(
-            *z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight,
-            similarity=SIMILARITIES[self.recipe.similarity],
-        )}  # fmt: skip
-        total = parts["info_nce"]
-        if self.recipe.eh:
-            parts["hinge"] = energy_hinge(*z, margin=self.recipe.eh_margin)
-            total = total + self.recipe.eh_weight * parts["hinge"]
-        if self.recipe.mlm:
-            parts["mlm"] = mean_surprise(*guesses)
-            total = total + self.recipe.mlm_weight * parts["mlm"]
-        return Loss(total, parts if len(parts) > 1 else {})
+        z, recipe = across_ranks(vectors, self.recipe.faithful), self.recipe
+        contrast = info_nce(
+            *z, temperature=recipe.temperature, hard_negative_weight=recipe.hard_negative_weight,
+            similarity=SIMILARITIES[recipe.similarity],
+        )  # fmt: skip
+        loss = with_hinge(contrast, z, recipe) if recipe.eh else Loss(contrast)
+        return with_mlm(loss, *guesses, recipe.mlm_weight) if recipe.mlm else loss
 
     def encode_views(self, texts: tuple[Features, ...]) -> tuple[Tensor, ...]:
         """The vectors that the loss compares, (n, H) for each text."""

@@ -9,11 +9,12 @@ z1 of T1(x), z2 of T2(x), and z3 of T2(not x), the soft negative: nearly the sam
 * loss = InfoNCE + lambda * margin loss.
 
 What is scored is the mask's state in T1, without head. The authors negate with a dependency parser; here a rule without one
-does (negation.py), so that scores need not be theirs.
+does (`negate`), so that scores need not be theirs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import punctuation
@@ -25,7 +26,6 @@ from torch.nn.functional import cosine_similarity
 from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
 from methods.gather import across_ranks
 from methods.losses import info_nce
-from methods.negation import negate
 from methods.pooling import Head
 from methods.templates import Template, at_mask, blank_before, check_text, portable_template, wrap
 
@@ -127,3 +127,34 @@ class SNCSE(TorchMethod):
 def ended(sentence: str) -> str:
     """With a full stop, as a word of its own, where the sentence does not end in a punctuation mark."""
     return sentence if not sentence.strip() or sentence.strip()[-1] in punctuation else sentence + " ."
+
+
+WORD = r"(?<![\w'’-])(?:{})(?![\w'’-])"  # a word by itself: not "can-do", not the is of "isn't"
+NOT = re.compile(WORD.format("not") + r"\s*")
+CANNOT = re.compile(WORD.format("cannot"))
+# lower case only: May, Will and Might are names more often than auxiliaries; have is one before a participle
+AUXILIARY = re.compile(
+    WORD.format(
+        "am|is|are|was|were|can|could|will|would|shall|should|may|must|might|(?:has|have|had)(?= (?:been|[a-z]+(?:ed|en))\\b)"
+    )
+)
+
+
+def negate(sentence: str) -> str:
+    """The sentence turned round by a rule that needs no parser. An empty one stays as it is.
+
+    SNCSE's authors parse each sentence with spaCy: an existing "not" goes; else "not" follows the first auxiliary; else a main verb
+    that is a form of "be" or a modal; else any other main verb gets do, does or did not and its base form; else "Not" leads.
+    Without a parser the first step is the same, auxiliaries are told by their form, and the step that needs a verb's base form
+    falls through to the last: "He plays the piano." becomes "Not He plays the piano." where theirs is "He does not play ...".
+    """
+    if not sentence.strip():
+        return sentence
+    without, dropped = NOT.subn("", sentence, count=1)
+    if dropped and without.strip():
+        return without
+    positive, dropped = CANNOT.subn("can", sentence, count=1)
+    if dropped:
+        return positive
+    found = AUXILIARY.search(sentence)
+    return f"{sentence[: found.end()]} not{sentence[found.end() :]}" if found else "Not " + sentence

@@ -183,7 +183,6 @@ def test_numbers_in_numbers_out(package: str, allowed: tuple[str, ...]) -> None:
 TORCH_ONLY = (
     "bench.backbones.model",
     "bench.method.features",
-    "bench.method.optimizer",
     "bench.method.ranks",
     "bench.method.torch_method",
     "bench.training",
@@ -226,6 +225,28 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
     """A file is cut where it is two things, not where it is long; beyond this it hardly ever is one."""
     long = {name: lines for name, path in ALL.items() if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 450}
     assert long == {}
+
+
+def test_the_ten_questions_are_answered_where_the_page_says() -> None:
+    """Every answer is a file that is there, and defines what is named beside it."""
+    page = (BENCH.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    answers = re.findall(r"^\| [^|]+\? \| `([^`]+)`(?: \(`(\w+)`\))? \|$", page, re.MULTILINE)
+    assert len(answers) == 10
+    for file, name in answers:
+        source = ast.parse((BENCH.parent / file).read_text(encoding="utf-8"))
+        defined = {node.name for node in ast.walk(source) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        assert not name or name in defined, f"{file} does not define {name}"
+
+
+def test_chunk_is_followed_from_the_option_to_the_gradient_in_four_files() -> None:
+    """Each of them names it, in the order in which the page tells them."""
+    page = (BENCH.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    told = re.findall(r"`(bench/[^`]+)`", page[page.index("`--chunk` is read in") :])[:4]
+    assert told == ["bench/cli/run.py", "bench/run/executors/build.py", "bench/training/trainer.py", "bench/training/gradient.py"]
+    for file, use in zip(
+        told, ("chunk=chunk", "chunk=options.chunk", "chunk=self.progress.chunk", "chunk: int | None"), strict=True
+    ):
+        assert use in (BENCH.parent / file).read_text(encoding="utf-8"), file
 
 
 def test_nothing_of_the_workplace_is_named() -> None:

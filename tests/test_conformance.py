@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from bench.base.errors import UnknownName
 from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
-from bench.run.conformance import Finding, check, summary
+from bench.run.conformance import check
 from bench.run.plugins import Plugin, discover
 from methods.simcse import SimCSE
 
@@ -261,8 +261,3 @@ def test_a_broken_training_is_caught_by_the_right_check(cls: type[Method], caugh
 def test_a_key_that_the_method_does_not_know_is_refused() -> None:
     with pytest.raises(UnknownName, match="recipe key 'temprature'"):
         check(discover()["simcse"], {"temprature": "1"})
-
-
-def test_the_summary_counts() -> None:
-    findings = [Finding("none", "a", True, ""), Finding("none", "b", False, ""), Finding("none", "c", True, "")]
-    assert summary(findings) == {"passed": 2, "failed": 1}

@@ -10,14 +10,14 @@ import pytest
 
 from bench.cli.method_card import describe
 from bench.run import method_reader
-from bench.run.method_reader import known, stated
+from bench.run.method_reader import method_description, method_descriptions
 from bench.run.plugins import discover
 
 
 def test_every_installed_method_says_the_same_read_as_imported() -> None:
     registry = discover()
     for name in registry:
-        said, facts = stated(name), describe(registry[name])
+        said, facts = method_description(name), describe(registry[name])
         assert said is not None, name
         read = {key: getattr(said, key) for key in ("name", "summary", "paper", "trains", "about")}
         assert read == {key: facts[key] for key in read}
@@ -32,7 +32,7 @@ def test_every_installed_method_says_the_same_read_as_imported() -> None:
 
 
 def test_an_unknown_name_says_nothing() -> None:
-    assert stated("nobodys") is None
+    assert method_description("nobodys") is None
 
 
 @pytest.fixture
@@ -48,10 +48,10 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         point = EntryPoint(name="theirs", value=value, group=method_reader.GROUP)
         monkeypatch.setattr(method_reader.importlib.metadata, "entry_points", lambda group: [point])
 
-    for kept in (stated, method_reader._source, method_reader._points):
+    for kept in (method_description, method_reader._source, method_reader._points):
         kept.cache_clear()
     yield register
-    for kept in (stated, method_reader._source, method_reader._points):
+    for kept in (method_description, method_reader._source, method_reader._points):
         kept.cache_clear()
     assert "their_package" not in sys.modules
 
@@ -70,7 +70,7 @@ class Theirs(Base):
     summary = open("/etc/passwd").read()
     variants = {"hot": {"temperature": Value(-1.5, "us"), "made": make()}, **others}
 ''')
-    said = stated("theirs")
+    said = method_description("theirs")
     assert said is not None
     assert (said.name, said.settings, said.paper, said.trains) == (
         "theirs",
@@ -84,7 +84,7 @@ class Theirs(Base):
 
 def test_a_variant_that_is_computed_is_shown_as_it_is_written(plugin) -> None:
     plugin('class T:\n    name = "theirs"\n    variants = {"hot": {"temperature": Value(-1.5, "us"), "made": make(1)}}')
-    said = stated("theirs")
+    said = method_description("theirs")
     assert said is not None and said.variants == {"hot": {"temperature": -1.5, "made": "make(1)"}}
 
 
@@ -93,7 +93,7 @@ def test_an_entry_point_may_name_the_class(plugin) -> None:
         'class A:\n    name = "theirs"\n    summary = "A"\nclass B:\n    name = "theirs"\n    summary = "B"',
         "their_package.theirs:B",
     )
-    said = stated("theirs")
+    said = method_description("theirs")
     assert said is not None and said.summary == "B"
 
 
@@ -102,20 +102,20 @@ def test_an_entry_point_may_name_the_class(plugin) -> None:
 )
 def test_a_source_that_says_nothing_is_no_error(source: str, plugin) -> None:
     plugin(source)
-    assert stated("theirs") is None
+    assert method_description("theirs") is None
 
 
 @pytest.mark.parametrize("value", ["nowhere.theirs", "their_package.missing", "their_package.theirs.deeper"])
 def test_a_module_that_is_not_there_is_no_error(value: str, plugin) -> None:
     plugin('class T:\n    name = "theirs"', value)
-    assert stated("theirs") is None
+    assert method_description("theirs") is None
 
 
 def test_a_damaged_recipe_file_leaves_the_words(plugin, tmp_path: Path) -> None:
     plugin('class T:\n    name = "theirs"\n    summary = "ours"')
     (tmp_path / "their_package" / "recipes").mkdir()
     (tmp_path / "their_package" / "recipes" / "theirs.toml").write_text("[[recipe")
-    said = stated("theirs")
+    said = method_description("theirs")
     assert said is not None and said.summary == "ours" and said.file.recipes == ()
 
 
@@ -133,7 +133,7 @@ METHOD = (
 )  # fmt: skip
 def test_a_plain_source_tells_all_of_its_methods(source: str, plugin) -> None:
     plugin(source)
-    found = known()
+    found = method_descriptions()
     assert found.whole and "theirs" in found.methods
     assert all(one.whole and set(one.defaults) == {"depth"} and one.settings == ("none",) for one in found.methods.values())
 
@@ -150,7 +150,7 @@ def test_a_plain_source_tells_all_of_its_methods(source: str, plugin) -> None:
 )  # fmt: skip
 def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: str, plugin) -> None:
     plugin(source)
-    assert not known().whole
+    assert not method_descriptions().whole
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: s
 )  # fmt: skip
 def test_what_a_method_has_from_elsewhere_is_not_known(source: str, plugin) -> None:
     plugin(source)
-    assert not known().methods["theirs"].whole
+    assert not method_descriptions().methods["theirs"].whole
 
 
 def test_every_installed_method_is_known_whole() -> None:
-    registry, found = discover(), known()
+    registry, found = discover(), method_descriptions()
     assert found.whole and set(found.methods) == set(registry)
     for name, one in found.methods.items():
         cls = registry[name].cls
@@ -176,7 +176,7 @@ def test_every_installed_method_is_known_whole() -> None:
 
 def test_a_file_wins_over_an_installed_method_and_one_that_cannot_be_read_leaves_it_open(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(METHOD.replace('"theirs"', '"simcse"'))
-    found = known([tmp_path / "mine.py"])
+    found = method_descriptions([tmp_path / "mine.py"])
     assert found.whole and set(found.methods["simcse"].defaults) == {"depth"}
     (tmp_path / "mine.py").write_text("x = 1")
-    assert not known([tmp_path / "mine.py"]).whole and not known([tmp_path / "none.py"]).whole
+    assert not method_descriptions([tmp_path / "mine.py"]).whole and not method_descriptions([tmp_path / "none.py"]).whole

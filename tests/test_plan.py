@@ -299,7 +299,7 @@ def test_a_wider_corpus_can_be_told_to_be_sentences(registry: Registry, triplets
 def test_the_target_corpus_is_the_text_that_is_scored(registry: Registry) -> None:
     (run,) = planned(registry, setting="unsupervised", corpus="target")
     assert run.corpus is not None and run.corpus.name == "target"
-    wanted = dict.fromkeys(" ".join(s.split()) for one in run.known for s in one.task.sentences)
+    wanted = dict.fromkeys(" ".join(s.split()) for one in run.task_data for s in one.task.sentences)
     assert [row[0] for row in run.corpus.rows()] == list(wanted)
     assert any("transductive" in note for note in run.notes)
 
@@ -332,13 +332,13 @@ def test_two_text_forms_are_one_run_and_what_has_one_form_is_scored_once(registr
         return one
 
     both = run("tokenised,raw", "geometry", "check")
-    scored = [(task.name, one.form) for task, one in zip(both.tasks, both.known, strict=True)]
+    scored = [(task.name, one.form) for task, one in zip(both.tasks, both.task_data, strict=True)]
     assert scored == [
         *((name, form) for name in ("alignment", "uniformity") for form in ("tokenised", "raw")),
         ("captions", None),
     ]
     assert both.run_id == run("raw", "geometry").run_id
-    assert len(run("any,tokenised", "geometry").known) == 2, "one form under two names"
+    assert len(run("any,tokenised", "geometry").task_data) == 2, "one form under two names"
     with pytest.raises(UnknownName, match="text form 'shouted'"):
         run("raw,shouted", "check")
 

@@ -9,8 +9,8 @@ import pytest
 
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Value
-from bench.run.recipe_file import Disagreement, read
-from bench.run.recipes import TRAINING, Entry, check_overrides, choose, entries, merge, of_backbone, parse, settings_with_recipe
+from bench.run.recipe_file import Disagreement, Entry, entries, read
+from bench.run.recipes import TRAINING, check_overrides, choose, merge, of_backbone, parse, settings_with_recipe
 
 
 class Made(Method):

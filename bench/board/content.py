@@ -17,7 +17,7 @@ from bench.board.judging import Judged, judged_tables
 from bench.board.names import public_name, slug, unused
 from bench.board.reference_tables import reference_tables
 from bench.board.selection import rule
-from bench.compare.budget import budget
+from bench.compare.budget import row_budget
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord
@@ -107,7 +107,7 @@ def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str
     found = [
         one
         for row in rows.values()
-        if (one := budget([by_id[run] for run in row.runs])) is not None and one.sentences is not None
+        if (one := row_budget([by_id[run] for run in row.runs])) is not None and one.sentences is not None
     ]
     if not found:
         return ""

@@ -10,7 +10,7 @@ from bench.base.errors import UnknownName
 from bench.board.selection import chosen_on
 from bench.compare import budget, footnotes
 from bench.compare import tables as papers
-from bench.compare.judge import How, judged_each
+from bench.compare.judge import StatisticsOptions, judge
 from bench.compare.statistics.summary import against, summarise
 from bench.compare.statistics.table import Table
 from bench.compare.tables import AUTO, MANY_RUNS, NO
@@ -83,8 +83,8 @@ def _judged(
     """Each table is a family of tests by itself: what is told of it does not change when another suite or backbone is added."""
     own = against(table, baseline).baseline
     offered = [name for name in choices(table, how_much.baselines + 1) if name != own][: how_much.baselines]
-    how = How(predictions=how_much.predictions)
-    first, *others = (judged for (judged,) in judged_each([table], [baseline, *offered], runs, how, report))
+    how = StatisticsOptions(predictions=how_much.predictions)
+    first, *others = (judged for (judged,) in judge([table], runs, how, report, [baseline, *offered]))
     records = {run: runs[run][0] for row in table.rows for run in row.runs}
     (first,) = papers.with_papers([_noted(first, how_much.note)], records)
     (first,) = budget.with_costs([first], records)

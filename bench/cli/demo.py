@@ -60,7 +60,7 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     from bench.cli.run_all import run_all
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.plugins import discover
     from bench.runs import RunsFolder
 

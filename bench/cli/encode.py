@@ -15,8 +15,8 @@ from bench.cli.options import json_option, json_text, plain_option, plugin_optio
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.cli.progress import RunReporter
     from bench.method import Method
+    from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import TrainedRun
 
 FORMATS = ("txt", "csv", "tsv", "jsonl")
@@ -51,6 +51,8 @@ def encode(
     """
     from bench.base import devices
     from bench.cli.progress import PlainReporter, reporter
+    from bench.run.executors.scoring import EncodingReporter
+    from bench.run.executors.signals import stop_signals
     from bench.run.trained_run import find_run, load_run
     from bench.runs import RunsFolder
     from bench.score.encoding.stream import check_target
@@ -62,11 +64,12 @@ def encode(
     for note in run.notes:
         click.echo(f"warning: {note}", err=True)
     device = devices.choose_device(device)
-    with reporter(plain or as_json or total is None) as shown:
+    with reporter(plain or as_json or total is None) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
-        method = load_run(run, device=device, offline=offline)
-        shown.phase("encode", total)
-        facts, worked = _encode(run, method, sentences, out, fresh, shown, total)
+        within = EncodingReporter(shown)
+        method = load_run(run, device=device, offline=offline, reporter=within, should_stop=should_stop)
+        with within.encoding(total):
+            facts, worked = _encode(run, method, sentences, out, fresh, within)
         if isinstance(shown, PlainReporter):
             shown.label = ""
         shown.done(f"{'done' if worked else 'was done already, nothing repeated'}: {in_words(facts)}")
@@ -100,9 +103,8 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
 
 
 def _encode(
-    run: TrainedRun, method: Method, sentences: Iterator[str], out: Path, fresh: bool, shown: RunReporter, total: int | None
+    run: TrainedRun, method: Method, sentences: Iterator[str], out: Path, fresh: bool, reporter: EncodingReporter
 ) -> tuple[dict[str, Any], bool]:
-    from bench.run.executors.signals import stop_signals
     from bench.run.provenance import folder_hash
     from bench.score.encoding.stream import encode_stream
     from bench.score.suites.vectors import check_vectors
@@ -112,20 +114,15 @@ def _encode(
         "run": record.run_id, "fingerprint": record.fingerprint, "checkpoint": folder_hash(run.checkpoint),
         "backbone": dict(record.provenance.backbone or {}), "method": run.plugin.sha256,
     }  # fmt: skip
-    done = 0
 
     def progress(rows: int) -> None:
-        nonlocal done
-        done = rows
-        shown.advance(rows, total=total)
+        reporter.before = rows
+        reporter.advance(0)
 
     def vectors(some: list[str]) -> np.ndarray:
         return check_vectors(_guarded(method.encode, method.context.device)(some), some, record.run_id)
 
-    with stop_signals() as should_stop:
-        method.context.should_stop = should_stop
-        method.context.reporter = _Within(lambda rows: shown.advance(done + rows, total=total))
-        return encode_stream(sentences, vectors, out, about, fresh=fresh, should_stop=should_stop, progress=progress)
+    return encode_stream(sentences, vectors, out, about, fresh=fresh, should_stop=method.context.should_stop, progress=progress)
 
 
 def _guarded(encode: Callable[[list[str]], np.ndarray], device: str) -> Callable[[list[str]], np.ndarray]:
@@ -141,22 +138,6 @@ def _guarded(encode: Callable[[list[str]], np.ndarray], device: str) -> Callable
             raise
 
     return guarded
-
-
-class _Within:
-    """What a method says of one block, added to what was done before it."""
-
-    def __init__(self, advance: Callable[[int], None]) -> None:
-        self._advance = advance
-
-    def phase(self, name: str, total: int | None = None) -> None:
-        pass
-
-    def advance(self, done: int, **fields: Any) -> None:
-        self._advance(done)
-
-    def note(self, text: str) -> None:
-        pass
 
 
 def in_words(facts: dict[str, Any]) -> str:

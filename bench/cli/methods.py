@@ -40,8 +40,8 @@ def methods(
               bench methods simcse --backbone bert-base-uncased
               bench methods --check my_method.py
     """
+    from bench.run.plan import check_methods
     from bench.run.plugins import discover
-    from bench.run.request_check import check_methods
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -105,8 +105,8 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.cli.columns import print_columns
     from bench.cli.run import parse_overrides
+    from bench.run.plan import check_methods
     from bench.run.plugins import discover, from_file
-    from bench.run.request_check import check_methods
 
     overrides = parse_overrides(pairs, None)
     if not name.endswith(".py"):
@@ -121,13 +121,13 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     found = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
     failed = 0
     for plugin in found:
-        findings = check(plugin, overrides)
-        failed += sum(not f.passed for f in findings)
+        results = check(plugin, overrides)
+        failed += sum(not one.passed for one in results)
         if as_json:
-            click.echo(json.dumps({"method": plugin.name, "findings": [asdict(f) for f in findings]}))
+            click.echo(json.dumps({"method": plugin.name, "findings": [asdict(one) for one in results]}))
             continue
         click.echo(plugin.name)
-        print_columns([("ok" if f.passed else "FAILED", f.setting, f.check, f.seen) for f in findings], indent=2)
+        print_columns([("ok" if one.passed else "FAILED", one.setting, one.check, one.seen) for one in results], indent=2)
     if not as_json:
         click.echo(f"{failed} failed" if failed else "the contract is kept")
     if failed:

@@ -229,7 +229,7 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
     """From an earlier run of the same method, backbone and device where there is one; else from arithmetic."""
     if run.corpus is None:
         return Estimate(None, None, None, "nothing is trained")
-    from bench.training import total_steps
+    from bench.training.horizon import total_steps
 
     if run.plugin.cls.fitted == "pass":
         rows = _rows(run)

@@ -27,7 +27,7 @@ from bench.cli.printed_table import say
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.plugins import Registry
     from bench.run.reproduce.execute import Asked, Job
     from bench.run.reproduce.verdicts import Reproduced
@@ -76,7 +76,7 @@ def reproduce(
     from bench.cli.run import parse_overrides, parse_seeds
     from bench.data.sets import DataFolder
     from bench.references.rows import split_name
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.plugins import discover
     from bench.run.reproduce.execute import Asked, in_order, jobs
     from bench.run.reproduce.wanted import check_rows, check_table, wanted

@@ -211,10 +211,9 @@ def run(
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch, ranks_asked
     from bench.run.plugins import discover
-    from bench.run.request_check import check_request
     from bench.runs import RunsFolder
     from bench.score.suites import split_names
 
@@ -223,7 +222,7 @@ def run(
         methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=parse_seeds(seeds),
         suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, allow_pickle=allow_pickle,
     )  # fmt: skip
-    check_request(request, plugins)
+    plan.check_request(request, plugins)
     DataFolder(data).check_root()  # before anything large is loaded
     if executor == "local":
         ranks_asked(executor, gpus, device)

@@ -12,7 +12,7 @@ from bench.cli.options import json_text
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter, Work
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.plan import PlannedRun
     from bench.runs import RunRecord, RunsFolder
 
@@ -72,7 +72,7 @@ def _can_wait() -> bool:
 def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
     """What a run would take, for the time that is left; nothing where it was finished before."""
     from bench.cli.progress import Work
-    from bench.training import total_steps
+    from bench.training.horizon import total_steps
 
     if run.corpus is None or run.plugin.cls.fitted == "pass" or (not fresh and _trained(run, store)):
         return Work()
@@ -108,7 +108,7 @@ def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, report
 
 
 def outcome(record: RunRecord, worked: bool) -> str:
-    from bench.compare.statistics.summary import DECIMALS
+    from bench.compare.statistics.table import DECIMALS
 
     averages = [f"{s.suite} Avg. {s.value:.2f}" for s in record.scores if s.task == "Avg."] or [
         f"{s.task} {s.value:.{DECIMALS.get(s.metric, 2)}f}" for s in record.scores

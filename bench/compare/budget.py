@@ -9,6 +9,7 @@ from statistics import fmean
 
 from bench.base.errors import BenchError
 from bench.compare.statistics.table import Cost, Table
+from bench.runs.record import Cost as RunCost
 from bench.runs.record import RunRecord
 
 TOLERANCE = 0.01
@@ -16,7 +17,7 @@ TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Budget:
+class RowBudget:
     """What a row was given. Time and memory depend on the machine and are no part of it; ``--cost`` shows them."""
 
     sentences: int | None  # rows of the corpus seen by one run, a row in two epochs counted twice; None: not recorded
@@ -24,7 +25,7 @@ class Budget:
     seeds: int
     stated: str | None = None  # what `--budget` said: training time, tokens, ...
 
-    def equals(self, other: Budget) -> bool:
+    def equals(self, other: RowBudget) -> bool:
         if self.corpus != other.corpus or self.seeds != other.seeds:
             return False
         if self.stated is not None and self.stated == other.stated:
@@ -34,18 +35,16 @@ class Budget:
         return abs(self.sentences - other.sentences) <= TOLERANCE * max(self.sentences, other.sentences)
 
     def __str__(self) -> str:
+        seen = "an unknown number of rows of" if self.sentences is None else f"{self.sentences:,} rows of"
         if self.stated is not None:
-            return (
-                f"a budget of {self.stated} on {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
-            )
-        seen = "an unknown number of rows" if self.sentences is None else f"{self.sentences:,} rows"
-        return f"{seen} of {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
+            seen = f"a budget of {self.stated} on"
+        return f"{seen} {self.corpus or 'an unknown corpus'}, {self.seeds} seed{'s' * (self.seeds != 1)}"
 
 
 def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
     """The tables with what every row took: means over its runs."""
     return tuple(
-        replace(table, rows=tuple(replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows))
+        replace(table, rows=tuple(replace(row, cost=_cost([records[run].cost for run in row.runs])) for row in table.rows))
         for table in tables
     )
 
@@ -72,7 +71,7 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     A row in which nothing was trained or fitted spent nothing, and may stand beside any other.
     """
     for table in tables:
-        given = [(row, found) for row in table.rows if (found := budget([records[run] for run in row.runs])) is not None]
+        given = [(row, found) for row in table.rows if (found := row_budget([records[run] for run in row.runs])) is not None]
         if not given:
             continue
         usual = Counter(found for _, found in given).most_common(1)[0][0]
@@ -91,14 +90,14 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
         )
 
 
-def budget(runs: Sequence[RunRecord]) -> Budget | None:
+def row_budget(runs: Sequence[RunRecord]) -> RowBudget | None:
     """What the runs of one row were given; None where nothing was trained or fitted."""
     seen = [_sentences(run) for run in runs]
     corpora = {_corpus(run) for run in runs}
     if all(run.training is None and run.provenance.corpus is None for run in runs):
         return None
     known = [one for one in seen if one is not None]
-    return Budget(
+    return RowBudget(
         sentences=max(known) if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known) else None,
         corpus=corpora.pop() if len(corpora) == 1 else None,
         seeds=len(runs),
@@ -129,11 +128,11 @@ def _corpus(run: RunRecord) -> str | None:
     return f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
 
 
-def _cost(runs: Sequence[RunRecord]) -> Cost:
+def _cost(costs: Sequence[RunCost]) -> Cost:
     return Cost(
-        trainable_parameters=_mean([run.cost.trainable_parameters for run in runs]),
-        train_seconds=_mean([run.cost.train_seconds for run in runs]),
-        peak_memory_bytes=_mean([run.cost.peak_memory_bytes for run in runs]),
+        trainable_parameters=_mean([cost.trainable_parameters for cost in costs]),
+        train_seconds=_mean([cost.train_seconds for cost in costs]),
+        peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from bench.base.errors import BenchError
 from bench.compare.budget import terms
+from bench.compare.formatting import listed
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Row, Table
 from bench.runs import FOREIGN
@@ -17,7 +18,6 @@ from bench.runs.record import RunRecord
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""
 UNKNOWN = "not recorded"
-Facts = dict[str, str]  # what is compared -> the value of one run
 
 
 def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
@@ -70,8 +70,8 @@ def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...
     return tuple(f"checkpoints: {words}" for words in dict.fromkeys(found))
 
 
-def _facts(record: RunRecord, table: Table) -> Facts:
-    """What should be the same in all runs of the table."""
+def _facts(record: RunRecord, table: Table) -> dict[str, str]:
+    """What should be the same in all runs of the table -> its value in this one."""
     packages, data = record.provenance.packages, record.provenance.data
     found = {"bench": record.provenance.bench_version or UNKNOWN}
     found |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
@@ -93,23 +93,20 @@ def _named(rows: Iterable[Row], having: Mapping[str, str], value: str) -> str:
         seeds = [seed for run, seed in zip(row.runs, row.seeds, strict=True) if having.get(run) == value]
         part = len(seeds) < len(row.runs)
         names.append(row.name + (f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if part else ""))
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return listed(names)
 
 
 def _elsewhere(table: Table, tables: Sequence[Table]) -> Table:
     """With a footnote for rows of the same suite that only other tables have, under another protocol or text form."""
-    same = [
-        t for t in tables if (t.suite, t.setting, t.backbone) == (table.suite, table.setting, table.backbone) and t is not table
-    ]
     here = {run for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
-    for other in same:
+    for other in tables:
+        if (other.suite, other.setting, other.backbone) != (table.suite, table.setting, table.backbone):
+            continue
         if (other.protocol, other.text) == (table.protocol, table.text):
             continue
         missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
         if missing:
-            names = list(missing)
-            shown = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
             form = f" ({other.text})" if other.text else ""
-            footnotes.append(f"scored as {other.protocol}{form} only, in a table of its own: {shown}")
+            footnotes.append(f"scored as {other.protocol}{form} only, in a table of its own: {listed(missing)}")
     return replace(table, footnotes=tuple(footnotes))

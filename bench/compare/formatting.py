@@ -7,8 +7,9 @@ LaTeX command.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import CORRECTIONS, Cell, Row, Table
 
 LONGEST = 300  # characters of a name that are shown
 
@@ -19,6 +20,12 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
         text = text[: limit - 1] + "…"
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
     return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def listed(names: Iterable[str], most: int = 4) -> str:
+    """ "a, b, c, d and 3 more" """
+    known = list(names)
+    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
 
 
 def variant_words(row: Row, table: Table) -> str:
@@ -70,16 +77,10 @@ def spread_words(table: Table) -> str:
         return ""
     said = ["other items and other seeds"] if "items and seeds" in covers else []
     if "items" in covers:
-        alone = any(
-            cell.spread and cell.spread.covers == "items" and row.seeds != (None,)
-            for row in table.rows
-            for cell in row.cells
-            if cell
-        )
-        said.append(
-            "other items alone"
-            + (" where a row has one seed: another seed may lie outside" if alone else " where nothing is random")
-        )
+        random = [cell for row in table.rows if row.seeds != (None,) for cell in row.cells if cell is not None]
+        one_seed = any(cell.spread is not None and cell.spread.covers == "items" for cell in random)
+        where = "where a row has one seed: another seed may lie outside" if one_seed else "where nothing is random"
+        said.append(f"other items alone {where}")
     if "seeds" in covers:
         said.append("other seeds alone where there are no predictions")
     return f"95 % interval of the mean, for {'; '.join(said)}"
@@ -88,20 +89,14 @@ def spread_words(table: Table) -> str:
 def seeds_borrowed(table: Table) -> str:
     """What is borrowed of the spread over seeds, "" where nothing is."""
     tested = table.tested
-    if (
-        tested is None
-        or tested.seed_sd is None
-        or tested.seed_freedom is None
-        or sum(len(row.runs) > 1 for row in table.rows) < 2
-    ):
+    if tested is None or tested.seed_sd is None or tested.seed_freedom is None:
+        return ""
+    if sum(len(row.runs) > 1 for row in table.rows) < 2:
         return ""
     words = f"spread over seeds: borrowed across rows, on {table.head} {tested.seed_sd:.2f} with {tested.seed_freedom:.0f} degrees of freedom"
     if tested.lent:
         words += f"; wholly borrowed for one seed of {', '.join(tested.lent)}"
     return words
-
-
-CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}
 
 
 def family_words(table: Table, what: str) -> str:

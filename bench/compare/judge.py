@@ -8,13 +8,14 @@ the baseline's; all pairs of rows on the head column.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.base.errors import BenchError
+from bench.compare.formatting import listed
 from bench.compare.statistics.column import MARGIN, UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
 from bench.compare.statistics.grouping import AVERAGE, by_protocol
 from bench.compare.statistics.influence import Influence, influence
@@ -32,33 +33,29 @@ EXACT = ("spearman", "accuracy")
 """Metrics whose recorded value follows from the predictions alone; the others sample or repeat by a protocol."""
 APART = 0.02
 """Points by which a recorded value may differ from that of its predictions: classifiers' scores are rounded within folds."""
-NAMED = 4  # rows that a note names
 Report = Callable[[str, int, int], None]
 """(task, done, of all): called before each task is read."""
 
 
 @dataclass(frozen=True)
-class How:
+class StatisticsOptions:
     correction: str = "holm"
     alpha: float = 0.05
     margin: float = MARGIN
     predictions: bool = True  # False: they are not read, and nothing is said but of seeds
 
 
-def judged(tables: Sequence[Table], runs: Mapping[str, Run], how: How, report: Report | None = None) -> tuple[Table, ...]:
-    """The tables with intervals, verdicts against the baseline and ranks, as far as the runs' predictions allow.
+def judge(
+    tables: Sequence[Table], runs: Mapping[str, Run], options: StatisticsOptions, report: Report | None = None,
+    baselines: Sequence[str | None] = (None,),
+) -> list[tuple[Table, ...]]:  # fmt: skip
+    """The tables with intervals, verdicts and ranks, as far as the runs' predictions allow: once for each of ``baselines``, of which
+    None is the one that a table has already. What does not depend on it is done once.
 
     A cell without usable predictions has an interval over its seeds, where it has several; a note of its table says why.
     """
-    return tuple(_against(one, one.table, how) for one in _measured(tables, runs, how, report))
-
-
-def judged_each(
-    tables: Sequence[Table], baselines: Sequence[str | None], runs: Mapping[str, Run], how: How, report: Report | None = None
-) -> list[tuple[Table, ...]]:
-    """``judged`` against one baseline after another; ``tables`` have none yet. What does not depend on it is done once."""
-    measured = _measured(tables, runs, how, report)
-    return [tuple(_against(one, against(one.table, baseline), how) for one in measured) for baseline in baselines]
+    measured = [_measure(load(table, runs, report, predictions=options.predictions), options) for table in tables]
+    return [tuple(_against(one, against(one.table, baseline), options) for one in measured) for baseline in baselines]
 
 
 Judged = tuple[Column, tuple[int, ...]]
@@ -73,12 +70,8 @@ class _Measured:
     columns: Mapping[int, Judged]
 
 
-def _measured(tables: Sequence[Table], runs: Mapping[str, Run], how: How, report: Report | None) -> list[_Measured]:
-    return [_measure(load(table, runs, report, predictions=how.predictions), how) for table in tables]
-
-
-def _measure(one: Loaded, how: How) -> _Measured:
-    found: dict[Place, tuple[Predicted, Influence]] = {}
+def _measure(one: Loaded, options: StatisticsOptions) -> _Measured:
+    found: dict[Position, tuple[Predicted, Influence]] = {}
     first: dict[int, Predicted] = {}
     for place, p in one.found.items():
         try:
@@ -94,10 +87,10 @@ def _measure(one: Loaded, how: How) -> _Measured:
     columns = {j: _column(one, found, j) for j in range(len(one.table.columns)) if any(row.cells[j] for row in one.table.rows)}
     table = _with_intervals(one.table, columns)
     table = replace(table, notes=(*table.notes, *_reasons(one), *_limits(one, found, columns)))
-    return _Measured(_with_ranks(table, columns, how) if found else table, columns)
+    return _Measured(_with_ranks(table, columns, options) if found else table, columns)
 
 
-def _column(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], j: int) -> Judged:
+def _column(one: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], j: int) -> Judged:
     """Column j of the rows that have it, whether or not their predictions are known."""
     rows = tuple(i for i, row in enumerate(one.table.rows) if row.cells[j] is not None)
     tasks = one.average if j == len(one.table.columns) - 1 and one.average else (j,)
@@ -138,20 +131,18 @@ def _with_intervals(table: Table, columns: Mapping[int, Judged]) -> Table:
 
 def _spread(cell: Cell, half: float, covers: str) -> Spread:
     low, high = cell.mean - half, cell.mean + half
-    return (
-        Spread(low=low, high=high, covers=covers)
-        if covers == "seeds"
-        else Spread(low=max(-100.0, low), high=min(100.0, high), covers=covers)
-    )
+    if covers != "seeds":  # of predictions is known that no value lies outside
+        low, high = max(-100.0, low), min(100.0, high)
+    return Spread(low=low, high=high, covers=covers)
 
 
-def _with_ranks(table: Table, columns: Mapping[int, Judged], how: How) -> Table:
+def _with_ranks(table: Table, columns: Mapping[int, Judged], options: StatisticsOptions) -> Table:
     if table.head is None or len(table.columns) - 1 not in columns:
-        return replace(table, tested=Tested(alpha=how.alpha, margin=how.margin))
+        return replace(table, tested=Tested(alpha=options.alpha, margin=options.margin))
     of, rows = columns[len(table.columns) - 1]
-    found, size = ranks(of, how=how.correction, alpha=how.alpha)
+    found, size = ranks(of, how=options.correction, alpha=options.alpha)
     tested = Tested(
-        alpha=how.alpha, margin=how.margin, families=(Family(what=PAIRS, how=how.correction, size=size),) if size else (),
+        alpha=options.alpha, margin=options.margin, families=(Family(what=PAIRS, how=options.correction, size=size),) if size else (),
         seed_sd=None if of.prior is None else math.sqrt(of.prior[0]),
         seed_freedom=max((float(one) for one in of.seed_freedom_M if math.isfinite(one)), default=None) if of.prior else None,
         lent=tuple(table.rows[i].name for i, lent in zip(rows, of.lent_M, strict=True) if lent),
@@ -161,7 +152,7 @@ def _with_ranks(table: Table, columns: Mapping[int, Judged], how: How) -> Table:
     return replace(table, rows=tuple(replace(row, rank=by_row.get(i)) for i, row in enumerate(table.rows)), tested=tested)
 
 
-def _against(one: _Measured, table: Table, how: How) -> Table:
+def _against(one: _Measured, table: Table, options: StatisticsOptions) -> Table:
     """``table``, which is that of ``one`` less a baseline, with verdicts."""
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     if base is None or table.tested is None:
@@ -174,7 +165,7 @@ def _against(one: _Measured, table: Table, how: How) -> Table:
         if not having:
             continue
         each = [of.less(rows.index(base)) for _, of, rows in having]
-        said, p_adjusted, alpha = verdicts(joined(each), how=how.correction, alpha=how.alpha, margin=how.margin)
+        said, p_adjusted, alpha = verdicts(joined(each), how=options.correction, alpha=options.alpha, margin=options.margin)
         size = sum(verdict is not None for verdict in said)
         told = iter(zip(said, p_adjusted.tolist(), strict=True))
         for (j, of, rows), found in zip(having, each, strict=True):
@@ -185,12 +176,12 @@ def _against(one: _Measured, table: Table, how: How) -> Table:
                 cell = cells[i][j]
                 if verdict is None or cell is None or cell.against is None:
                     continue
-                needed = of.seeds_to_settle(place, rows.index(base), alpha, how.margin) if verdict == UNKNOWN else None
+                needed = of.seeds_to_settle(place, rows.index(base), alpha, options.margin) if verdict == UNKNOWN else None
                 cells[i][j] = replace(cell, against=Against(
                     difference=cell.against.difference, low=value - half, high=value + half, level=1 - alpha, p=p, p_adjusted=adjusted,
                     verdict=verdict, chance=_known(chance), detectable=_known(least), seeds_needed=needed))  # fmt: skip
         if size:
-            families.append(Family(what=what, how=how.correction, size=size))
+            families.append(Family(what=what, how=options.correction, size=size))
     rows_ = tuple(replace(row, cells=tuple(own)) for row, own in zip(table.rows, cells, strict=True))
     return replace(table, rows=rows_, tested=replace(table.tested, families=(*families, *table.tested.families)))
 
@@ -205,7 +196,7 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _limits(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], columns: Mapping[int, Judged]) -> list[str]:
+def _limits(one: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], columns: Mapping[int, Judged]) -> list[str]:
     """What a reader must know of the statistics: who is not judged and why, and where shared sentences are not counted."""
     if not found:
         return []
@@ -217,44 +208,35 @@ def _limits(one: Loaded, found: Mapping[Place, tuple[Predicted, Influence]], col
     )
     if alone:
         lines.append(
-            f"not judged: {_listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)"
+            f"not judged: {listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)"
         )
     last = len(table.columns) - 1
     whole = columns[last][1] if table.head is not None and last in columns else None
     if whole is not None and one.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
-        lines.append(f"without {table.head}, for some task is missing: {_listed(dict.fromkeys(missing))}")
-    strange = [
-        p.task
-        for p in {place[1]: p for place, (p, _) in found.items()}.values()
-        if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None
-    ]
+        lines.append(f"without {table.head}, for some task is missing: {listed(dict.fromkeys(missing))}")
+    of_task = {column: p for (_, column), (p, _) in found.items()}.values()
+    strange = [p.task for p in of_task if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None]
     if strange:
-        lines.append(f"pairs of {_listed(strange)} are taken to share no sentence: the data is not the known one")
+        lines.append(f"pairs of {listed(strange)} are taken to share no sentence: the data is not the known one")
     return lines
 
 
 def _reasons(one: Loaded) -> list[str]:
     """A line for each reason why cells have no statistics."""
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[Position]] = {}
     for place, why in one.missing.items():
         places.setdefault("" if why.endswith("has no predictions of " + one.table.columns[place[1]]) else why, []).append(place)
     lines = []
     for why, found in places.items():
-        shown = _listed(dict.fromkeys(one.table.rows[i].name for i, _ in found))
+        shown = listed(dict.fromkeys(one.table.rows[i].name for i, _ in found))
         tasks = ", ".join(dict.fromkeys(one.table.columns[j] for _, j in found))
         lines.append(f"without statistics: {shown} on {tasks} ({why or 'no predictions'})")
     return lines
 
 
-def _listed(names: Iterable[str]) -> str:
-    """ "a, b, c, d and 3 more" """
-    known = list(names)
-    return ", ".join(known[:NAMED]) + (f" and {len(known) - NAMED} more" if len(known) > NAMED else "")
-
-
 # --- the predictions behind the cells of tables, as far as there are any, and why there are none elsewhere ---
 
-Place = tuple[int, int]
+Position = tuple[int, int]
 """Row and column of a table."""
 
 
@@ -263,16 +245,14 @@ class Loaded:
     """One table's predictions. ``missing``: why a cell that has a score has none, in words."""
 
     table: Table
-    found: dict[Place, Predicted] = field(default_factory=dict)
-    missing: dict[Place, str] = field(default_factory=dict)
-    seeds: dict[Place, tuple[int | None, ...]] = field(default_factory=dict)
+    found: dict[Position, Predicted] = field(default_factory=dict)
+    missing: dict[Position, str] = field(default_factory=dict)
+    seeds: dict[Position, tuple[int | None, ...]] = field(default_factory=dict)
     """Of every cell that has a score, in the order of its values."""
     average: tuple[int, ...] = ()  # columns that the last one averages; empty where there is no average
 
 
-def load(
-    table: Table, runs: Mapping[str, Run], report: Callable[[str, int, int], None] | None = None, *, predictions: bool = True
-) -> Loaded:
+def load(table: Table, runs: Mapping[str, Run], report: Report | None = None, *, predictions: bool = True) -> Loaded:
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs))
     kept = predictions and any((runs[run][1] / "predictions").is_dir() for row in table.rows for run in row.runs)
@@ -287,9 +267,8 @@ def load(
             if task == AVERAGE:  # taken of the runs that have all tasks
                 parts = [table.columns[part] for part in loaded.average]
                 whole = [run for run, found in scores[i] if all(part in found for part in parts)]
-                loaded.seeds[i, j] = tuple(run[0].seed for run in whole if len(whole) == len(cell.values)) or (-1,) * len(
-                    cell.values
-                )
+                unknown = len(whole) != len(cell.values) or not whole
+                loaded.seeds[i, j] = (-1,) * len(cell.values) if unknown else tuple(run[0].seed for run in whole)
                 continue
             loaded.seeds[i, j] = tuple(run[0].seed for run, _ in having)
             if not kept or not has_statistics(having[0][1].metric):

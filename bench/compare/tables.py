@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
 from bench.compare import budget, footnotes
+from bench.compare.formatting import listed
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Cell, Printed, Row, Table
 from bench.references import ReferenceResult
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from bench.compare.judge import Report
 
 
-CORRECTIONS = ("holm", "bh", "none")
 AUTO, YES, NO = "auto", "yes", "no"
 MANY_RUNS = 1_000
 """Runs with predictions up to which ``auto`` reads them without being asked: about a minute."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class TableOptions:
     """What stands in the tables beside the means."""
 
     baseline: str | None = None
@@ -40,37 +40,40 @@ class Wanted:
     strict: bool = False
 
 
-def compared(runs: Sequence[Run], wanted: Wanted, report: Report | None = None) -> tuple[Table, ...]:
-    """The tables of these runs. Raises BenchError where the runs have no score, or ``wanted`` refuses them."""
+def compared(runs: Sequence[Run], options: TableOptions, report: Report | None = None) -> tuple[Table, ...]:
+    """The tables of these runs. Raises BenchError where the runs have no score, or ``options`` refuse them."""
     records = {record.run_id: record for record, _ in runs}
-    tables = summarise(records.values(), baseline=wanted.baseline, together=wanted.together)
+    tables = summarise(records.values(), baseline=options.baseline, together=options.together)
     if not tables:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = footnotes.with_footnotes(tables, records)
-    if wanted.strict:
+    if options.strict:
         footnotes.refuse(tables)
-    if wanted.equal_budget:
+    if options.equal_budget:
         budget.refuse_unequal(tables, records)
-    tables = _judged(tables, {run[0].run_id: run for run in runs}, wanted, report)
-    if wanted.with_paper:
+    tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
+    if options.with_paper:
         tables = with_papers(tables, records)
-    return budget.with_costs(tables, records) if wanted.cost else tables
+    return budget.with_costs(tables, records) if options.cost else tables
 
 
-def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], wanted: Wanted, report: Report | None) -> tuple[Table, ...]:
+def _judged(
+    tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None
+) -> tuple[Table, ...]:
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
-    if wanted.statistics == NO:
+    if options.statistics == NO:
         return tables
     kept = sum((folder / "predictions").is_dir() for _, folder in shown.values())
-    if not kept and wanted.statistics == YES:
+    if not kept and options.statistics == YES:
         raise BenchError("--statistics yes: none of these runs has predictions", "the command of each run makes them again")
-    from bench.compare.judge import How, judged
+    from bench.compare.judge import StatisticsOptions, judge
 
-    many = wanted.statistics == AUTO and kept > MANY_RUNS
+    many = options.statistics == AUTO and kept > MANY_RUNS
     if many:
         note = f"not tested: reading the predictions of {kept:,} runs takes minutes; choose fewer runs, or --statistics yes"
         tables = tuple(replace(table, notes=(*table.notes, note)) for table in tables)
-    return judged(tables, shown, How(correction=wanted.correction, margin=wanted.margin, predictions=not many), report)
+    how = StatisticsOptions(correction=options.correction, margin=options.margin, predictions=not many)
+    return judge(tables, shown, how, report)[0]
 
 
 # --- what the papers printed of the rows of a table, beside our numbers ---
@@ -93,9 +96,7 @@ def _table(table: Table, records: Mapping[str, RunRecord]) -> Table:
     if len(missing) == len(rows):
         notes.append("no paper printed any of these rows")
     elif missing:
-        names = list(dict.fromkeys(missing))
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        notes.append(f"no paper printed: {', '.join(names[:NAMED])}{more}")
+        notes.append(f"no paper printed: {listed(dict.fromkeys(missing), NAMED)}")
     return replace(table, rows=rows, notes=tuple(notes))
 
 

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError
 from bench.compare.formatting import markdown, metric_words, score
 from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.summary import DECIMALS, summarise
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import DECIMALS
 from bench.export import mteb_folder, onnx_graph, transformers_folder
 from bench.runs import RunsFolder
 from bench.runs.predictions import Run, read_predicted
@@ -229,7 +230,7 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
 
 def _interval(run: Run, one: Score) -> tuple[float, float] | None:
     """Only where the stored predictions are of a kind that has statistics."""
-    from bench.compare.statistics.intervals import interval
+    from bench.compare.statistics.column import interval
 
     if one.task == AVERAGE:
         return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from torch import Tensor
 
-    from bench.method.portable import Affine, ModuleFile, Portable
+    from bench.method import Affine, ModuleFile, Portable
 
 LIBRARY = "sentence_transformers.models."
 POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens"}
@@ -93,7 +93,7 @@ def _pooling(parts: Portable, folder: Path, number: int) -> tuple[str, str]:
 
 
 def _layer(layer: Affine | ModuleFile, folder: Path, number: int) -> tuple[str, str]:
-    from bench.method.portable import ModuleFile
+    from bench.method import ModuleFile
 
     if isinstance(layer, ModuleFile):
         return _travelling(layer, folder), _module(folder, f"{number}_{layer.name}", layer.settings, layer.tensors)

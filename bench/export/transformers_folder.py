@@ -19,7 +19,7 @@ from bench.method import read_json, write_json
 if TYPE_CHECKING:
     import numpy as np
 
-    from bench.method.portable import Portable
+    from bench.method import Portable
 
 ABOUT = "bench.json"
 INSTEAD = "--format sentence-transformers"

@@ -24,15 +24,14 @@ from bench.base.errors import BenchError, Interrupted
 
 if TYPE_CHECKING:
     import numpy as np
+    from torch import Tensor
 
     from bench.backbones import check_mlm_head, load_backbone
     from bench.backbones.families import check_placed, check_prefix
     from bench.backbones.model import Backbone
     from bench.method.features import Features, Ids, join, pad, widened
-    from bench.method.optimizer import adamw
-    from bench.method.portable import Affine, ModuleFile, Portable
     from bench.method.ranks import Alone
-    from bench.method.torch_method import Batch, Loss, TorchMethod
+    from bench.method.torch_method import Batch, Loss, TorchMethod, adamw
 
 __all__ = [
     "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
@@ -41,15 +40,12 @@ __all__ = [
 ]  # fmt: skip
 
 SETTINGS = ("unsupervised", "supervised", "none")
-
-
 CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.data.corpora
 
 LAZY = {
     "bench.backbones.model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"),
-    "bench.backbones.families": ("check_placed", "check_prefix"), "bench.method.optimizer": ("adamw",),
-    "bench.method.portable": ("Affine", "ModuleFile", "Portable"),
-    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod"), "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
+    "bench.backbones.families": ("check_placed", "check_prefix"),
+    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "adamw"), "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
 }  # fmt: skip
 
 
@@ -117,16 +113,16 @@ class SilentReporter:
         pass
 
 
-@dataclass
+@dataclass(frozen=True)
 class Context:
-    """What the harness hands to a method besides its recipe."""
+    """What the harness hands to a method besides its recipe. It stays as it is; what changes while a method trains is the trainer's
+    (:class:`bench.training.state.Progress`)."""
 
     device: str = "cpu"
     precision: str = "fp32"  # "fp32" | "tf32" | "bf16" | "fp16" while training; scoring is always float32
     seed: int = 42
     folder: Path = Path(".")  # the run's folder: checkpoint/, state/, curve.jsonl
     dev_score: Callable[[Method], float] | None = None  # Spearman x 100 of the selection set; None: the last step is kept
-    dev_task: str = "none"
     reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = lambda: False
     offline: bool = False  # open no connection
@@ -271,3 +267,59 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise BenchError(f"{path}: expected a JSON object, found {type(content).__name__}")
     return content
+
+
+# --- what computes a method's vectors, said in parts that other libraries know: ``portable()`` gives it to ``bench export`` ---
+# sentence -> reader (tokenizer, encoder) -> pooling -> layers after it -> vector. Where no ready part does what a method does, a
+# ModuleFile travels: a class in a source file of its own, which is copied into the export and runs without this package.
+
+
+@dataclass(frozen=True)
+class Affine:
+    """y = W x + b, then tanh if ``tanh``."""
+
+    weight: Tensor  # (out, in)
+    bias: Tensor | None = None  # (out,)
+    tanh: bool = False
+
+
+@dataclass(frozen=True)
+class ModuleFile:
+    """A class that travels in the export, with what it reads.
+
+    ``file`` imports nothing but torch, safetensors, transformers and sentence-transformers, and nothing relative. A reader's
+    class derives from sentence-transformers' ``Transformer`` or ``InputModule`` and finds ``settings`` in ``<file's stem>.json``
+    and ``tensors`` in ``<file's stem>.safetensors``, in the export's own folder. The class of a layer is a ``torch.nn.Module``
+    with ``load(folder)``, which finds ``config.json`` and ``model.safetensors`` there, and ``forward(features)``, which sets
+    ``features["sentence_embedding"]``.
+    """
+
+    file: Path
+    name: str  # of the class
+    settings: Mapping[str, Any] = field(default_factory=dict)  # as JSON
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Portable:
+    """The parts of one method, with the weights that it has now.
+
+    ``pooling``: "cls" (the first token), "mean" (over the tokens whose mask is 1), or None where the reader or the first layer
+    gives the sentence's vector. ``states``: which hidden states are averaged before that, by number: 0 the embedding layer, l
+    layer l, -1 the last; the last alone is the normal case.
+    """
+
+    encoder: Any = None  # transformers.PreTrainedModel
+    tokenizer: Any = None  # transformers' tokenizer that goes with it
+    max_tokens: int | None = None  # of a sentence, special tokens included; longer ones are cut
+    pooling: str | None = None
+    states: tuple[int, ...] = (-1,)
+    layers: tuple[Affine | ModuleFile, ...] = ()
+    reader: ModuleFile | None = None  # reads sentences in the place of encoder and tokenizer as they are
+    write: Callable[[Path], None] | None = None  # a method that is a sentence-transformers model already writes its folder itself
+
+    @property
+    def module_files(self) -> tuple[ModuleFile, ...]:
+        """Everything that travels as source: who loads the export has to allow it."""
+        parts = (self.reader, *self.layers)
+        return tuple(part for part in parts if isinstance(part, ModuleFile))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -268,14 +268,14 @@ def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
             yield bucket
 
 
-def rank_device(device: str, environment: Mapping[str, str] = os.environ) -> str:
+def rank_device(device: str) -> str:
     """The device of this rank: "cuda" is the GPU that its local rank says. Raises BenchError where that is not here."""
     kind, _, number = device.partition(":")
     if kind == "mps" or (kind == "cuda" and number):
         raise BenchError(f"--device {device} is one device, and there are several processes", "--device cuda or --device cpu")
     if kind != "cuda":
         return device
-    local, here = int(environment["LOCAL_RANK"]), torch.cuda.device_count()
+    local, here = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
     if local >= here:
         raise BenchError(f"{here} GPUs are here, and this process is to have GPU {local}", f"--gpus {here}, or --device cpu")
     return f"cuda:{local}"

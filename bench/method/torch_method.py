@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.model import Backbone
-from bench.base.errors import BenchError, Interrupted
+from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.method import Context, Method, Recipe, TrainReport, read_json, write_json
 from bench.method.features import Features, Ids, by_length, by_rows, exact, pad, take, widened
 
@@ -187,15 +187,11 @@ class TorchMethod(Method, nn.Module):
     # how it is trained
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """Over the parameters that train. Default: AdamW as the recipe says, see :func:`bench.method.optimizer.adamw`."""
-        from bench.method.optimizer import adamw
-
+        """Over the parameters that train. Default: AdamW as the recipe says, see :func:`adamw`."""
         return adamw(self)
 
     def learning_rate(self, step: int, steps: int) -> float:
         """The rate of the update after ``step`` of ``steps`` updates. Default: the recipe's ``schedule`` and warm-up."""
-        from bench.method.optimizer import scheduled_rate
-
         return scheduled_rate(self.recipe, step, steps)
 
     def dev_score(self, score: Callable[[Method], float]) -> float:
@@ -280,3 +276,43 @@ class TorchMethod(Method, nn.Module):
             different = sorted(state.keys() ^ expected.keys())
             raise BenchError(f"{folder}: {len(different)} tensors do not fit the method, the first is {different[0]}")
         self.load_state_dict(state, strict=False)
+
+
+# --- the optimiser and the learning rate of the papers' common loop, for any method with a recipe ---
+
+
+def adamw(method: TorchMethod, betas: tuple[float, float] = (0.9, 0.999)) -> torch.optim.AdamW:
+    """AdamW, eps 1e-8, with the rate and the decay of the method's recipe; no decay on biases and layer norms.
+
+    Raises RunFailed where no parameter trains.
+    """
+    recipe = method.recipe
+    trained = [p for p in method.parameters() if p.requires_grad]
+    if not trained:
+        raise RunFailed(f"{method.name} has no parameter that trains")
+    groups = [
+        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW([g for g in groups if g["params"]], lr=recipe.learning_rate, betas=betas, eps=1e-8, fused=True)
+
+
+def learning_rate_at(step: int, *, peak: float, steps: int, warmup: int = 0, schedule: str = "linear") -> float:
+    """The rate of the update after ``step`` updates: rises over ``warmup`` steps, then stays ("constant") or falls to 0 at ``steps``."""
+    if step < warmup:
+        return peak * step / warmup
+    if schedule == "constant":
+        return peak
+    return peak * max(0.0, (steps - step) / max(1, steps - warmup))
+
+
+def scheduled_rate(recipe: Recipe, step: int, steps: int) -> float:
+    """:func:`learning_rate_at` as a recipe says: ``schedule``, and ``warmup_steps`` or ``warmup_ratio`` of all steps."""
+    warmup = recipe.warmup_steps or round(recipe.warmup_ratio * steps)
+    return learning_rate_at(step, peak=recipe.learning_rate, steps=steps, warmup=warmup, schedule=recipe.schedule)
+
+
+def check_schedule(recipe: Recipe) -> None:
+    """Raises BenchError for a schedule that is not known."""
+    if recipe.schedule not in ("linear", "constant"):
+        raise BenchError(f"schedule={recipe.schedule} is unknown", "choose linear or constant")

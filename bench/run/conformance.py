@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.backbones import builtin_folder, load, quiet, resolve
+from bench.backbones import Reference, builtin_folder, quiet, resolve
 from bench.base.errors import BenchError
-from bench.method import Context, Method, Recipe, seed_for
+from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
-from bench.run.plugins import Plugin
-from bench.run.recipes import check_overrides, choose, entries, merge
+from bench.run.plugins import Plugin, build_method
+from bench.run.recipe_file import entries
+from bench.run.recipes import check_overrides, choose, merge
 
 SENTENCES = [
     "A man is playing a guitar .", "Yes .", "The committee that met on Tuesday did not reach a decision about the new bridge .",
@@ -32,7 +33,7 @@ TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """One check of one setting: what was asked, whether it held, and what was seen."""
 
     setting: str
@@ -45,28 +46,28 @@ class Failed(Exception):
     """A check that does not hold; the text is what was seen."""
 
 
-def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[Finding]:
+def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[CheckResult]:
     """Every check in every setting of a method. Raises BenchError where the method cannot be built at all."""
     check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
-    findings: list[Finding] = []
+    results: list[CheckResult] = []
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(Path(folder) / "tiny")
         for setting in plugin.cls.settings:
             case = Case(plugin, setting, backbone, overrides, Path(folder) / setting)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
-            findings += [_run(case, name, function) for name, function in checks]
-    return findings
+            results += [_run(case, name, function) for name, function in checks]
+    return results
 
 
-def _run(case: Case, name: str, function: Callable[[Case], str]) -> Finding:
+def _run(case: Case, name: str, function: Callable[[Case], str]) -> CheckResult:
     try:
-        return Finding(case.setting, name, True, function(case))
+        return CheckResult(case.setting, name, True, function(case))
     except Failed as error:
-        return Finding(case.setting, name, False, str(error))
+        return CheckResult(case.setting, name, False, str(error))
     except BenchError:
         raise
     except Exception as error:  # a plugin's own code
-        return Finding(case.setting, name, False, " ".join(f"{type(error).__name__}: {error}".split())[:200])
+        return CheckResult(case.setting, name, False, " ".join(f"{type(error).__name__}: {error}".split())[:200])
 
 
 def tiny_backbone(folder: Path) -> str:
@@ -78,14 +79,13 @@ def tiny_backbone(folder: Path) -> str:
     quiet()
     state = torch.get_rng_state()
     torch.manual_seed(0)
-    tokenizer_files = ("vocab.txt", "tokenizer.json", "tokenizer_config.json")
     config = BertConfig(vocab_size=8192, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
                         max_position_embeddings=256)  # fmt: skip
     model = BertForPreTraining(config)
     for parameter in model.parameters():  # the library's start is so flat that mistakes hardly show
         torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
     model.save_pretrained(folder)
-    for name in tokenizer_files:
+    for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"):
         shutil.copy(builtin_folder() / name, folder / name)
     torch.set_rng_state(state)
     return str(folder)
@@ -102,20 +102,12 @@ class Case:
     folder: Path
 
     def build(self, seed: int = 1) -> Method:
-        cls = self.plugin.cls
-        reference = None if cls.own_backbone else resolve(self.backbone)
+        cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
+        backbone = Reference(cls.own_backbone, "unknown", None) if cls.own_backbone else resolve(self.backbone)
         entry, _ = choose(entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, "")
-        recipe: Recipe = merge(cls, entry, "", self.overrides, trained=learns(cls, self.setting))
-        cls.check(recipe, reference.path if reference else None)
-        method = cls()
-        method.context = Context(seed=seed, folder=self.folder)
-        torch.manual_seed(seed_for(seed, "init"))
-        method.build(load(reference) if reference else None, recipe)
-        if isinstance(method, TorchMethod):
-            if not learns(cls, self.setting):
-                method.requires_grad_(False)
-            method.eval()
-        return method
+        recipe = merge(cls, entry, "", self.overrides, trained=trained)
+        cls.check(recipe, backbone.path)
+        return build_method(cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained)
 
     def trained(self) -> TorchMethod:
         method = self.build()
@@ -141,10 +133,9 @@ def encode_gives_vectors(case: Case) -> str:
     vectors = case.build().encode(SENTENCES)
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or len(vectors) != len(SENTENCES):
         raise Failed(f"expected ({len(SENTENCES)}, dim), found {getattr(vectors, 'shape', type(vectors).__name__)}")
-    if vectors.dtype != np.float32 or not np.isfinite(vectors).all():
-        raise Failed(
-            f"expected finite float32, found {vectors.dtype}{'' if np.isfinite(vectors).all() else ' with NaN or infinity'}"
-        )
+    finite = bool(np.isfinite(vectors).all())
+    if vectors.dtype != np.float32 or not finite:
+        raise Failed(f"expected finite float32, found {vectors.dtype}{'' if finite else ' with NaN or infinity'}")
     return f"{vectors.shape[1]} dimensions"
 
 
@@ -231,17 +222,6 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float, what: str) -> str:
     return f"largest difference {difference:.1g}"
 
 
-Checks = tuple[tuple[str, Callable[[Case], str]], ...]
-ENCODING: Checks = (
-    ("encode gives (n, dim) float32", encode_gives_vectors),
-    ("encode is repeatable", encode_is_repeatable),
-    ("encode ignores order", encode_ignores_order),
-    ("encode ignores batch size and padding", encode_ignores_batch_and_padding),
-    ("save and load are exact", save_and_load_are_exact),
-    ("the checkpoint is safetensors and JSON", checkpoint_is_plain),
-)
-
-
 def a_batch_can_be_cut(case: Case) -> str:
     """In training mode, without dropout: a view that some other cause makes random is not compared."""
     from bench.training.gradient import chunked
@@ -271,13 +251,18 @@ def a_batch_can_be_cut(case: Case) -> str:
     return f"{len(whole)} views of {batch.size} rows"
 
 
+Checks = tuple[tuple[str, Callable[[Case], str]], ...]
+ENCODING: Checks = (
+    ("encode gives (n, dim) float32", encode_gives_vectors),
+    ("encode is repeatable", encode_is_repeatable),
+    ("encode ignores order", encode_ignores_order),
+    ("encode ignores batch size and padding", encode_ignores_batch_and_padding),
+    ("save and load are exact", save_and_load_are_exact),
+    ("the checkpoint is safetensors and JSON", checkpoint_is_plain),
+)
 TRAINING: Checks = (
     ("the loss is finite", loss_is_finite),
     ("a batch can be cut", a_batch_can_be_cut),
     ("its gradient reaches what trains", gradient_reaches_what_trains),
     ("nothing frozen moves", nothing_frozen_moves),
 )
-
-
-def summary(findings: list[Finding]) -> dict[str, Any]:
-    return {"passed": sum(f.passed for f in findings), "failed": sum(not f.passed for f in findings)}

@@ -15,7 +15,7 @@ from bench.data.fetching import site
 from bench.data.sets import NotFetchedYet, Pending, data_sets, sources_of
 from bench.method import Recipe
 from bench.run.plugins import Plugin
-from bench.run.recipes import Entry
+from bench.run.recipe_file import Entry
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder

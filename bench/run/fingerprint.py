@@ -1,14 +1,16 @@
 """What determines a run's result, and the hash that names it.
 
-The plan makes the fingerprint from everything that was asked; a record keeps enough to make it again, so that a record whose seed
-or recipe was changed afterwards is found out.
+The plan makes the fingerprint from everything that was asked (:func:`bench.run.plan.with_fingerprint`); a record keeps enough to make
+it again, so that a record whose seed or recipe was changed afterwards is found out. What its own fields do not say stands in
+``provenance.determines``. Of recipe keys that name a file or a backbone ("places") the content counts, not the name: they are kept
+there with the content's name, or None where the recipe gives none.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,16 +20,6 @@ if TYPE_CHECKING:
 def of(determines: Mapping[str, Any]) -> str:
     """sha256 of everything that determines a result, as JSON with sorted keys."""
     return hashlib.sha256(json.dumps(determines, sort_keys=True).encode()).hexdigest()
-
-
-def beyond_record(determines: Mapping[str, Any], places: Iterable[str]) -> dict[str, Any]:
-    """What a record must keep in ``provenance.determines``, because its other fields do not say it.
-
-    ``places`` are the method's recipe keys that name a file or a backbone: of those the content counts, not the name. They are kept
-    with the content's name, or None where the recipe gives none.
-    """
-    rest = {key: value for key, value in determines.items() if key not in _STATED}
-    return {**rest, "places": {key: determines["places"].get(key) for key in places}}
 
 
 def of_record(record: RunRecord, rest: Mapping[str, Any] | None = None) -> str | None:

@@ -27,7 +27,7 @@ LONGEST = 2_000_000  # bytes of a source file that is read
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stated:
+class MethodDescription:
     """A method's own words. A text is empty where the source has none, or none that can be read without running it."""
 
     name: str
@@ -46,54 +46,58 @@ class Stated:
 
 
 @cache
-def stated(name: str) -> Stated | None:
-    """What the installed method of that name says; None where none is installed, or its source cannot be read."""
+def method_description(name: str) -> MethodDescription | None:
+    """Of the installed method of that name; None where none is installed, or its source cannot be read."""
     for point in _points():
-        found = _source(point.module)
-        if found is None:
+        source = _source(point.module)
+        if source is None:
             continue
-        folder, module = found
-        one = next((one for one in _classes(module) if one.get("name") == name and point.attr in (None, "", one["class"])), None)
-        if one is not None:
-            distribution = point.dist
-            package, version = (distribution.name, distribution.version) if distribution else ("", "")
-            return replace(_stated(one, module), package=package, version=version, file=_recipes(folder, name))
+        folder, module = source
+        described = next((_description(one, module) for one in _named_by(point, module) if one.get("name") == name), None)
+        if described is not None:
+            package, version = (point.dist.name, point.dist.version) if point.dist else ("", "")
+            return replace(described, package=package, version=version, file=_recipes(folder, name))
     return None
 
 
 @dataclass(frozen=True)
-class Known:
-    """The methods that can be read, without package and recipe file (which take longer). ``whole``: running the sources would tell of no others."""
+class MethodDescriptions:
+    """The methods that can be read, without package and recipe file (which take longer). ``whole``: running the sources would tell
+    of no others."""
 
-    methods: Mapping[str, Stated]
+    methods: Mapping[str, MethodDescription]
     whole: bool
 
 
-def known(files: Sequence[Path] = ()) -> Known:
+def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
     """Every installed method and those of the plugin ``files``, which win over installed ones of the same name."""
-    methods: dict[str, Stated] = {}
+    methods: dict[str, MethodDescription] = {}
     whole = True
     for point in _points():
-        found = _source(point.module)
-        if found is None:
+        source = _source(point.module)
+        if source is None:
             whole = False
             continue
-        _, module = found
-        whole = whole and is_plain(module)
-        for one in _classes(module):
-            if isinstance(one.get("name"), str) and point.attr in (None, "", one["class"]):
-                methods.setdefault(one["name"], _stated(one, module))
-            whole = whole and one.get("name") is not UNKNOWN
+        _, module = source
+        whole = whole and is_plain(module) and all(one.get("name") is not UNKNOWN for one in _classes(module))
+        for one in _named_by(point, module):
+            if isinstance(one.get("name"), str):
+                methods.setdefault(one["name"], _description(one, module))
     for file in files:
         try:
             module = ast.parse(file.read_bytes())
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             whole = False  # importing it tells what is wrong with it
             continue
-        own = {one["name"]: _stated(one, module) for one in _classes(module) if isinstance(one.get("name"), str)}
+        own = {one["name"]: _description(one, module) for one in _classes(module) if isinstance(one.get("name"), str)}
         methods |= own
         whole = whole and is_plain(module) and bool(own)
-    return Known(methods, whole)
+    return MethodDescriptions(methods, whole)
+
+
+def _named_by(point: importlib.metadata.EntryPoint, module: ast.Module) -> Iterator[dict[str, Any]]:
+    """The classes of a module that an entry point names: one, or all of them."""
+    return (one for one in _classes(module) if point.attr in (None, "", one["class"]))
 
 
 PLAIN = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.AnnAssign, ast.Pass)
@@ -129,15 +133,17 @@ def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
     return tuple(importlib.metadata.entry_points(group=GROUP))  # reads what is installed: milliseconds each time
 
 
-def _stated(one: Mapping[str, Any], module: ast.Module) -> Stated:
+def _description(one: Mapping[str, Any], module: ast.Module) -> MethodDescription:
     variants, settings, defaults, fitted = (one.get(key) for key in ("variants", "settings", "defaults", "fitted"))
     contract = {alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "bench.method"
                 for alias in node.names if alias.name in ("Method", "TorchMethod")}  # fmt: skip
     readable = all(value is not UNKNOWN for value in (variants, settings, defaults, fitted))
     words = {key: value if isinstance(value := one.get(key), str) else "" for key in ("summary", "paper", "trains")}
-    return Stated(
-        name=one["name"], summary=words["summary"], paper=words["paper"], trains=words["trains"],
-        settings=settings if isinstance(settings, tuple) else ("none",) if settings is None else (),
+    if settings is None:
+        settings = ("none",)  # as Method has it
+    return MethodDescription(
+        name=one["name"], **words,
+        settings=settings if isinstance(settings, tuple) else (),
         about=one["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
         variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},
         defaults=defaults if isinstance(defaults, dict) else {},
@@ -201,9 +207,10 @@ def _attributes(node: ast.Module | ast.ClassDef, known: Mapping[str, Any]) -> di
 
 def _assigned(one: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names of ``a = 1``, ``a: int = 1`` and ``a, b = 1, 2``, each with its expression."""
-    targets = one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []
-    value = one.value if isinstance(one, ast.Assign | ast.AnnAssign) else None
-    for target in targets:
+    if not isinstance(one, ast.Assign | ast.AnnAssign):
+        return
+    value = one.value
+    for target in one.targets if isinstance(one, ast.Assign) else [one.target]:
         if isinstance(target, ast.Name) and value is not None:
             yield target.id, value
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):

@@ -1,6 +1,7 @@
 """What was asked -> the runs that it means, each with its whole recipe, the data it needs and a fingerprint.
 
-Nothing is trained or written here, and torch is not needed: ``bench run --dry-run`` prints this and stops.
+Nothing is trained or written here, and torch is not needed: ``bench run --dry-run`` prints this and stops. What is wrong with the
+words of a command alone is told before any method is imported (:func:`check_request`); :func:`make` checks everything.
 """
 
 from __future__ import annotations
@@ -18,14 +19,25 @@ from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.run import fingerprint
-from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf
-from bench.run.plugins import Plugin, Registry
-from bench.run.recipes import Entry, check_overrides, choose, entries, merge, of_backbone, settings_with_recipe
+from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
+from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
+from bench.run.plugins import Plugin, Registry, check_file
+from bench.run.recipe_file import Entry, entries
+from bench.run.recipes import (
+    NUMBERS,
+    TRAINING,
+    check_overrides,
+    check_variant,
+    choose,
+    merge,
+    of_backbone,
+    parse,
+    settings_with_recipe,
+)
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
     from bench.data.sets import DataFolder
-    from bench.run.method_reader import Stated
     from bench.score.suites import Task
     from bench.score.suites.known import KnownTask
 
@@ -50,7 +62,7 @@ class Request:
     ranks: int = 1  # processes that train together
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedRun:
     plugin: Plugin
     variant: str
@@ -58,13 +70,13 @@ class PlannedRun:
     backbone: Reference
     seed: int | None  # None: no seed changes the result
     recipe: Recipe
-    corpus: Corpus | None
-    tasks: tuple[Task, ...]  # one that is scored in two text forms is there twice
-    known: tuple[KnownTask, ...]  # what their data is, in the same order
-    dev: KnownTask | None  # the set on which the checkpoint is selected
-    text: str
-    precision: str
-    fingerprint: str
+    corpus: Corpus | None = None
+    tasks: tuple[Task, ...] = ()  # one that is scored in two text forms is there twice
+    task_data: tuple[KnownTask, ...] = ()  # what their data is, in the same order
+    dev: KnownTask | None = None  # the set on which the checkpoint is selected
+    text: str = ""
+    precision: str = "fp32"
+    fingerprint: str = ""
     notes: tuple[str, ...] = ()
     expect: Mapping[str, Any] | None = None
     determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
@@ -96,7 +108,7 @@ def make(
     scored = _scored(request.suites, data, request.text.split(","))
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     runs: list[PlannedRun] = []
-    corpora = CorpusShelf(request.corpus, data, scored.known)
+    corpora = CorpusShelf(request.corpus, data, scored.data)
     for plugin in plugins:
         own = plugin.cls.own_backbone
         backbones = (
@@ -114,14 +126,12 @@ def check_named(request: Request) -> None:
     """Raises BenchError where nothing is named, and for a text form or a suite that is none."""
     from bench.score.suites import check_suite, expand_suites
 
-    for kind, names in (
-        ("method", request.methods),
-        ("backbone", request.backbones),
-        ("suite", request.suites),
-        ("seed", request.seeds),
-    ):
+    for names, kind, option in (
+        (request.methods, "method", "--method"), (request.backbones, "backbone", "--backbone"), (request.suites, "suite", "--suite"),
+        (request.seeds, "seed", "--seeds"),
+    ):  # fmt: skip
         if not names:
-            raise BenchError(f"no {kind} was named", f"--{kind}{'s' if kind == 'seed' else ''}; --help says which there are")
+            raise BenchError(f"no {kind} was named", f"{option}; --help says which there are")
     for text in request.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])
@@ -129,46 +139,85 @@ def check_named(request: Request) -> None:
         check_suite(name)
 
 
-def _tasks(suites: Sequence[str]) -> list[Task]:
-    from bench.score.suites import expand_suites, suite
+def check_methods(names: Sequence[str], files: Sequence[Path] = ()) -> MethodDescriptions:
+    """What can be read of the methods. Raises UnknownName for a name that neither an installed method nor a plugin file has,
+    BenchError where a plugin file is missing."""
+    for file in files:
+        check_file(file)
+    found = method_descriptions(files)
+    for name in names:
+        if found.whole and name not in found.methods:
+            raise UnknownName("method", name, found.methods, hint="bench methods")
+    return found
 
-    return [task for name in expand_suites(suites) for task in suite(name).tasks]
+
+def check_request(request: Request, files: Sequence[Path] = ()) -> None:
+    """Raises BenchError for a method, suite, variant, setting, recipe key, number, corpus file or backbone that cannot be."""
+    check_named(request)
+    found = check_methods(request.methods, files)
+    for name in request.backbones:
+        if not Path(name).expanduser().is_dir():  # a folder's weights are hashed, which may take long
+            resolve(name)
+    methods = [found.methods[name] for name in request.methods if name in found.methods]
+    if len(methods) < len(request.methods) or not all(method.whole for method in methods):
+        return
+    for method in methods:
+        if request.setting not in (None, *method.settings):
+            raise UnknownName("setting", str(request.setting), method.settings, f"of {method.name}")
+        check_variant(method, request.variant)
+    trained = any(learns(method, setting) for method in methods for setting in method.settings)
+    check_overrides(request.overrides, methods, trained)
+    for key, text in request.overrides.items():
+        _check_number(key, text, methods)
+    if trained and request.corpus is not None:
+        check_asked(request.corpus)
+
+
+def _check_number(key: str, text: str, methods: Sequence[MethodDescription]) -> None:
+    """Raises BenchError where a number, or true or false, is meant and ``text`` is none. A recipe may change a value, not its kind."""
+    if key == "budget" or (key in NUMBERS and key in TRAINING):
+        parse(key, text, TRAINING[key].value if key in TRAINING else None)
+        return
+    for method in methods:
+        default = method.defaults.get(key)
+        if isinstance(default, bool | float) and text.lower() not in ("", "none", "null"):
+            parse(key, text, default)
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """What the runs of a request will be scored on. ``known`` lacks the last of the tasks where their data is fetched later."""
+    """What the runs of a request will be scored on. ``data`` lacks the last of the tasks where their data is fetched later."""
 
     tasks: tuple[Task, ...]
-    known: tuple[KnownTask, ...]
+    data: tuple[KnownTask, ...]
     missing: tuple[DataMissing, ...]
 
 
 def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _Scored:
     """Every task in every text form that was asked for; what has only one form is there once. Raises DataMissing for nothing."""
+    from bench.score.suites import expand_suites, suite
     from bench.score.suites.known import survey
 
     there: list[tuple[Task, KnownTask]] = []
     later: list[Task] = []
-    missing: list[DataMissing] = []
-    for task in _tasks(suites):
-        found: dict[str | None, KnownTask] = {}
+    missing: dict[str, DataMissing] = {}  # by message: two tasks may have one set
+    for task in (task for name in expand_suites(suites) for task in suite(name).tasks):
+        forms: dict[str | None, KnownTask] = {}
         for text in texts:
-            if None in found:
+            if None in forms:
                 continue
             try:
                 one = survey(task, data, text)
             except DataMissing as error:
-                missing.append(error)
+                missing[error.message] = error
             except NotFetchedYet:
                 later.append(task)
             else:
-                found.setdefault(one.form, one)
-        there += [(task, one) for one in found.values()]
-    once = {error.message: error for error in missing}  # the set of two tasks
+                forms.setdefault(one.form, one)
+        there += [(task, one) for one in forms.values()]
     if not there and not later:
-        raise _all_missing(list(once.values()))
-    return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(once.values()))
+        raise _all_missing(list(missing.values()))
+    return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(missing.values()))
 
 
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
@@ -185,20 +234,17 @@ def _runs_of(
     plugin: Plugin, backbone: Reference, request: Request, scored: _Scored, data: DataFolder, corpora: CorpusShelf,
     ready: Callable[[Reference], Reference],
 ) -> list[PlannedRun]:  # fmt: skip
-    cls, found = plugin.cls, entries(plugin.folder, plugin.name)
+    cls, found, variant = plugin.cls, entries(plugin.folder, plugin.name), request.variant
     setting, notes = _setting(plugin, backbone, request, found)
     trained = learns(cls, setting)
-    entry, line = choose(found, setting, backbone.model, request.variant, shape(backbone.config()))
+    entry, line = choose(found, setting, backbone.model, variant, shape(backbone.config()))
     if entry is None and trained:
         entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
     notes += [line] if line else []
-    variant = request.variant
-    own_dev = (
-        {"select_on": Value("captions dev", "only the suite check is scored")}
-        if setting != NOT_TRAINED and request.suites == ("check",)
-        else {}
-    )
-    recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=own_dev)
+    implied = {}
+    if setting != NOT_TRAINED and request.suites == ("check",):
+        implied = {"select_on": Value("captions dev", "only the suite check is scored")}
+    recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=implied)
     cls.check(recipe, backbone.path)
     check_dropout(cls, setting, recipe, backbone)
     if cls.own_backbone:
@@ -216,45 +262,51 @@ def _runs_of(
     seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
     if len(request.seeds) > len(seeds):
         notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
-    by_ranks = trained and request.ranks > 1 and bool(recipe.get("faithful", False))  # their number divides the gradient
-    if by_ranks:
-        notes.append(f"faithful: {request.ranks} processes, which divide the gradient, make another run than one")
-    elif trained and request.ranks > 1 and plugin.cls.fitted != "pass" and not plugin.cls.is_split():
-        by_ranks = True
-        notes.append(f"{plugin.name} defines forward(batch) as a whole: {request.ranks} processes make another run than one")
-    runs = []
-    for seed in seeds:
-        places = {key: content_name(str(recipe[key]), ready) for key in cls.places if recipe[key] is not None}
-        determines = {
-            "method": plugin.name, "plugin": plugin.sha256, "variant": variant, "setting": setting, "seed": seed,
-            "backbone": backbone.revision, "recipe": {key: value for key, value in recipe.items() if key not in cls.places},
-            "places": places,
-            "precision": request.precision if trained else "fp32",
-            "corpus": corpus.sha256 if corpus else None, "dev": dev.sha256 if dev else None,
-            **({"ranks": request.ranks} if by_ranks else {}),
-        }  # fmt: skip
-        beyond = fingerprint.beyond_record(determines, [key for key in cls.places if key in recipe])
-        runs.append(PlannedRun(
-            plugin, variant, setting, backbone, seed, recipe, corpus, scored.tasks, scored.known, dev, request.text, request.precision,
-            fingerprint.of(determines), tuple(notes),
-            entry.expect if entry and (entry.backbone, entry.variant) == (backbone.model, variant) else None, beyond, scored.missing,
-            later or "unknown" in places.values(),
-        ))  # fmt: skip
-    return runs
+    if by_ranks := _determined_by_ranks(cls, recipe, request.ranks) if trained else "":
+        notes.append(by_ranks)
+    places = {key: None if recipe[key] is None else content_name(str(recipe[key]), ready) for key in cls.places if key in recipe}
+    determines = {
+        "places": places, "precision": request.precision if trained else "fp32", "dev": dev.sha256 if dev else None,
+        **({"ranks": request.ranks} if by_ranks else {}),
+    }  # fmt: skip
+    of_paper = entry is not None and (entry.backbone, entry.variant) == (backbone.model, variant)
+    return [
+        with_fingerprint(PlannedRun(
+            plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
+            tasks=scored.tasks, task_data=scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
+            expect=entry.expect if entry is not None and of_paper else None, determines=determines, missing=scored.missing,
+            provisional=later or "unknown" in places.values(),
+        ))
+        for seed in seeds
+    ]  # fmt: skip
+
+
+def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:
+    """Why the number of processes makes another run of it, as a line; "" where it does not."""
+    if ranks > 1 and recipe.get("faithful", False):  # their number divides the gradient
+        return f"faithful: {ranks} processes, which divide the gradient, make another run than one"
+    if ranks > 1 and cls.fitted != "pass" and not cls.is_split():
+        return f"{cls.name} defines forward(batch) as a whole: {ranks} processes make another run than one"
+    return ""
+
+
+def with_fingerprint(run: PlannedRun) -> PlannedRun:
+    """The run under the name that everything gives it that determines its result."""
+    places = run.determines["places"]
+    return replace(run, fingerprint=fingerprint.of({
+        "method": run.method, "plugin": run.plugin.sha256, "variant": run.variant, "setting": run.setting, "seed": run.seed,
+        "backbone": run.backbone.revision, "recipe": {key: value for key, value in run.recipe.items() if key not in places},
+        "corpus": run.corpus.sha256 if run.corpus else None, **run.determines,
+        "places": {key: name for key, name in places.items() if name is not None},
+    }))  # fmt: skip
 
 
 def changed(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     """The run with another recipe value, which makes it another run."""
-    recipe, places = Recipe(run.recipe.values_with_source() | {key: value}), run.determines["places"]
-    determines = {
-        **run.determines, "method": run.method, "plugin": run.plugin.sha256, "variant": run.variant, "setting": run.setting,
-        "seed": run.seed, "backbone": run.backbone.revision, "recipe": {k: v for k, v in recipe.items() if k not in places},
-        "places": {k: v for k, v in places.items() if v is not None}, "corpus": run.corpus.sha256 if run.corpus else None,
-    }  # fmt: skip
-    return replace(run, recipe=recipe, fingerprint=fingerprint.of(determines), expect=None)
+    return with_fingerprint(replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None))
 
 
-def learns(cls: type[Method] | Stated, setting: str) -> bool:
+def learns(cls: type[Method] | MethodDescription, setting: str) -> bool:
     """Whether a method takes a corpus in a setting: it is trained, or fitted."""
     return setting != NOT_TRAINED or cls.fitted is not None
 

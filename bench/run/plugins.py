@@ -1,4 +1,5 @@
-"""Finds methods: installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE`` adds a file.
+"""Finds methods, and builds them. Installed packages register them under the entry-point group ``bench.methods``; ``--plugin FILE``
+adds a file.
 
 An entry point names a method class, or a module: then every method class that the module itself defines is taken. A
 plugin that does not import is named in a warning and takes nothing else down.
@@ -17,8 +18,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bench.backbones import Reference, load
 from bench.base.errors import BenchError, UnknownName
-from bench.method import SETTINGS, Method
+from bench.method import SETTINGS, Context, Method, Recipe, seed_for
 
 GROUP = "bench.methods"
 
@@ -162,6 +164,29 @@ def source_hash(cls: type[Method]) -> str:
         if file:
             digest.update(Path(file).read_bytes())
     return digest.hexdigest()
+
+
+def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context: Context, *, learns: bool) -> Method:
+    """A method on its backbone, in evaluation mode on the context's device, with initial weights that the context's seed fixes.
+
+    ``learns``: it is trained or fitted; else its weights are frozen, for what trains decides what a checkpoint holds. A method that
+    brings its own vectors is handed the reference. Raises NotAModel where the backbone cannot be had.
+    """
+    import torch
+
+    method = cls()
+    method.context = context
+    loaded = None
+    if cls.own_backbone is None:
+        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline)
+    torch.manual_seed(seed_for(context.seed, "init"))
+    method.build(backbone if loaded is None else loaded, recipe)
+    if isinstance(method, torch.nn.Module):
+        if not learns:
+            method.requires_grad_(False)
+        method.to(context.device)
+        method.eval()
+    return method
 
 
 def _one_line(error: BaseException) -> str:

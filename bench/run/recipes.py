@@ -20,21 +20,7 @@ from bench.method.budget import canonical
 from bench.run.recipe_file import Entry, entries
 
 if TYPE_CHECKING:
-    from bench.run.method_reader import Stated
-
-__all__ = [
-    "HELP",
-    "ON_REQUEST",
-    "TRAINING",
-    "Entry",
-    "check_overrides",
-    "choose",
-    "entries",
-    "merge",
-    "of_backbone",
-    "parse",
-    "settings_with_recipe",
-]
+    from bench.run.method_reader import MethodDescription
 
 SHARED = "the papers' common loop (SimCSE train.py)"
 BACKBONES = Path(__file__).parents[1] / "builtin"  # whose recipes/backbones.toml holds what belongs to a backbone
@@ -155,15 +141,13 @@ def merge(
     ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
-    values |= {key: v if isinstance(v, Value) else Value(v, f"{method.name}'s default") for key, v in method.defaults.items()}
+    values |= _sourced(method.defaults, f"{method.name}'s default")
     on_request = ON_REQUEST if "epochs" in values else {}
     known = {*values, *on_request}
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
         check_variant(method, variant)
-        layers.append(
-            {k: v if isinstance(v, Value) else Value(v, f"variant {variant}") for k, v in method.variants[variant].items()}
-        )
+        layers.append(_sourced(method.variants[variant], f"variant {variant}"))
     for layer in [*layers, plan]:
         for key, value in layer.items():
             if key not in known:
@@ -175,7 +159,12 @@ def merge(
     return Recipe(_budgeted(values, overrides))
 
 
-def check_variant(method: type[Method] | Stated, variant: str) -> None:
+def _sourced(values: Mapping[str, Any], source: str) -> dict[str, Value]:
+    """With ``source`` where a value names none."""
+    return {key: value if isinstance(value, Value) else Value(value, source) for key, value in values.items()}
+
+
+def check_variant(method: type[Method] | MethodDescription, variant: str) -> None:
     if variant and variant not in method.variants:
         hint = "without --variant: the method as its paper has it"
         raise UnknownName("variant", variant, method.variants, f"of {method.name}", hint)
@@ -196,7 +185,7 @@ def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[st
     }
 
 
-def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method] | Stated], trained: bool) -> None:
+def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method] | MethodDescription], trained: bool) -> None:
     """A key of ``--set`` must be known to at least one of the methods that it is meant for; one that other tools use for the same
     thing is translated in the message."""
     known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
@@ -305,7 +294,9 @@ def parse(key: str, text: str, like: Any) -> Any:
         else:
             return text
     except (ValueError, KeyError):
-        kind = "true or false" if isinstance(like, bool) else "a whole number" if key in WHOLE else "a number"
+        kind = "a whole number" if key in WHOLE else "a number"
+        if isinstance(like, bool):
+            kind = "true or false"
         raise BenchError(f"--set {key}={text}: expected {kind}", f"for example --set {key}={like}") from None
     if key in NUMBERS and value < NUMBERS[key]:
         raise BenchError(f"--set {key}={text}: at least {NUMBERS[key]}")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bench.backbones import Reference, load, resolve
+from bench.backbones import Reference, resolve
 from bench.base.errors import BenchError, NotAModel
-from bench.method import Context, Method, Recipe, Value, seed_for
-from bench.run.method_reader import known
-from bench.run.plugins import Plugin, discover, not_here
+from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
+from bench.run.method_reader import method_descriptions
+from bench.run.plan import learns
+from bench.run.plugins import Plugin, build_method, discover, not_here
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, repeat_command
 from bench.runs.store import read_record
-
-if TYPE_CHECKING:
-    from bench.method import Reporter
 
 
 @dataclass(frozen=True)
@@ -44,12 +41,12 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
     made_by = record.provenance.plugin
-    readable = known(plugins)
+    readable = method_descriptions(plugins)
     if readable.whole and record.method not in readable.methods:  # said before torch is loaded, which takes seconds
         raise not_here(record.run_id, record.method, made_by)
     registry = discover(plugins)
     plugin = registry.of_run(record.run_id, record.method, made_by)
-    learned = record.setting != "none" or plugin.cls.fitted is not None
+    learned = learns(plugin.cls, record.setting)
     if learned and record.training is None:
         raise NotAModel(f"{record.run_id} has no finished checkpoint (status {record.status})", repeat_command(record, folder))
     problem = checkpoint_problem(record, folder)
@@ -80,24 +77,21 @@ def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     return found
 
 
-def load_run(run: TrainedRun, *, device: str = "cpu", offline: bool = False, reporter: Reporter | None = None) -> Method:
+def load_run(
+    run: TrainedRun, *, device: str = "cpu", offline: bool = False, reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Method:  # fmt: skip
     """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
 
     Raises NotAModel where the backbone cannot be had, BenchError where checkpoint, backbone and recipe do not fit.
     """
-    import torch
-
     record, cls = run.record, run.plugin.cls
-    method = cls()
-    method.context = Context(device=device, seed=record.seed or 0, folder=run.folder, offline=offline)
-    if reporter is not None:
-        method.context = replace(method.context, reporter=reporter)
-    reference = backbone_of(record, run.plugin)
-    dropout = run.recipe.get("dropout")
-    backbone = None if cls.own_backbone is not None else load(reference, dropout=dropout, offline=offline)
-    torch.manual_seed(seed_for(record.seed or 0, "init"))
+    context = Context(
+        device=device, seed=record.seed or 0, folder=run.folder, offline=offline, reporter=reporter or SilentReporter(),
+        should_stop=should_stop,
+    )  # fmt: skip
     try:
-        method.build(backbone if backbone is not None else reference, run.recipe)
+        method = build_method(cls, backbone_of(record, run.plugin), run.recipe, context, learns=learns(cls, record.setting))
     except (KeyError, AttributeError) as error:
         lacking = sorted(set(cls.defaults) - set(run.recipe))
         if not lacking:
@@ -106,12 +100,5 @@ def load_run(run: TrainedRun, *, device: str = "cpu", offline: bool = False, rep
             f"{record.run_id}: its recipe has no '{lacking[0]}', which {record.method} needs now",
             "its command makes another run, with the recipe of today",
         ) from error
-    if isinstance(method, torch.nn.Module):
-        if record.setting == "none" and cls.fitted is None:  # as when it was made: what trains decides what a checkpoint holds
-            method.requires_grad_(False)
-        method.to(device)
     method.load(run.checkpoint)
-    if isinstance(method, torch.nn.Module):
-        method.to(device)
-        method.eval()
     return method

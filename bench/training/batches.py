@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -71,7 +71,8 @@ def batches(
             batch.whole, batch.tokens = len(rows), whole.tokens
             yield pinned(padded(batch, method.pad_id, longest)) if for_gpu else batch
 
-    ahead = (AHEAD if for_gpu else 0) if ahead is None else ahead
+    if ahead is None:
+        ahead = AHEAD if for_gpu else 0
     source = prefetched(ready(), ahead) if ahead else ready()
     try:
         for batch in source:
@@ -84,7 +85,8 @@ def batch_of(method: TorchMethod, corpus: TokenisedCorpus, epoch: int, rows: Row
     """The rows as the method's features, in main memory, padded to the longest of them."""
     columns = {name: corpus.column(i).rows(rows) for i, name in enumerate(corpus.columns)}
     views = method.collate(columns, rows, epoch)
-    return Batch(views, step, rows=rows, tokens=tokens_of(views))
+    tokens = sum(int(view["attention_mask"].sum()) for view in views if "attention_mask" in view)
+    return Batch(views, step, rows=rows, tokens=tokens)
 
 
 def part_of(batch: Batch, positions: Rows) -> Batch:
@@ -96,10 +98,6 @@ def part_of(batch: Batch, positions: Rows) -> Batch:
     return Batch(views, batch.step, rows=batch.rows[positions], tokens=batch.tokens)
 
 
-def tokens_of(views: Sequence[Features]) -> int:
-    return sum(int(view["attention_mask"].sum()) for view in views if "attention_mask" in view)
-
-
 def longest_input(method: TorchMethod) -> int:
     """How many tokens an input of the method may have: what it makes of a sentence that is far too long."""
     return int(method.assemble([[method.pad_id] * (method.backbone.max_tokens + 1)])["input_ids"].shape[1])
@@ -107,16 +105,16 @@ def longest_input(method: TorchMethod) -> int:
 
 def padded(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) -> Batch:
     """The batch with every view as long as the next ``multiple``, where ``longest`` allows that. Masks say 0 there."""
-    return _each(batch, lambda view: _padded(view, pad_id, longest, multiple))
 
+    def longer(view: Features) -> Features:
+        if "input_ids" not in view:
+            return view
+        length = view["input_ids"].shape[1]
+        length = max(length, min(-(-length // multiple) * multiple, longest))
+        fills = {"input_ids": pad_id}
+        return {key: value if value.ndim < 2 else widened(value, length, fills.get(key, 0)) for key, value in view.items()}
 
-def _padded(view: Features, pad_id: int, longest: int, multiple: int) -> Features:
-    if "input_ids" not in view:
-        return view
-    length = view["input_ids"].shape[1]
-    wanted = max(length, min(-(-length // multiple) * multiple, longest))
-    fills = {"input_ids": pad_id}
-    return {key: value if value.ndim < 2 else widened(value, wanted, fills.get(key, 0)) for key, value in view.items()}
+    return _each(batch, longer)
 
 
 def pinned(batch: Batch) -> Batch:

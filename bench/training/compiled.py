@@ -28,7 +28,7 @@ GAIN = 1.05  # how many times as fast it must be
 WARM_UP, TIMED = 3, 7  # passes
 CLOSE = 0.03  # largest difference of a state, as a share of the largest state: rounding in bf16
 
-Compile = Callable[[nn.Module, Mapping[str, Any]], None]
+Autocast = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class Choice:
 
 def choose(
     method: TorchMethod, batch: Batch, *, steps: int | None = None, seconds: float | None = None, chunk: int | None = None,
-    autocast: Callable[[], AbstractContextManager[Any]] = nullcontext, compile: Compile | None = None,
-    now: Callable[[], float] = time.perf_counter,
+    autocast: Autocast = nullcontext,
 ) -> Choice:  # fmt: skip
     """The fastest way to compute the views of ``batch``, of which ``steps`` like it are left, or ``seconds`` of training.
 
@@ -58,18 +57,18 @@ def choose(
     taken: dict[str, float] = {}
     problems: dict[str, str] = {}
     with untouched(method):
-        taken[AS_IT_IS] = _seconds_per_pass(method, part, autocast, now)
+        taken[AS_IT_IS] = _seconds_per_pass(method, part, autocast)
         left = seconds if steps is None else steps * slices * taken[AS_IT_IS]
         if left is not None and left < WORTH_A_TRY:
             return Choice(AS_IT_IS, f"{AS_IT_IS}: {left:.0f} seconds of training are less than compiling is worth")
         expected = _views(method, part, autocast)
         for name in (way for way in WAYS if chunk is None or way != GRAPHS):
-            use(method, name, compile)
+            use(method, name)
             try:
                 if not _close(_views(method, part, autocast), expected):
                     problems[name] = "gives other values"
                     continue
-                taken[name] = _seconds_per_pass(method, part, autocast, now)
+                taken[name] = _seconds_per_pass(method, part, autocast)
             except Exception as error:  # a compiler fails in many ways, and none of them ends the training
                 problems[name] = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
             finally:
@@ -81,11 +80,11 @@ def choose(
     return Choice(chosen, f"{chosen} (the views and their gradient: {measured}{failed})")
 
 
-def use(method: TorchMethod, name: str, compile: Compile | None = None) -> None:
+def use(method: TorchMethod, name: str) -> None:
     """From now on compute the encoder in the way of that name."""
     vars(method.encoder).pop("forward", None)
     if name != AS_IT_IS:
-        (compile or _compile)(method.encoder, WAYS[name])
+        _compile(method.encoder, WAYS[name])
 
 
 def _compile(encoder: nn.Module, options: Mapping[str, Any]) -> None:
@@ -110,7 +109,7 @@ def untouched(method: TorchMethod) -> Iterator[None]:
             module.training = training
 
 
-def _views(method: TorchMethod, part: Batch, autocast: Callable[[], AbstractContextManager[Any]]) -> list[Tensor]:
+def _views(method: TorchMethod, part: Batch, autocast: Autocast) -> list[Tensor]:
     """The views that carry a gradient, without dropout and with the same other draws every time."""
     method.train(False)
     torch.manual_seed(0)
@@ -125,18 +124,16 @@ def _close(found: list[Tensor], expected: list[Tensor]) -> bool:
     return all(bool((one - other).abs().max() <= CLOSE * other.abs().max()) for one, other in zip(found, expected, strict=True))
 
 
-def _seconds_per_pass(
-    method: TorchMethod, part: Batch, autocast: Callable[[], AbstractContextManager[Any]], now: Callable[[], float]
-) -> float:
+def _seconds_per_pass(method: TorchMethod, part: Batch, autocast: Autocast) -> float:
     """Median seconds of the views and of the way back from them, after a warm-up."""
     taken = []
     for _ in range(WARM_UP + TIMED):
-        began = now()
+        began = time.perf_counter()
         with autocast():
             views = [view for view in method.views(part) if view.requires_grad]
         torch.autograd.backward([view.float().square().mean() for view in views])
         for view in views[:1]:
             if view.device.type == "cuda":
                 torch.cuda.synchronize(view.device)
-        taken.append(now() - began)
+        taken.append(time.perf_counter() - began)
     return statistics.median(taken[WARM_UP:])

@@ -96,15 +96,11 @@ def leaves_of(views: Sequence[Tensor], batch: Batch, ranks: Alone) -> tuple[Tens
     if isinstance(ranks, Ranks):
         sizes = ranks.sizes(batch.whole or ranks.total(batch.size))
         lengths = iter(ranks.largest([length for view in views for length in view.shape[1:]]))
-        same = [_filled(view, [next(lengths) for _ in view.shape[1:]]) for view in whole]
-        whole = [
-            ranks.rows_of_all(view[: sizes[ranks.rank]], sizes) for view in same
-        ]  # an empty part has a row that does not count
+        for_all = [[next(lengths) for _ in view.shape[1:]] for view in views]
+        same = [widened(view, to[0]) if to and view.shape[1] < to[0] else view for view, to in zip(whole, for_all, strict=True)]
+        # the slice: a rank without a part has a row that does not count
+        whole = [ranks.rows_of_all(view[: sizes[ranks.rank]], sizes) for view in same]
     return tuple(leaf.requires_grad_(view.requires_grad) for leaf, view in zip(whole, views, strict=True))
-
-
-def _filled(view: Tensor, lengths: Sequence[int]) -> Tensor:
-    return widened(view, lengths[0]) if lengths and view.shape[1] < lengths[0] else view
 
 
 def own_gradients(leaves: Sequence[Tensor], views: Sequence[Tensor], ranks: Alone) -> list[Tensor | None]:

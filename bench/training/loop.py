@@ -18,21 +18,16 @@ import torch
 from bench.base.errors import Interrupted
 from bench.method import Context, TrainReport, seed_for
 from bench.method.features import attention, float32_products
-from bench.method.optimizer import check_schedule
-from bench.method.torch_method import Batch, TorchMethod
-from bench.training.batches import batch_of, batches, batches_per_epoch, row_order
+from bench.method.torch_method import Batch, TorchMethod, check_schedule
+from bench.training.batches import batches, row_order
 from bench.training.checkpoints import Damaged
 from bench.training.gradient import check_spread
-from bench.training.horizon import total_steps
 from bench.training.memory import ERRORS, explain_out_of_memory, hold_fewer_rows, is_out_of_memory, release
 from bench.training.state import Progress, newest_good, read_state, rng_state, save_state, set_rng_state
 from bench.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
-
-
-__all__ = ["batch_of", "batches_per_epoch", "fit", "row_order", "total_steps", "train"]
 
 
 def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
@@ -62,13 +57,13 @@ def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Train
         context.reporter.note(note)
     if not resume(trainer) and context.auto_batch:
         save(trainer)  # what a step that does not fit leaves behind is undone from here
-    while not to_the_end(trainer):
+    while not train_to_end(trainer):
         hold_fewer_rows(trainer)  # or raises OutOfMemory
         resume(trainer)
     return trainer.finish()
 
 
-def to_the_end(trainer: Trainer) -> bool:
+def train_to_end(trainer: Trainer) -> bool:
     """All steps that are left, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
     context, ranks, step = trainer.context, trainer.ranks, trainer.progress.step
     order = row_order(context.seed, len(trainer.corpus), trainer.recipe.batch_size, trainer.recipe.drop_last, first=step)
@@ -167,16 +162,16 @@ def resume(trainer: Trainer) -> bool:
         trainer.checkpoints.forget_after(trainer.progress.step)
         trainer.curve.go_back_to(trainer.progress.logged)
 
-    found = trainer.ranks.first(newest)
-    if found is not None:
-        _restore(read_state(found), trainer)
+    state = trainer.ranks.first(newest)
+    if state is not None:
+        _restore(read_state(state), trainer)
         trainer.progress.chunk = chunk or trainer.progress.chunk  # what the command says, or what was found to fit, holds
         note(f"goes on from {trainer.where()}")
     if trainer.progress.ranks[-1:] != [trainer.ranks.count]:
         trainer.progress.ranks.append(trainer.ranks.count)
     trainer.ranks.first(take_back)
     trainer.context.reporter.phase("train", trainer.horizon.steps)
-    return found is not None
+    return state is not None
 
 
 def _check(state: dict[str, Any], trainer: Trainer) -> None:

@@ -52,13 +52,14 @@ def largest_that_fits(size: int, attempt: Callable[[int], object]) -> int | None
 
 def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool = True) -> OutOfMemory:
     """The error with which a training ends; ``fits`` is what trying found, ``tried`` whether that was done."""
-    found = f"; {fits} rows at once would fit" if fits else "; not even one row at once fits" if tried else ""
+    what = f"out of memory: step {step} with batch_size {batch_size}"
+    if tried and fits is None:
+        hint = "a shorter max_seq_length, a smaller backbone, or a device with more memory"
+        return OutOfMemory(f"{what}; not even one row at once fits", hint, fits)
     size = fits or max(1, batch_size // 2)
     chunk = f"--chunk {size} (the same batch, a part of it in memory at a time), " if can_chunk else ""
     hint = f"{chunk}--set batch_size={size} (fewer negatives: another recipe), or --auto-batch, which finds the size"
-    if tried and fits is None:
-        hint = "a shorter max_seq_length, a smaller backbone, or a device with more memory"
-    return OutOfMemory(f"out of memory: step {step} with batch_size {batch_size}{found}", hint, fits)
+    return OutOfMemory(what + (f"; {fits} rows at once would fit" if fits else ""), hint, fits)
 
 
 # --- after a step that did not fit into memory: fewer rows at a time, or how many would fit ---

@@ -21,7 +21,7 @@ from bench.base.errors import RunFailed
 from bench.base.hashes import file_sha256
 from bench.training.checkpoints import NO_SPACE, Damaged
 
-KEPT = 2  # states: the newest, and the one before in case that is damaged
+STATES = 2  # that are kept: the newest, and the one before in case that is damaged
 HASH = 32  # digits of it in a name
 
 
@@ -48,7 +48,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedState:
     """A state that lies on the disk."""
 
     step: int
@@ -56,12 +56,12 @@ class Kept:
     path: Path
 
 
-def kept_states(folder: Path) -> list[Kept]:
+def saved_states(folder: Path) -> list[SavedState]:
     """The states in ``folder``, newest first."""
-    found = [
-        (re.fullmatch(rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt", path.name), path) for path in folder.glob("step-*.pt")
+    pattern = rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt"
+    states = [
+        SavedState(int(name[1]), name[2], path) for path in folder.glob("step-*.pt") if (name := re.fullmatch(pattern, path.name))
     ]
-    states = [Kept(int(name[1]), name[2], path) for name, path in found if name]
     return sorted(states, key=lambda state: (state.step, _written(state.path)), reverse=True)
 
 
@@ -96,8 +96,8 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
 
 def _remove_old(folder: Path) -> list[int]:
     steps: list[int] = []
-    for state in kept_states(folder):
-        if len(steps) < KEPT and state.step not in steps:
+    for state in saved_states(folder):
+        if len(steps) < STATES and state.step not in steps:
             steps.append(state.step)
         else:
             state.path.unlink(missing_ok=True)
@@ -123,7 +123,7 @@ def newest_good(folder: Path, check: Callable[[dict[str, Any]], None], say: Call
 
     One that is damaged, or with which ``check`` raises Damaged, is removed and told of, and the one before is tried.
     """
-    states = kept_states(folder)
+    states = saved_states(folder)
     for i, state in enumerate(states):
         try:
             if not _sha256(state.path).startswith(state.sha256):

@@ -25,7 +25,7 @@ from bench.training.checkpoints import NO_SPACE, Checkpoints, Damaged
 from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use
 from bench.training.gradient import backward
 from bench.training.horizon import ENDLESS, Horizon
-from bench.training.state import Progress, kept_states
+from bench.training.state import Progress, saved_states
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
@@ -48,7 +48,7 @@ class Trainer:
         self.entry: dict[str, Any] = {}  # the next line of the curve
         self.meter = Meter(context.device)
         self.settled = False  # how a GPU computes the encoder
-        self.known: dict[str, Any] = {}  # the newest value of everything that was ever logged
+        self.latest: dict[str, Any] = {}  # the newest value of everything that was ever logged
         self.states, self.checkpoints = context.folder / "state", Checkpoints(context.folder)
         self.curve = TrainingCurve(context.folder)
         self.saved, self.save_took = time.monotonic(), 0.0  # when the last state was written, and how long that took
@@ -74,12 +74,12 @@ class Trainer:
         self.ranks.first(self._settle_checkpoint)
         self.count_energy()
         method.load(self.context.folder / "checkpoint")
-        ranks = None if p.ranks == [1] else p.ranks[0] if len(p.ranks) == 1 else p.ranks
-        how = {"ranks": ranks, "chunk": p.chunk, "kernels": p.kernels}
+        ranks: Any = p.ranks[0] if len(p.ranks) == 1 else p.ranks
+        execution = {"ranks": None if ranks == 1 else ranks, "chunk": p.chunk, "kernels": p.kernels}
         return TrainReport(
             steps=p.step, best_step=p.best_step or p.step, dev_score=p.best_score, train_seconds=p.train_seconds,
             dev_seconds=p.dev_seconds, sentences=p.rows, tokens=p.tokens, joules=p.joules,
-            execution={key: value for key, value in how.items() if value is not None},
+            execution={key: value for key, value in execution.items() if value is not None},
         )  # fmt: skip
 
     def _settle_checkpoint(self) -> None:
@@ -179,7 +179,8 @@ class Trainer:
         """Raises RunFailed for a loss or a weight that is no number: nothing is kept or scored of such weights."""
         self.check_finite()
         if not bool(torch.stack([p.detach().isfinite().all() for p in self.trained]).all()):
-            raise weights_not_finite(self.progress.step, self.method, self._what_is_kept())
+            step = self.progress.step  # a gradient has made them so although the loss was a number
+            raise RunFailed(f"weights became NaN or infinite by step {step}; {self._what_is_kept()}", hint(self.method))
 
     def rows_of(self, step: int) -> tuple[int, Any]:
         """(epoch, row numbers) of a step, counted from 1: of the whole batch, over all ranks."""
@@ -190,19 +191,20 @@ class Trainer:
         p = self.progress
         if p.best_score is not None:
             return f"the best checkpoint, of step {p.best_step}, is kept"
-        states = kept_states(self.states)
+        states = saved_states(self.states)
         return f"the training state of step {states[0].step} is kept" if states else "nothing was kept before that step"
 
     def log(self) -> None:
+        """The next line of the curve, where there is one, and the progress."""
         p = self.progress
         if self.entry:
             self.entry["sentences_per_second"] = round(p.rows / p.train_seconds, 1) if p.train_seconds else 0.0
             self.ranks.first(lambda: self.curve.add(self.entry))
-            self.known |= self.entry | {"best": p.best_score, "best_step": p.best_step}
+            self.latest |= self.entry | {"best": p.best_score, "best_step": p.best_step}
             p.logged, self.entry = p.step, {}
         expected = self.horizon.steps_at(p)  # of a budget in tokens or time this changes with the pace
         known_end = {} if self.horizon.steps is not None or expected >= ENDLESS else {"total": expected}
-        self.context.reporter.advance(p.step, **self.known, **known_end)
+        self.context.reporter.advance(p.step, **self.latest, **known_end)
 
     # dev scores
 
@@ -219,7 +221,7 @@ class Trainer:
         p, score_of = self.progress, self.context.dev_score
         assert score_of is not None
         self.check_sound()  # else the scored vectors would be blamed
-        self.context.reporter.advance(p.step, **self.known)
+        self.context.reporter.advance(p.step, **self.latest)
         self.context.reporter.phase("dev")
         score = float(self.ranks.first(lambda: self.method.dev_score(score_of)))
         better = p.best_score is None or score > p.best_score
@@ -246,19 +248,12 @@ def loss_not_finite(
     loss: float, step: int, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus, kept: str
 ) -> RunFailed:
     """The error to raise. The batch's sentences are written beside the curve; ``kept`` says what of the training is left."""
-    path = method.context.folder / FAILED_BATCH
-    written = False
+    path, where = method.context.folder / FAILED_BATCH, ""
     with contextlib.suppress(OSError):  # a full disk must not hide what happened
         if method.ranks.lead:
             write_batch(path, rows, method, corpus)
-            written = True
-    where = f"; the {len(rows)} rows of its batch are in {path}" if written else ""
+            where = f"; the {len(rows)} rows of its batch are in {path}"
     return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", hint(method))
-
-
-def weights_not_finite(step: int, method: TorchMethod, kept: str) -> RunFailed:
-    """Of weights that a gradient has made so although the loss was a number."""
-    return RunFailed(f"weights became NaN or infinite by step {step}; {kept}", hint(method))
 
 
 def write_batch(path: Path, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus) -> None:

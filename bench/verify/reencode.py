@@ -73,8 +73,7 @@ class Encoder:
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str]]:
         """Results by cell, and why a cell has none."""
         from bench.method import SilentReporter
-        from bench.run.executors.build import build
-        from bench.run.executors.options import Options
+        from bench.run.executors.build import Options, build
         from bench.score.encoding import VectorStore
 
         loaded: list[LoadedTask] = []
@@ -131,8 +130,9 @@ def _planned(record: RunRecord, plugin: Plugin) -> PlannedRun:
         )
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
     return PlannedRun(
-        plugin, record.variant, record.setting, backbone, record.seed, recipe, None, (), (), None, "", "fp32", record.fingerprint
-    )
+        plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
+        fingerprint=record.fingerprint,
+    )  # fmt: skip
 
 
 def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, changed: str) -> Finding:

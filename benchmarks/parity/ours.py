@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def tensors(case: Case, method: TorchMethod, theirs: Arrays, named: Callable[[st
 
     def rank(number: int) -> None:
         meeting = dist.FileStore(f"{folder}/ours-{case.name.replace(' ', '-')}-{id(method)}", case.processes)
-        method.context.ranks = Ranks(meeting, number, case.processes, "cpu")
+        method.context = replace(method.context, ranks=Ranks(meeting, number, case.processes, "cpu"))
         found = step(case, method, theirs, named)
         if number == 0:
             np.savez(folder / "rank0.npz", **found)

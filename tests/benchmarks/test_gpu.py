@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -245,7 +246,7 @@ def case_of(right: Any, entry: str, setting: str, variant: str = "") -> Any:
 def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **values: Any) -> Any:
     made = right.models.built(case, right.place, **({"batch_size": 8, "max_steps": right.steps, "max_grad_norm": 0.0} | values))
     method = right.models.copied(made, right.place, "cpu", precision)
-    method.context.seed = seed
+    method.context = replace(method.context, seed=seed)
     return method
 
 

@@ -20,6 +20,7 @@ from bench.runs import RunsFolder
 
 PLUGIN = '''
 """SimCSE's loss on a device that holds ROOM rows at once, and a loss that is no number at step BAD."""
+import signal
 import torch
 from bench.method import Batch, Loss, TorchMethod
 
@@ -34,7 +35,7 @@ class Fragile(TorchMethod):
 
     def loss(self, views, batch):
         if batch.step + 1 == self.recipe.stop:
-            self.context.should_stop = lambda: True
+            signal.raise_signal(signal.SIGINT)
         scores = torch.nn.functional.normalize(views[0], dim=-1) @ torch.nn.functional.normalize(views[1], dim=-1).T / 0.05
         loss = torch.nn.functional.cross_entropy(scores, torch.arange(len(scores)))
         return Loss(loss * float("nan") if batch.step + 1 == self.recipe.bad else loss)

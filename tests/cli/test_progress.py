@@ -134,7 +134,7 @@ def test_scoring_moves_task_by_task() -> None:
     """What is scored is named before it is scored, so that a long task shows."""
     from types import SimpleNamespace
 
-    from bench.run.executors.scoring import score_tasks
+    from bench.run.executors.scoring import EncodingReporter, score_tasks
     from bench.score.suites import RunPlace
 
     told: list[tuple[int, str | None]] = []
@@ -156,7 +156,7 @@ def test_scoring_moves_task_by_task() -> None:
         SimpleNamespace(name=name, task=SimpleNamespace(sentences=(), score=lambda vectors: told.append((-1, None))))
         for name in ("A", "B")
     ]
-    list(score_tasks(method, tasks, reporter, Vectors(), RunPlace("r", "f", Path()), "cpu"))  # type: ignore[arg-type]
+    list(score_tasks(method, tasks, EncodingReporter(reporter), Vectors(), RunPlace("r", "f", Path()), "cpu"))  # type: ignore[arg-type]
     assert told == [(0, "A"), (-1, None), (1, "A"), (1, "B"), (-1, None), (2, "B")]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from commands import bench
 
-from bench.compare.statistics.adjust import METHODS
+from bench.compare.statistics.table import CORRECTIONS
 from bench.runs.predicted import METRICS
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_metric_and_every_correction_is_described() -> None:
-    assert [name for name in (*METRICS, *METHODS) if f"`{name}`" not in PAGE] == []
+    assert [name for name in (*METRICS, *CORRECTIONS) if f"`{name}`" not in PAGE] == []
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from bench.base.errors import Interrupted
 from bench.method import Batch, Context, Features, TorchMethod
-from bench.training import fit
+from bench.training.loop import fit
 
 TEXTS = sentences(8, seed=3, longest=14)
 

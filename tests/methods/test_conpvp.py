@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 import methods
 from bench.method import Batch, BenchError, Features, Recipe, Value
-from bench.run.recipes import choose, entries, merge
-from methods.conpvp import ConPVP
+from bench.run.recipe_file import entries
+from bench.run.recipes import choose, merge
+from methods.conpvp import NEGATIVE, POSITIVE, ConPVP
 from methods.losses import info_nce
-from methods.prototypes import NEGATIVE, POSITIVE
 from methods.templates import wrap
 
 AWKWARD = ["", '"', "'quoted' and \"doubly\"", "[MASK]", "<mask> <mask>", "a <pad> man", "a [PAD] man [SEP]", "{s} {m}"]

@@ -12,7 +12,7 @@ from models import Columns, built, sentences
 from safetensors.torch import load_file
 
 from bench.method import Batch, BenchError, Context
-from bench.training import train
+from bench.training.loop import train
 from methods.flow import Flow
 
 BACKBONES = ("tiny", "tiny_roberta")

@@ -16,9 +16,8 @@ import pytest
 from bench.data.corpora import open_corpus
 from bench.data.sets import DataFolder
 from bench.method import Recipe, SilentReporter, TorchMethod, Value
-from bench.run.executors.build import build
+from bench.run.executors.build import Options, build
 from bench.run.executors.local import execute
-from bench.run.executors.options import Options
 from bench.run.executors.scoring import dev_scorer
 from bench.run.plan import Request, make
 from bench.run.plugins import discover
@@ -63,7 +62,7 @@ def test_a_trained_method_rises_above_its_start(name: str, setting: str, shared:
     request = Request(methods=(name,), setting=setting, suites=("check",), corpus=corpus(name, setting, shared, tmp_path),
                       overrides=STEPS | values)  # fmt: skip
     (planned,) = make(request, REGISTRY, DataFolder(shared / "data"))
-    run = replace(planned, tasks=(), known=())  # nothing is scored after training
+    run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None
     untrained = build(run, Options(), SilentReporter(), tmp_path / "start")
     assert isinstance(untrained, TorchMethod)

@@ -15,7 +15,8 @@ from torch import Tensor
 
 import methods
 from bench.method import Batch, BenchError, Features
-from bench.run.recipes import choose, entries, merge
+from bench.run.recipe_file import entries
+from bench.run.recipes import choose, merge
 from methods.promptbert import PromptBERT
 
 BERT = ('This sentence of "', '" means[MASK].'), ('This sentence : "', '" means[MASK].')

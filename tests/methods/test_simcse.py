@@ -14,7 +14,8 @@ from torch import nn
 
 import methods
 from bench.method import Batch
-from bench.run.recipes import choose, entries, merge
+from bench.run.recipe_file import entries
+from bench.run.recipes import choose, merge
 from methods.simcse import SimCSE
 
 

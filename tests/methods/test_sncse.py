@@ -16,10 +16,10 @@ from torch import Tensor
 
 import methods
 from bench.method import Batch, BenchError, Recipe, Value
-from bench.run.recipes import choose, entries, merge
+from bench.run.recipe_file import entries
+from bench.run.recipes import choose, merge
 from methods.losses import info_nce
-from methods.negation import negate
-from methods.sncse import SNCSE, ended, margin_loss
+from methods.sncse import SNCSE, ended, margin_loss, negate
 
 BERT = ('This sentence : " ', ' " means [MASK] .'), ('This sentence of " ', ' " means [MASK] .')
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bench.backbones import load, resolve
 from bench.method import Backbone, BenchError, Features, join
-from methods.prototypes import MANUAL, NEGATIVE, POSITIVE, anchor
+from methods.conpvp import MANUAL, NEGATIVE, POSITIVE, anchor
 from methods.templates import Template, at_mask, blank_before, empty, gaps, only, wrap
 
 BLANKS = "This sentence : ' {s} ' means{m}."

@@ -14,7 +14,7 @@ from models import Columns, built, sentences
 
 from bench.base.errors import Interrupted
 from bench.method import BenchError, Context
-from bench.training import train
+from bench.training.loop import train
 from methods.whitening import Moments, Whitening, kernel
 
 

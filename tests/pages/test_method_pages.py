@@ -16,7 +16,7 @@ from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.compare.formatting import rank_words
 from bench.references import results
-from bench.run.method_reader import stated
+from bench.run.method_reader import method_description
 from bench.runs import RunRecord
 from bench.show.pages import method_page
 from bench.show.pages import method_page as recipes
@@ -71,7 +71,7 @@ def test_all_its_runs_are_listed_and_no_other(found) -> None:
 
 
 def test_its_own_words_recipes_and_disagreements_are_there(found) -> None:
-    said, text = stated("promcse"), text_of(method_page.render(found, "promcse"))
+    said, text = method_description("promcse"), text_of(method_page.render(found, "promcse"))
     assert said is not None and said.file.disagreements
     assert said.paper in text and said.summary[1:] in text
     for one in said.file.disagreements:
@@ -83,7 +83,7 @@ def test_its_own_words_recipes_and_disagreements_are_there(found) -> None:
 
 
 def test_every_value_of_every_recipe_is_found_by_its_key_and_backbone() -> None:
-    said = stated("promcse")
+    said = method_description("promcse")
     assert said is not None
     for made in recipes.recipes(said):
         entries = [one for one in said.file.recipes if one.setting == made.setting]
@@ -155,8 +155,8 @@ def test_ids_are_used_once(found) -> None:
 
 def test_no_method_is_imported_for_its_page(tmp_path: Path) -> None:
     code = (
-        "import sys; from bench.run.method_reader import stated; from bench.show.pages import method_page, method_text, run_page; "
-        "assert stated('simcse').summary; assert method_text.how('promcse', 'sentence-bench').whole; "
+        "import sys; from bench.run.method_reader import method_description; from bench.show.pages import method_page, method_text, run_page; "
+        "assert method_description('simcse').summary; assert method_text.how('promcse', 'sentence-bench').whole; "
         "print([m for m in ('torch', 'transformers', 'methods', 'methods.simcse', 'click') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=tmp_path)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from bench.compare.statistics.adjust import METHODS, adjusted
+from bench.compare.statistics.adjust import adjusted
+from bench.compare.statistics.table import CORRECTIONS
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
@@ -54,7 +55,7 @@ def test_none_is_below_bh_is_below_holm(p_values: list[float]) -> None:
 
 
 def test_every_choice_has_a_name_and_nothing_else_is_taken() -> None:
-    assert all(len(adjusted([], how)) == 0 for how in METHODS)
+    assert all(len(adjusted([], how)) == 0 for how in CORRECTIONS)
     with pytest.raises(ValueError, match="'bonferroni' is not one of holm, bh, none"):
         adjusted([0.1], "bonferroni")
     for wrong in (-0.1, 1.1, float("nan")):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column
-from bench.compare.statistics.intervals import Interval, interval, interval_average
+from bench.compare.statistics.column import Column, Interval, interval, interval_average
 from bench.runs.predicted import Predicted
 
 

@@ -8,7 +8,8 @@ from factories import STS, family, record, sts_scores
 from msgspec.structs import replace
 
 from bench.base.errors import UnknownName
-from bench.compare.statistics.summary import Table, summarise
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import Table
 from bench.runs import Provenance, Score
 from bench.show.tables import render
 

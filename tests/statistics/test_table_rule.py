@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, column, ranks, verdicts
+from bench.compare.statistics.column import Column, column, interval, ranks, verdicts
 from bench.compare.statistics.influence import influence
-from bench.compare.statistics.intervals import interval
 from bench.runs.predicted import Predicted
 
 pytestmark = pytest.mark.slow

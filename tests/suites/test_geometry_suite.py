@@ -14,7 +14,7 @@ import scipy.stats
 from scipy.spatial.distance import pdist
 
 from bench.base.errors import RunFailed
-from bench.compare.statistics.summary import LOWER_IS_BETTER
+from bench.compare.statistics.table import LOWER_IS_BETTER
 from bench.data.sets import DataFolder, SentencePairs, read_sts
 from bench.score.suites import suite, suite_names
 from bench.score.suites.geometry import (

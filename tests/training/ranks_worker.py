@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -82,7 +83,7 @@ def masked_by_token(ids: Tensor, spared: Tensor, mask_id: int, vocabulary: int, 
 
 def gradient(method: TorchMethod, batch: Batch, ranks: Ranks | None, chunk: int | None = None) -> dict[str, Any]:
     """Loss, parts and gradients, and the buffers as the batch has left them."""
-    method.context.ranks = ranks
+    method.context = replace(method.context, ranks=ranks)
     trained = [p for p in method.parameters() if p.requires_grad]
     losses = backward(method, batch, chunk=chunk)
     if ranks is not None:

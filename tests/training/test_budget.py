@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,11 +18,12 @@ import bench.training.trainer
 from bench.base.errors import BenchError, Interrupted
 from bench.method import Context, Method, Value
 from bench.method.budget import Budget, canonical, parse
-from bench.run.recipes import TRAINING, Entry, check_overrides, merge
+from bench.run.recipe_file import Entry
+from bench.run.recipes import TRAINING, check_overrides, merge
 from bench.runs.curve import read_curve
-from bench.training import fit, total_steps
 from bench.training.batches import row_order
-from bench.training.horizon import Horizon
+from bench.training.horizon import Horizon, total_steps
+from bench.training.loop import fit
 from bench.training.state import Progress
 
 TOKENS = [len(row) for row in TOY_ROWS]
@@ -137,7 +139,7 @@ def test_the_rate_of_a_token_budget_falls_with_its_share(tmp_path: Path, monkeyp
 def test_a_warm_up_by_ratio_is_a_share_of_the_budget(spent_share: float) -> None:
     recipe = toy_recipe(budget="1h", epochs=None, warmup_ratio=0.2, learning_rate=1.0)
     p = Progress(step=round(1000 * spent_share), train_seconds=3600 * spent_share)
-    from bench.method.optimizer import scheduled_rate
+    from bench.method.torch_method import scheduled_rate
 
     rate = scheduled_rate(recipe, p.step, Horizon(recipe, 10**6).steps_at(p))
     expected = spent_share / 0.2 if spent_share < 0.2 else (1 - spent_share) / 0.8
@@ -167,7 +169,7 @@ def test_seconds_end_the_training_and_dev_scores_do_not_count(
         clock.now += 1000.0
         return 1.0
 
-    method.context.dev_score = dev_score
+    method.context = replace(method.context, dev_score=dev_score)
     report = fit(method, Columns(TOY_ROWS), method.context)
     assert report.steps == steps and report.train_seconds == pytest.approx(parse(budget).amount)
     assert report.dev_seconds > 1000

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,9 @@ from torch import nn
 from bench.base.devices import choose_precision
 from bench.base.errors import BenchError
 from bench.method.torch_method import Batch
-from bench.training import train
 from bench.training.batches import batch_of
 from bench.training.compiled import AS_IT_IS, WORTH_A_TRY, Choice, choose, use
+from bench.training.loop import train
 from bench.training.trainer import Trainer
 from methods.promcse import PromCSE
 from methods.simcse import SimCSE
@@ -72,7 +74,14 @@ def first_batch(method: Any, rows: int = 1) -> Batch:
 
 def chosen(method: Any, compiler: Compiler, steps: int | None = 100_000) -> Choice:
     compiler.watch(method.encoder)
-    return choose(method, first_batch(method), steps=steps, compile=compiler, now=compiler.now)
+    return choose_with(compiler, method, first_batch(method), steps=steps)
+
+
+def choose_with(compiler: Compiler, method: Any, batch: Batch, **left: Any) -> Choice:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bench.training.compiled._compile", compiler)
+        patch.setattr("bench.training.compiled.time", SimpleNamespace(perf_counter=compiler.now))
+        return choose(method, batch, **left)
 
 
 @pytest.mark.slow
@@ -104,7 +113,7 @@ def test_of_a_batch_in_slices_one_slice_is_measured_and_no_graph_is_tried(method
     seen: list[int] = []
     method.encoder.register_forward_hook(lambda _, inputs, output: seen.append(len(output.last_hidden_state)))
     steps = int(WORTH_A_TRY / 3) + 1  # of three slices each, of which two views go through the encoder
-    choice = choose(method, first_batch(method, 5), steps=steps, chunk=2, compile=compiler, now=compiler.now)
+    choice = choose_with(compiler, method, first_batch(method, 5), steps=steps, chunk=2)
     assert choice.name == COMPILED and GRAPHS not in choice.line
     assert set(seen) == {2 * 2}
 
@@ -112,9 +121,9 @@ def test_of_a_batch_in_slices_one_slice_is_measured_and_no_graph_is_tried(method
 def test_little_time_is_not_worth_compiling(method: Any) -> None:
     compiler = Compiler(1.0, compiled=0.1, graphs=0.1)
     compiler.watch(method.encoder)
-    choice = choose(method, first_batch(method), seconds=WORTH_A_TRY - 1, compile=compiler, now=compiler.now)
+    choice = choose_with(compiler, method, first_batch(method), seconds=WORTH_A_TRY - 1)
     assert choice == Choice(AS_IT_IS, "not compiled: 599 seconds of training are less than compiling is worth")
-    assert choose(method, first_batch(method), seconds=WORTH_A_TRY, compile=compiler, now=compiler.now).name == COMPILED
+    assert choose_with(compiler, method, first_batch(method), seconds=WORTH_A_TRY).name == COMPILED
 
 
 def test_graphs_end_where_chunks_begin(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +159,7 @@ def test_looking_leaves_no_trace(method: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any) -> None:
+def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     method.encode_tokens = 8  # several batches
     before = method.encode(sentences(3))
 
@@ -160,7 +169,8 @@ def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any) -> None:
     def compiler(encoder: nn.Module, options: Any) -> None:
         encoder.forward = torch.compile(encoder.forward, backend=backend)
 
-    use(method, COMPILED, compiler)
+    monkeypatch.setattr("bench.training.compiled._compile", compiler)
+    use(method, COMPILED)
     torch.set_float32_matmul_precision("high")
     seen: list[str] = []
     hook = method.encoder.register_forward_hook(lambda *_: seen.append(torch.get_float32_matmul_precision()))
@@ -177,7 +187,7 @@ def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any) -> None:
 
 
 @pytest.mark.slow
-def test_torchs_compiler_gives_the_same_gradient(tiny: str, tmp_path: Path) -> None:
+def test_torchs_compiler_gives_the_same_gradient(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its tracer and without code generation, which takes minutes where there is no compiler."""
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5)
     method.eval()  # no dropout, whose masks another tracing may draw in another order
@@ -189,7 +199,12 @@ def test_torchs_compiler_gives_the_same_gradient(tiny: str, tmp_path: Path) -> N
         return torch.cat([p.grad.flatten() for p in method.parameters() if p.grad is not None])
 
     plain = gradient()
-    use(method, COMPILED, lambda encoder, _: setattr(encoder, "forward", torch.compile(encoder.forward, backend="eager")))
+
+    def compiler(encoder: nn.Module, options: Any) -> None:
+        encoder.forward = torch.compile(encoder.forward, backend="eager")
+
+    monkeypatch.setattr("bench.training.compiled._compile", compiler)
+    use(method, COMPILED)
     assert torch.allclose(gradient(), plain, atol=1e-6)
 
 
@@ -218,7 +233,7 @@ def test_a_sitting_measures_once_and_a_later_one_goes_on_in_the_same_way(
 
 def test_tf32_is_for_training_alone(tiny: str, tmp_path: Path) -> None:
     method = built(SimCSE, tiny, tmp_path, setting="unsupervised", batch_size=5, max_steps=1)
-    method.context.precision = "tf32"
+    method.context = replace(method.context, precision="tf32")
     seen: list[str] = []
     method.head.register_forward_hook(lambda *_: seen.append(torch.get_float32_matmul_precision()))
     train(method, Columns(method.token_ids(sentences(7))), method.context)

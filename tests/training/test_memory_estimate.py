@@ -50,7 +50,7 @@ def test_the_promise_is_within_a_tenth(tmp_path: Path, name: str, rows: int, pre
     recipe = merge(plugin.cls, None, "", {"batch_size": str(rows), "max_seq_length": "32", "max_steps": "10"}, trained=True)
     run = PlannedRun(
         plugin=plugin, variant="", setting="unsupervised", backbone=Reference(name, "unknown", tmp_path), seed=1, recipe=recipe,
-        corpus=open_corpus("builtin"), tasks=(), known=(), dev=None, text="tokenised", precision=precision, fingerprint="",
+        corpus=open_corpus("builtin"), tasks=(), task_data=(), dev=None, text="tokenised", precision=precision, fingerprint="",
     )  # fmt: skip
     guess = estimate(run, RunsFolder(tmp_path / "runs"), "cpu")
     assert guess.memory_bytes is not None

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,8 @@ from models import Columns, built, sentences
 from bench.base.errors import Interrupted
 from bench.method import Context, SilentReporter
 from bench.runs.curve import read_curve
-from bench.training import fit
-from bench.training.loop import save_is_due
-from bench.training.state import kept_states, save_state
+from bench.training.loop import fit, save_is_due
+from bench.training.state import save_state, saved_states
 from bench.training.trainer import Trainer
 from methods.simcse import SimCSE
 
@@ -38,12 +38,12 @@ class Training:
         self.notes: list[str] = []
         reporter = SilentReporter()
         reporter.note = self.notes.append  # type: ignore[method-assign]
-        context = Context(folder=folder, seed=seed, should_stop=lambda: False, save_seconds=save_seconds, reporter=reporter,
-                          dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10, dev_task="probe")  # fmt: skip
+        context = Context(folder=folder, seed=seed, should_stop=lambda: self.asked(), save_seconds=save_seconds, reporter=reporter,
+                          dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10)  # fmt: skip
         self.method = built(SimCSE, tiny, folder, setting="unsupervised", seed=seed, context=context, **VALUES)
         ids = self.method.token_ids(sentences(ROWS, seed=5))
         self.corpus = Columns(ids)
-        self.stop = stop
+        self.stop = self.asked = stop
 
     def run(self) -> Training:
         made = self.method.optimizer
@@ -55,10 +55,10 @@ class Training:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(self.method, "optimizer", keep)
             # asked for a stop between steps only: encode asks too, and is not what is tested here
-            asked, fit_step = self.stop, Trainer.step
+            fit_step = Trainer.step
 
             def step(run: Any, feed: Any) -> None:
-                self.method.context.should_stop = lambda: False
+                self.asked = lambda: False
                 fit_step(run, feed)
 
             patch.setattr(Trainer, "step", step)
@@ -66,10 +66,9 @@ class Training:
 
             def logged(run: Any) -> None:
                 log(run)
-                self.method.context.should_stop = asked
+                self.asked = self.stop
 
             patch.setattr(Trainer, "log", logged)
-            self.method.context.should_stop = asked
             self.report = fit(self.method, self.corpus, self.method.context)
         return self
 
@@ -173,12 +172,12 @@ def test_a_stop_during_a_dev_score_keeps_a_state_in_which_it_is_still_due(
         scores[0] += 1
         return score(method)
 
-    first.method.context.dev_score = scored
-    first.method.context.should_stop = lambda: scores[0] == score_number
+    first.asked = lambda: scores[0] == score_number
+    first.method.context = replace(first.method.context, dev_score=scored)
     step = 10 * score_number
     with pytest.raises(Interrupted, match=f"stopped at step {step} of 37; the same command goes on"):
         fit(first.method, first.corpus, first.method.context)
-    assert [state.step for state in kept_states(tmp_path / "state")] == [step]
+    assert [state.step for state in saved_states(tmp_path / "state")] == [step]
     assert [entry["step"] for entry in read_curve(tmp_path)] == [10, 20][: score_number - 1]
     assert Training(tiny, tmp_path).run().outcome() == whole.outcome()
 
@@ -216,7 +215,7 @@ def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path:
     for steps in (12, 11):
         with pytest.raises(Interrupted):
             Training(tiny, tmp_path, stop=after(steps)).run()
-    newest, before = kept_states(tmp_path / "state")
+    newest, before = saved_states(tmp_path / "state")
     assert (newest.step, before.step) == (23, 12)
     damage(newest.path, how)
     last = Training(tiny, tmp_path).run()
@@ -231,7 +230,7 @@ def test_a_damaged_state_is_told_and_the_one_before_is_used(tiny: str, tmp_path:
 def test_without_any_good_state_training_starts_anew_and_says_so(tiny: str, tmp_path: Path, whole: Training, how: str) -> None:
     with pytest.raises(Interrupted):
         Training(tiny, tmp_path, stop=after(12)).run()
-    damage(kept_states(tmp_path / "state")[0].path, how)
+    damage(saved_states(tmp_path / "state")[0].path, how)
     last = Training(tiny, tmp_path).run()
     assert last.outcome() == whole.outcome()
     assert len(last.notes) == 1 and last.notes[0].endswith("training starts anew")
@@ -242,7 +241,7 @@ def test_the_last_two_states_are_kept(tiny: str, tmp_path: Path) -> None:
     """``save_seconds`` 0: after every step, so that a stop without warning loses nothing."""
     training = Training(tiny, tmp_path, save_seconds=0.0)
     training.run()
-    states = kept_states(tmp_path / "state")
+    states = saved_states(tmp_path / "state")
     assert [state.step for state in states] == [STEPS, STEPS - 1]
     assert all(hashlib.sha256(state.path.read_bytes()).hexdigest().startswith(state.sha256) for state in states)
     state = torch.load(states[0].path, weights_only=True)
@@ -266,7 +265,7 @@ class Best:
         for steps in (12, 11):
             with pytest.raises(Interrupted):
                 Training(tiny, folder, stop=after(steps)).run()
-        self.progress = [torch.load(state.path, weights_only=True)["progress"] for state in kept_states(folder / "state")]
+        self.progress = [torch.load(state.path, weights_only=True)["progress"] for state in saved_states(folder / "state")]
         self.used = folder / "checkpoint" / "trained.safetensors"
         self.second = folder / "state" / f"best-{self.progress[0]['best_step']:08d}" / "trained.safetensors"
         assert self.used.read_bytes() == self.second.read_bytes()
@@ -332,7 +331,7 @@ def test_a_checkpoint_newer_than_the_state_gives_way_to_the_one_of_the_state(tin
 def test_copies_of_checkpoints_that_no_state_names_are_removed(tiny: str, tmp_path: Path) -> None:
     training = Training(tiny, tmp_path, save_seconds=0.0)
     rising = iter(range(100))
-    training.method.context.dev_score = lambda method: float(next(rising))
+    training.method.context = replace(training.method.context, dev_score=lambda method: float(next(rising)))
     fit(training.method, training.corpus, training.method.context)
     assert sorted(path.name for path in (tmp_path / "state").glob("best-*")) == ["best-00000030"]
     assert training.method.context.folder == tmp_path

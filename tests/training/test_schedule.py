@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 from bench.base.errors import BenchError
 from bench.method import Batch, adamw
 from bench.method.features import pad
-from bench.method.optimizer import scheduled_rate
-from bench.training import fit, learning_rate_at, total_steps
+from bench.method.torch_method import learning_rate_at, scheduled_rate
 from bench.training.batches import row_order
+from bench.training.horizon import total_steps
+from bench.training.loop import fit
 
 
 def test_the_rate_falls_as_in_the_authors_code(reference) -> None:
@@ -83,7 +85,7 @@ def test_an_unknown_schedule_is_refused_before_the_first_step(tmp_path: Path) ->
 def test_training_stops_when_patience_is_out(tmp_path: Path) -> None:
     scores = iter([10.0, 30.0, 20.0, 30.0, 29.0, 99.0])  # two in a row that are not better than 30: stop after the fourth
     method = toy(tmp_path, epochs=10, eval_steps=2, patience=2)
-    method.context.dev_score = lambda method: next(scores)
+    method.context = replace(method.context, dev_score=lambda method: next(scores))
     report = fit(method, Columns(TOY_ROWS), method.context)
     assert (report.steps, report.best_step, report.dev_score) == (8, 4, 30.0)
 
@@ -149,7 +151,7 @@ def test_a_whole_training_is_a_loop_written_by_hand(tmp_path: Path, clip: float)
     values = {"epochs": 2, "weight_decay": 0.05, "max_grad_norm": clip, "warmup_steps": 2, "learning_rate": 0.1}
     method = toy(tmp_path, **values)
     weight, bias = method.dense.weight.detach().numpy().copy(), method.dense.bias.detach().numpy().copy()
-    method.context.seed = 7
+    method.context = replace(method.context, seed=7)
     report = fit(method, Columns(TOY_ROWS), method.context)
 
     by_hand, steps, losses = Adam([weight, bias], [0.05, 0.0]), 2 * math.ceil(len(TOY_ROWS) / 3), []

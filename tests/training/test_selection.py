@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +20,8 @@ from bench.method import Batch, Context
 from bench.method.torch_method import Loss, TorchMethod
 from bench.run.executors.scoring import dev_scorer
 from bench.runs.curve import read_curve
-from bench.training import fit
-from bench.training.state import kept_states
+from bench.training.loop import fit
+from bench.training.state import saved_states
 
 
 def train(
@@ -40,7 +41,6 @@ def train(
         auto_batch=auto_batch,
         chunk=chunk,
         dev_score=dev_score if scores is not None else None,
-        dev_task="scripted",
     )
     method = method or Toy()
     method.build(recipe=toy_recipe(**values))
@@ -135,7 +135,7 @@ def test_after_such_a_loss_the_last_good_checkpoint_and_state_are_kept(tmp_path:
     with pytest.raises(RunFailed, match="the loss became nan at step 6; .*; the best checkpoint, of step 4, is kept$"):
         train(tmp_path, [1.0] * 9, failing(lambda loss: loss * float("nan")), epochs=20, eval_steps=4, save_seconds=0.0)
     assert torch.isfinite(load_file(tmp_path / "checkpoint" / "trained.safetensors")["dense.weight"]).all()
-    assert [state.step for state in kept_states(tmp_path / "state")] == [5, 4]
+    assert [state.step for state in saved_states(tmp_path / "state")] == [5, 4]
     with pytest.raises(RunFailed, match="at step 6; .*; the training state of step 5 is kept$"):
         train(tmp_path / "no-dev", None, failing(lambda loss: loss * float("nan")), epochs=20, save_seconds=0.0)
 
@@ -240,7 +240,7 @@ def test_out_of_memory_in_a_dev_score_is_no_matter_of_the_batch(tmp_path: Path) 
         raise out_of_memory("cuda")
 
     method = toy(tmp_path, batch_size=8, eval_steps=1)
-    method.context.dev_score = scores
+    method.context = replace(method.context, dev_score=scores)
     with pytest.raises(RunFailed, match="^out of memory: scoring the dev set"):
         fit(method, Columns(TOY_ROWS), method.context)
 

@@ -114,15 +114,18 @@ def test_alone_everything_is_settled_by_saying_it() -> None:
 @pytest.mark.parametrize("device", ["mps", "cuda:1"])
 def test_several_processes_do_not_share_one_device(device: str) -> None:
     with pytest.raises(BenchError, match=f"--device {device} is one device"):
-        rank_device(device, {"LOCAL_RANK": "0"})
+        rank_device(device)
 
 
 def test_the_device_of_a_rank_is_that_of_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert [rank_device("cuda", {"LOCAL_RANK": str(rank)}) for rank in range(2)] == ["cuda:0", "cuda:1"]
-    assert rank_device("cpu", {"LOCAL_RANK": "5"}) == "cpu"
+    for rank in range(2):
+        monkeypatch.setenv("LOCAL_RANK", str(rank))
+        assert rank_device("cuda") == f"cuda:{rank}"
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    assert rank_device("cpu") == "cpu"
     with pytest.raises(BenchError, match="2 GPUs are here, and this process is to have GPU 2"):
-        rank_device("cuda", {"LOCAL_RANK": "2"})
+        rank_device("cuda")
 
 
 def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +144,17 @@ def test_how_many_processes_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
         with pytest.raises(BenchError, match=message):
             ranks_asked("torchrun", gpus, device)
     started = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "localhost", "MASTER_PORT": "1234"}
-    assert launched(started) and not launched(started | {"WORLD_SIZE": "1"}) and not launched({"RANK": "1", "WORLD_SIZE": "2"})
+    for environment, is_one in (
+        (started, True),
+        (started | {"WORLD_SIZE": "1"}, False),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, False),
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            for name in started:
+                patch.delenv(name, raising=False)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            assert launched() == is_one
 
 
 class Whole(Toy):

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-METHODS = {"holm": "Holm (family-wise)", "bh": "Benjamini-Hochberg (false discovery)", "none": "not adjusted"}
-"""What each choice is called in a table."""
+from bench.compare.statistics.table import CORRECTIONS
 
 
 def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArray[np.float64]:
@@ -22,8 +21,8 @@ def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArra
     Raises ValueError for an unknown ``how`` and for values outside 0 to 1.
     """
     p_M = np.asarray(p_values, dtype=np.float64).reshape(-1)
-    if how not in METHODS:
-        raise ValueError(f"'{how}' is not one of {', '.join(METHODS)}")
+    if how not in CORRECTIONS:
+        raise ValueError(f"'{how}' is not one of {', '.join(CORRECTIONS)}")
     if not ((p_M >= 0) & (p_M <= 1)).all():
         raise ValueError("a p-value lies between 0 and 1")
     if how == "none" or not len(p_M):

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.compare.statistics.adjust import adjusted, critical
-from bench.compare.statistics.influence import Influence, Items
+from bench.compare.statistics.influence import Influence, Items, influence
 from bench.compare.statistics.seed_variance import moderated_variances
 from bench.runs.predicted import Floats, Predicted, same_items
 
@@ -119,9 +119,7 @@ class Column:
         if self.total_freedom > 0:
             prior, prior_freedom, seed_M, seed_freedom_M = moderated_variances(spread_M, freedom_M)
             known_M = random_M & (seed_freedom_M > 0)
-            if (
-                prior_freedom > 0
-            ):  # from few methods the prior is not well known: nobody is taken to vary less than all do on average
+            if prior_freedom > 0:  # known badly from few methods: nobody is taken to vary less than all do on average
                 seed_M = np.maximum(seed_M, np.average(spread_M, weights=freedom_M))
             self.seed_M[known_M], self.seed_freedom_M[known_M] = seed_M[known_M], seed_freedom_M[known_M]
             self.prior = prior, prior_freedom
@@ -171,17 +169,17 @@ class Column:
         first_P, second_P = np.triu_indices(len(self.mean_M), 1)
         return first_P, second_P, self._differences(first_P, second_P)
 
-    def half_widths(self, level: float = LEVEL) -> tuple[Floats, list[str]]:
+    def half_widths(self) -> tuple[Floats, list[str]]:
         """(M,) half of each method's interval, NaN where nothing is known; and what it covers: "items and seeds", "items", "seeds"."""
         items_M: Floats = np.diagonal(self.items, axis1=1, axis2=2).max(axis=0)
         repeated_M: Floats = np.where(np.isnan(items_M), 0.0, np.diagonal(self.repeated_MM))
         seeds_M: Floats = self.seed_M / self.runs_M
         here_M, there_M = np.maximum(np.nan_to_num(items_M), 0), np.nan_to_num(seeds_M)
         freedom_M = _satterthwaite([(here_M, self.freedom), (repeated_M, self.repeated_freedom), (there_M, self.seed_freedom_M)])
-        half_M = _quantile((1 + level) / 2, freedom_M) * np.sqrt(here_M + repeated_M + there_M)
+        half_M = _quantile((1 + LEVEL) / 2, freedom_M) * np.sqrt(here_M + repeated_M + there_M)
         covers = []
         for items, seeds in zip(np.isfinite(items_M), np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M), strict=True):
-            covers.append("items and seeds" if items and seeds else "items" if items else "seeds" if seeds else "")
+            covers.append(" and ".join(name for name, there in (("items", items), ("seeds", seeds)) if there))
         return np.where([bool(one) for one in covers], half_M, np.nan), covers
 
     def seeds_to_settle(self, first: int, second: int, alpha: float, margin: float = MARGIN) -> int | None:
@@ -228,6 +226,50 @@ def column(answers: Sequence[Answers | None], values: Sequence[Sequence[float]],
         if len(by_method) == len(answers) and by_method[0].shape[1] > 1:
             repeated.append(np.concatenate(by_method) / len(first))
     return Column(values, random, covariance, freedom=items.freedom, repeated=repeated)
+
+
+# --- one method by itself: its mean and the interval of that, with nothing borrowed from others ---
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What the data say of a method's value, in points (x 100)."""
+
+    mean: float
+    """Over seeds; the recorded one where ``Predicted.score_S`` gives it."""
+    sd: float | None
+    """Over seeds, divided by n - 1; None with one seed."""
+    low: float
+    high: float
+    covers: str
+    """What the interval is over: "items and seeds", or "items" (one seed: another one may lie outside)."""
+    level: float = LEVEL
+
+
+def interval(p: Predicted) -> Interval:
+    """Interval of one cell: other items of the same kind, and other seeds where there are at least two.
+
+    Raises ValueError where the value is undefined (one side is constant).
+    """
+    return interval_average([p])
+
+
+def interval_average(cells: Sequence[Predicted]) -> Interval:
+    """Interval of the plain average over tasks: items are drawn within each task, tasks are not; seeds that all tasks share.
+
+    Raises ValueError where the tasks have no seed in common.
+    """
+    seeds = tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells)) if cells else ()
+    if not seeds:
+        raise ValueError(f"no seed is common to {', '.join(p.task for p in cells) or 'no tasks'}")
+    parts = [(one, influence(one)) for one in (p.of_seeds(seeds) for p in cells)]
+    value_S = np.mean([found.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, found in parts], axis=0)
+    (half,), (covers,) = column([parts], [value_S], [seeds != (None,)]).half_widths()
+    mean, sd = float(value_S.mean()), float(value_S.std(ddof=1)) if len(value_S) > 1 else None
+    return Interval(mean, sd, float(max(-100.0, mean - half)), float(min(100.0, mean + half)), covers)
+
+
+# --- differences: what could be found, verdicts, ranks ---
 
 
 def detectable(found: Differences, alpha: float) -> Floats:

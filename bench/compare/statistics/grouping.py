@@ -72,7 +72,9 @@ def configuration(record: RunRecord) -> dict[str, str]:
 
 
 def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else value if isinstance(value, str) else json.dumps(value, default=str)
+    if isinstance(value, str):
+        return value
+    return f"{value:g}" if isinstance(value, float) else json.dumps(value, default=str)
 
 
 def _one_per_seed(runs: list[RunRecord], differs: Differs, notes: list[str]) -> list[RunRecord]:

@@ -21,8 +21,6 @@ from bench.compare.statistics.table import COLUMNS, DECIMALS, LOWER_IS_BETTER, A
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
 
-__all__ = ["AVERAGE", "COLUMNS", "DECIMALS", "LOWER_IS_BETTER", "Cell", "Row", "Table", "summarise"]
-
 
 def summarise(records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
@@ -70,9 +68,10 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
             if cell is not None and len(cell.values) < len(runs):
                 notes.append(f"{title(runs[0], differs)}: {column} from {len(cell.values)} of {len(runs)} seeds")
         first = runs[0]
-        rows.append(Row(method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone,
-                        differs=differs, runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs),
-                        cells=cells))  # fmt: skip
+        rows.append(Row(
+            method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone, differs=differs,
+            runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells,
+        ))  # fmt: skip
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
@@ -90,7 +89,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         rows=tuple(rows),
         notes=tuple(notes),
     )
-    return against(table, baseline)  # fmt: skip
+    return against(table, baseline)
 
 
 def _only(names: set[str]) -> str:
@@ -148,8 +147,8 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
     for i, column in enumerate(columns):
         printed = {round(cell.mean, cell.decimals) for row in rows if (cell := row.cells[i]) is not None}
         ordered = sorted(printed, reverse=metrics.get(column) not in LOWER_IS_BETTER)
-        enough = sum(row.cells[i] is not None for row in rows)
-        marks.append(dict(zip(ordered, ("best", "second")[: 0 if enough < 2 else 1 if enough < 3 else 2], strict=False)))
+        given = max(0, sum(row.cells[i] is not None for row in rows) - 1)
+        marks.append(dict(zip(ordered, ("best", "second")[:given], strict=False)))
     return [
         replace(row, cells=tuple(
             cell and replace(cell, mark=marks[i].get(round(cell.mean, cell.decimals), "")) for i, cell in enumerate(row.cells)
@@ -173,14 +172,14 @@ def against(table: Table, baseline: str | None) -> Table:
     base = exact[0]
     rows = []
     for row in table.rows:
-        cells = (
-            tuple(_less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True)) if row is not base else row.cells
-        )
-        head = cells[-1] if table.head else None
-        difference = (
-            0.0 if row is base and table.head and row.cells[-1] else head.against.difference if head and head.against else None
-        )
-        rows.append(replace(row, cells=cells, difference=difference, is_baseline=row is base))
+        is_base = row is base
+        cells = row.cells if is_base else tuple(_less(cell, other) for cell, other in zip(row.cells, base.cells, strict=True))
+        head, difference = cells[-1] if table.head else None, None
+        if head is not None and is_base:
+            difference = 0.0
+        elif head is not None and head.against is not None:
+            difference = head.against.difference
+        rows.append(replace(row, cells=cells, difference=difference, is_baseline=is_base))
     return replace(table, rows=tuple(rows), baseline=base.name)
 
 

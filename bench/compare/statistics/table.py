@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from bench.compare.statistics.grouping import AVERAGE, Differs
 
@@ -12,6 +12,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "ST
 # of metrics, which every record names: a Score has no field for its direction
 LOWER_IS_BETTER = ("alignment", "uniformity")
 DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
+CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}  # of p-values, for their number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +143,7 @@ class Table:
     notes: tuple[str, ...] = ()
     baseline: str | None = None
     footnotes: tuple[str, ...] = ()  # one per difference between the runs of a column; rows point to them
-    tested: Tested | None = field(default=None)  # None: without statistics
+    tested: Tested | None = None  # without statistics
 
     @property
     def head(self) -> str | None:

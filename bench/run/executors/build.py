@@ -1,73 +1,89 @@
-"""What a planned run is made of: its method on its backbone, and the corpus as the method trains on it."""
+"""How runs are executed, and what each is made of: its method on its backbone, and the corpus as the method trains on it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.backbones import load as load_backbone
 from bench.base import devices
 from bench.base.errors import Interrupted
-from bench.method import Context, Method, Reporter, seed_for
+from bench.method import Context, Method, Reporter
 from bench.run import provenance
-from bench.run.executors.options import Options
-from bench.run.plan import NOT_TRAINED, PlannedRun
+from bench.run.executors.scoring import dev_scorer
+from bench.run.plan import PlannedRun, learns
+from bench.run.plugins import build_method
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
     from bench.data.corpora.token_cache import TokenisedCorpus
+    from bench.method.ranks import Alone
     from bench.method.torch_method import TorchMethod
 
 
-def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path) -> Method:
-    """The method of a run on its backbone, with initial weights that the seed fixes."""
-    import torch
+@dataclass(frozen=True)
+class Options:
+    """How runs are executed. None of it changes what a run is: its fingerprint knows nothing of them."""
 
+    device: str = "cpu"
+    offline: bool = False
+    fresh: bool = False
+    cache: Path | None = None
+    wait_seconds: float = 0.0
+    save_seconds: float = 60.0
+    chunk: int | None = None  # rows of a batch whose activations are held at once while training
+    auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
+    ranks: Alone | None = None  # the processes that train together
+
+
+def build(
+    run: PlannedRun, options: Options, reporter: Reporter, folder: Path, should_stop: Callable[[], bool] = lambda: False
+) -> Method:
+    """The method of a run on its backbone, with initial weights that the seed fixes."""
     devices.keep_freed_memory()
     devices.reset_peak_memory(options.device)
-    method = run.plugin.cls()
-    method.context = Context(
+    context = Context(
         device=options.device,
         precision=run.precision,
         seed=run.seed or 0,
         folder=folder,
+        dev_score=None if run.dev is None else dev_scorer(run.dev),
         reporter=reporter,
+        should_stop=should_stop,
         offline=options.offline,
-        save_seconds=options.save_seconds,
         chunk=options.chunk,
+        ranks=options.ranks if trains_in_steps(run.plugin.cls) else None,
         auto_batch=options.auto_batch,
-        ranks=options.ranks,
+        save_seconds=options.save_seconds,
     )
-    backbone = (
-        None
-        if run.plugin.cls.own_backbone
-        else load_backbone(run.backbone, dropout=run.recipe.get("dropout"), offline=options.offline)
-    )
-    if backbone is not None:
-        reporter.note(backbone.report())
-    torch.manual_seed(seed_for(run.seed or 0, "init"))
-    method.build(backbone if backbone is not None else run.backbone, run.recipe)
-    if isinstance(method, torch.nn.Module):
-        if run.setting == NOT_TRAINED and not method.fitted:
-            method.requires_grad_(False)
-        method.to(options.device)
-        method.eval()
+    method = build_method(run.plugin.cls, run.backbone, run.recipe, context, learns=learns(run.plugin.cls, run.setting))
+    if run.plugin.cls.own_backbone is None:
+        reporter.note(method.backbone.report())
     return method
 
 
-def prepared(corpus: Corpus, method: TorchMethod, options: Options, reporter: Reporter) -> TokenisedCorpus:
+def trains_in_steps(cls: type[Method]) -> bool:
+    """Does the training loop train it, so that several processes can? Else it is fitted by one."""
+    from bench.method.torch_method import TorchMethod
+
+    return cls.fit is TorchMethod.fit or cls.fitted == "steps"
+
+
+def prepared(corpus: Corpus, method: TorchMethod, options: Options) -> TokenisedCorpus:
     """The corpus as the method trains on it: as token ids, or as text."""
     from bench.data.corpora.token_cache import as_text, tokenise
 
-    def progress(done: int, total: int | None = None) -> None:
-        if method.context.should_stop():
-            raise Interrupted("stopped while tokenising the corpus; the same command begins that again")
-        reporter.advance(done, total=total)
+    context, backbone = method.context, method.backbone
 
-    reporter.phase("tokenise")
+    def progress(done: int, total: int | None = None) -> None:
+        if context.should_stop():
+            raise Interrupted("stopped while tokenising the corpus; the same command begins that again")
+        context.reporter.advance(done, total=total)
+
+    context.reporter.phase("tokenise")
     if method.trains_on == "text":
         return as_text(corpus, options.cache, progress)
-    backbone = method.backbone
     return tokenise(
         corpus, backbone.ids, provenance.tokenizer_key(backbone.tokenizer), len(backbone.tokenizer), options.cache, progress
     )

@@ -23,9 +23,8 @@ from bench.base.hashes import folder_sha256
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter
 from bench.run import provenance
-from bench.run.executors.build import build, prepared
-from bench.run.executors.options import Options
-from bench.run.executors.scoring import dev_scorer, merge_scores, score_tasks, with_overlap
+from bench.run.executors.build import Options, build, prepared
+from bench.run.executors.scoring import EncodingReporter, merge_scores, score_tasks, with_overlap
 from bench.run.executors.signals import stop_signals
 from bench.run.plan import PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
@@ -77,7 +76,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         try:
             alone = options.ranks is None
             with watch(folder, run.precision, alone), stop_signals(insistent=alone) as should_stop:
-                record = _train_and_score(run, record, store, options, reporter, left, should_stop)
+                record = Execution(run, store, options, reporter, should_stop).finish(record, left)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
             raise
@@ -132,137 +131,137 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
     )  # fmt: skip
 
 
-def _train_and_score(
-    run: PlannedRun, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter,
-    left: LeftToDo, should_stop: Callable[[], bool],
-) -> RunRecord:  # fmt: skip
-    folder, tasks = store.folder(run.run_id), left.tasks
-    reporter.phase("load")
-    method = build(run, options, reporter, folder)
-    method.context.should_stop = should_stop
-    if left.weights:
-        before = record
-        if run.corpus is not None:  # what was scored is of other weights, from the first step on
-            tell_forgotten(run, record, reporter)
-            record = _without_scores(record, store)
-        record = replace(record, **_train(run, record.provenance, method, store, options, reporter))
-        if run.corpus is None and before.checkpoint not in (None, record.checkpoint):
-            tell_forgotten(run, record, reporter)
-            record = _without_scores(record, store)
-        if not record.scores:
-            tasks = run.known
-        store.write(record)
-    elif left.lost is None:
-        method.load(folder / CHECKPOINT)
-    shutil.rmtree(folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
-    if tasks:
-        record = _score(run, method, record, store, options, reporter, tasks)
-        if changed(record, left.repaired) and left.lost is None and (folder / VECTORS).exists():
-            shutil.rmtree(folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
-            record = _score(run, method, record, store, options, reporter, tasks)
-        for now, was in changed(record, left.repaired):
-            reporter.note(f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)")
-    record = replace(record, status="finished", error=None)
-    store.write(record)
-    return record
+class Execution:
+    """Of one run, from where its record and its folder are to a finished record; each step is recorded when it is done."""
 
+    def __init__(
+        self, run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter, should_stop: Callable[[], bool]
+    ) -> None:
+        self.run, self.store, self.options, self.should_stop = run, store, options, should_stop
+        self.reporter, self.folder = EncodingReporter(reporter), store.folder(run.run_id)
 
-def _without_scores(record: RunRecord, store: RunsFolder) -> RunRecord:
-    """The record, and the run's folder, without anything that belongs to the weights that were."""
-    folder = store.folder(record.run_id)
-    if record.scores:  # first: a record never stands beside weights that are not its own
-        corpus = record.provenance.corpus
-        corpus = None if corpus is None else {key: value for key, value in corpus.items() if key != "overlap"}
-        record = replace(record, scores=(), status="interrupted", provenance=replace(record.provenance, data={}, corpus=corpus))
-        store.write(record)
-    for name in (VECTORS, "predictions", *FOREIGN):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    return record
+    def finish(self, record: RunRecord, left: LeftToDo) -> RunRecord:
+        """Train or load, then score what is left."""
+        run, tasks = self.run, left.tasks
+        self.reporter.phase("load")
+        method = build(run, self.options, self.reporter, self.folder, self.should_stop)
+        if left.weights:
+            before = record
+            if run.corpus is not None:  # what was scored is of other weights, from the first step on
+                record = self.without_scores(record)
+            record = self.train(method, record)
+            if run.corpus is None and before.checkpoint not in (None, record.checkpoint):
+                record = self.without_scores(record)
+            if not record.scores:
+                tasks = run.task_data
+            self.store.write(record)
+        elif left.lost is None:
+            method.load(self.folder / CHECKPOINT)
+        shutil.rmtree(self.folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
+        if tasks:
+            record = self.score(method, record, tasks)
+            if changed(record, left.repaired) and left.lost is None and (self.folder / VECTORS).exists():
+                shutil.rmtree(self.folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
+                record = self.score(method, record, tasks)
+            for now, was in changed(record, left.repaired):
+                self.reporter.note(f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)")
+        record = replace(record, status="finished", error=None)
+        self.store.write(record)
+        return record
 
+    def without_scores(self, record: RunRecord) -> RunRecord:
+        """The record, and the run's folder, without anything that belongs to the weights that were."""
+        tell_forgotten(self.run, record, self.reporter)
+        if record.scores:  # first: a record never stands beside weights that are not its own
+            corpus = record.provenance.corpus
+            corpus = None if corpus is None else {key: value for key, value in corpus.items() if key != "overlap"}
+            provenance = replace(record.provenance, data={}, corpus=corpus)
+            record = replace(record, scores=(), status="interrupted", provenance=provenance)
+            self.store.write(record)
+        for name in (VECTORS, "predictions", *FOREIGN):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        return record
 
-def _score(
-    run: PlannedRun, method: Method, record: RunRecord, store: RunsFolder, options: Options, reporter: Reporter, tasks: Sequence[KnownTask]
-) -> RunRecord:  # fmt: skip
-    """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
-    folder, before = store.folder(run.run_id), record.cost
-    failed: list[RunFailed] = []
-    done: list[tuple[TaskResult, LoadedTask]] = []
-    place = RunPlace(run.run_id, run.fingerprint[:16], folder)
-    vectors = VectorStore(folder / VECTORS, run.fingerprint[:16])
-    for one in score_tasks(method, tasks, reporter, vectors, place, options.device):
-        if one.error is not None:
-            failed.append(one.error)
-            continue
-        result = one.result
-        assert result is not None
-        done.append((result, one.of.task))
-        store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
-        data = {**record.provenance.data, data_key(result.task, result.text, result.suite): one.of.sha256}
-        record = replace(
-            record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data),
-            cost=replace(
-                before, eval_seconds=round((before.eval_seconds or 0.0) + one.seconds, 2),
-                encode_sentences_per_second=(
-                    before.encode_sentences_per_second if one.sentences_per_second is None else round(one.sentences_per_second, 1)
-                ),
-                peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
-            ),
+    def train(self, method: Method, record: RunRecord) -> RunRecord:
+        """Train, or save what needs no training: the record with ``training``, ``cost`` and the hashes of the checkpoint."""
+        run, options, checkpoint = self.run, self.options, self.folder / CHECKPOINT
+        trained = run.corpus is not None
+        cost = Cost(**provenance.parameter_counts(method, trained=trained), device=devices.device_name(options.device))
+        if run.corpus is None:
+            from bench.training.checkpoints import replace_folder
+
+            replace_folder(checkpoint, method.save)
+            cost = replace(cost, checkpoint_bytes=provenance.folder_bytes(checkpoint))
+            return replace(record, cost=cost, checkpoint=folder_sha256(checkpoint))
+        from bench.method.torch_method import TorchMethod
+        from bench.run.executors.multi_rank import train_on_all
+
+        assert isinstance(method, TorchMethod)
+        report = train_on_all(method, prepared(run.corpus, method, options), run, options.ranks)
+        cost = replace(
+            cost, checkpoint_bytes=provenance.folder_bytes(checkpoint), train_seconds=round(report.train_seconds, 2),
+            dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
+            train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
+            peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
+            energy_joules=None if report.joules is None else round(report.joules, 1),
         )  # fmt: skip
+        training = Training(
+            steps=report.steps, best_step=report.best_step, dev_score=report.dev_score, sentences=report.sentences,
+            tokens=report.tokens or None, **dev_set(run),
+        )  # fmt: skip
+        execution = {**(record.provenance.execution or {}), **report.execution} or None
+        return replace(
+            record, cost=cost, training=training, checkpoint=folder_sha256(checkpoint),
+            provenance=replace(record.provenance, execution=execution),
+        )  # fmt: skip
+
+    def score(self, method: Method, record: RunRecord, tasks: Sequence[KnownTask]) -> RunRecord:
+        """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
+        run, store, options, before = self.run, self.store, self.options, record.cost
+        failed: list[RunFailed] = []
+        done: list[tuple[TaskResult, LoadedTask]] = []
+        place = RunPlace(run.run_id, run.fingerprint[:16], self.folder)
+        vectors = VectorStore(self.folder / VECTORS, run.fingerprint[:16])
+        for scored in score_tasks(method, tasks, self.reporter, vectors, place, options.device):
+            if scored.error is not None:
+                failed.append(scored.error)
+                continue
+            result = scored.result
+            assert result is not None
+            done.append((result, scored.of.task))
+            store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
+            speed = scored.sentences_per_second
+            cost = replace(
+                before, eval_seconds=round((before.eval_seconds or 0.0) + scored.seconds, 2),
+                encode_sentences_per_second=before.encode_sentences_per_second if speed is None else round(speed, 1),
+                peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
+            )  # fmt: skip
+            data = {**record.provenance.data, data_key(result.task, result.text, result.suite): scored.of.sha256}
+            record = replace(
+                record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data), cost=cost
+            )
+            store.write(record)
+            if self.should_stop():
+                raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
+        corpus = with_overlap(record, run.corpus, done, options, self.reporter, self.should_stop)
+        record = replace(record, provenance=replace(record.provenance, corpus=corpus))
         store.write(record)
-        if method.context.should_stop():
-            raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
-    corpus = with_overlap(record, run.corpus, done, options, reporter, method.context.should_stop)
-    record = replace(record, provenance=replace(record.provenance, corpus=corpus))
-    store.write(record)
-    if failed:
-        others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
-        raise RunFailed(failed[0].message + others, failed[0].hint)
-    return record
+        if failed:
+            others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
+            raise RunFailed(failed[0].message + others, failed[0].hint)
+        return record
 
 
-def _dev_pairs(run: PlannedRun) -> dict[str, int | None]:
-    """How many pairs the checkpoint is chosen on, and how many of them the suite sts tests."""
+def dev_set(run: PlannedRun) -> dict[str, Any]:
+    """What the checkpoint is chosen on, how many pairs that has, and how many of them the suite sts tests."""
     if run.dev is None:
-        return {}
-    found = dev_test_pairs(run.dev.name, run.dev.sha256, STS_TASKS)
-    return {"dev_pairs": run.dev.n, "dev_test_pairs": found[0] if found is not None else None}
-
-
-def _train(
-    run: PlannedRun, known: Provenance, method: Method, store: RunsFolder, options: Options, reporter: Reporter
-) -> dict[str, Any]:  # fmt: skip
-    """Train (or save what needs no training); returns the record's ``training`` and ``cost``, and what is now ``known``."""
-    folder = store.folder(run.run_id)
-    cost = Cost(**provenance.parameter_counts(method, trained=run.corpus is not None), device=devices.device_name(options.device))
-    if run.corpus is None:
-        from bench.training.checkpoints import replace_folder
-
-        replace_folder(folder / CHECKPOINT, method.save)
-        return {"cost": replace(cost, checkpoint_bytes=provenance.folder_bytes(folder / CHECKPOINT)),
-                "checkpoint": folder_sha256(folder / CHECKPOINT)}  # fmt: skip
-    from bench.method.torch_method import TorchMethod
-    from bench.run.executors import multi_rank
-
-    assert isinstance(method, TorchMethod)
-    corpus = prepared(run.corpus, method, options, reporter)
-    if run.dev is not None:
-        method.context.dev_score = dev_scorer(run.dev)
-        method.context.dev_task = str(run.recipe["select_on"])
-    report = multi_rank.train_on_all(run, method, corpus, options.ranks)
-    cost = replace(
-        cost, checkpoint_bytes=provenance.folder_bytes(folder / CHECKPOINT), train_seconds=round(report.train_seconds, 2),
-        dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
-        train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
-        peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
-        energy_joules=None if report.joules is None else round(report.joules, 1),
-    )  # fmt: skip
-    training = Training(
-        steps=report.steps, best_step=report.best_step, dev_task=method.context.dev_task, dev_score=report.dev_score,
-        **_dev_pairs(run),
-        sentences=report.sentences, tokens=report.tokens or None,
-    )  # fmt: skip
-    known = replace(known, execution={**(known.execution or {}), **report.execution} or None)
-    return {"cost": cost, "training": training, "checkpoint": folder_sha256(folder / CHECKPOINT), "provenance": known}
+        return {"dev_task": "none"}
+    tested = dev_test_pairs(run.dev.name, run.dev.sha256, STS_TASKS)
+    return {
+        "dev_task": str(run.recipe["select_on"]),
+        "dev_pairs": run.dev.n,
+        "dev_test_pairs": None if tested is None else tested[0],
+    }
 
 
 # --- what is left to do for a run: what its record lacks of what is asked for, and what of it is no longer there as it was recorded ---
@@ -287,9 +286,9 @@ class LeftToDo:
 def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter: Reporter) -> LeftToDo:
     """Compares the record and the run's folder with what is asked for; ``reporter`` is told what was found damaged."""
     if record is None:
-        return LeftToDo(run.known, weights=True)
+        return LeftToDo(run.task_data, weights=True)
     broken = prediction_problems(record, folder)
-    pairs = list(zip(run.tasks, run.known, strict=True))
+    pairs = list(zip(run.tasks, run.task_data, strict=True))
     asked = {(task.suite, task.name, task.protocol, one.form): one for task, one in pairs}
     scored = {(task.suite, task.name, task.protocol, one.form) for task, one in pairs if is_scored(record, task, one)}
     again_too = [key for key in broken if key in scored]

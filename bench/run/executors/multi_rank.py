@@ -19,32 +19,25 @@ from bench.run.executors.signals import stop_signals
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus
     from bench.method.torch_method import TorchMethod
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.run.plan import PlannedRun
     from bench.runs import RunsFolder
 
 T = TypeVar("T")
 
 
-def train_on_all(run: PlannedRun, method: TorchMethod, corpus: TokenisedCorpus, ranks: Alone | None) -> TrainReport:
-    """``bench.training.train`` on all ranks; called on rank 0, or where there is only one. A method that is not trained by the common loop
-    is trained here alone."""
-    from bench.training import train
+def train_on_all(method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, ranks: Alone | None) -> TrainReport:
+    """``bench.training.train`` on all ranks; called on rank 0, or where there is only one. A method that the training loop does not
+    train is fitted here alone."""
+    from bench.training.loop import train
 
     if not isinstance(ranks, Ranks):
         return train(method, corpus, method.context)
-    if not in_the_loop(method):
-        method.context.ranks = None
+    if method.context.ranks is None:
         method.context.reporter.note(f"{run.method} is fitted by one process; the other {ranks.count - 1} wait")
         return train(method, corpus, method.context)
     ranks.share(run.run_id)
     return settled(lambda: train(method, corpus, method.context), ranks)
-
-
-def in_the_loop(method: TorchMethod) -> bool:
-    from bench.method.torch_method import TorchMethod
-
-    return type(method).fit is TorchMethod.fit or method.fitted == "steps"
 
 
 def settled(work: Callable[[], T], ranks: Ranks) -> T:
@@ -81,17 +74,10 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
 def _train_here(runs: Mapping[str, PlannedRun], run_id: str, store: RunsFolder, options: Options) -> None:
     from bench.method.torch_method import TorchMethod
     from bench.run.executors.build import build, prepared
-    from bench.training import train
+    from bench.training.loop import train
 
     run = runs[run_id]
     with stop_signals(insistent=False) as should_stop:
-        method = build(run, options, SilentReporter(), store.folder(run.run_id))
+        method = build(run, options, SilentReporter(), store.folder(run.run_id), should_stop)
         assert isinstance(method, TorchMethod) and run.corpus is not None
-        method.context.should_stop = should_stop
-        if run.dev is not None:
-            method.context.dev_score = _never
-        train(method, prepared(run.corpus, method, options, SilentReporter()), method.context)
-
-
-def _never(method: object) -> float:
-    raise AssertionError("rank 0 scores")
+        train(method, prepared(run.corpus, method, options), method.context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bench.data.corpora import Corpus
-    from bench.run.executors.options import Options
+    from bench.run.executors.build import Options
     from bench.runs import RunRecord
     from bench.score.suites import LoadedTask, TaskResult
     from bench.score.suites.known import KnownTask
@@ -47,7 +48,7 @@ class Scored:
 
 
 def score_tasks(
-    method: Method, tasks: Sequence[KnownTask], reporter: Reporter, vectors: VectorStore, place: RunPlace, device: str
+    method: Method, tasks: Sequence[KnownTask], reporter: EncodingReporter, vectors: VectorStore, place: RunPlace, device: str
 ) -> Iterator[Scored]:
     """Encode each distinct sentence that ``vectors`` lacks once, then score the tasks one after the other.
 
@@ -83,47 +84,59 @@ def score_tasks(
         yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
 
 
-def _add(method: Method, vectors: VectorStore, sentences: Sequence[str], reporter: Reporter) -> int:
+def _add(method: Method, vectors: VectorStore, sentences: Sequence[str], reporter: EncodingReporter) -> int:
     """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
     import torch
 
     from bench.training.memory import explain_out_of_memory
 
-    part = _Part(reporter, len(vectors.missing(sentences)))
-    if part.total:
-        reporter.phase("encode", part.total)
-
-    def encode(some: list[str]) -> np.ndarray:
-        encoded = method.encode(some)
-        part.before += len(some)
+    def encode(block: list[str]) -> np.ndarray:
+        encoded = method.encode(block)
+        reporter.before += len(block)
         return encoded
 
-    whole, method.context.reporter = method.context.reporter, part
+    missing = len(vectors.missing(sentences))
+    if not missing:
+        return 0
     try:
-        return vectors.add(sentences, encode)
+        with reporter.encoding(missing):
+            return vectors.add(sentences, encode)
     except ValueError as error:
         raise RunFailed(f"encoding failed: {error}") from None
     except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
         explain_out_of_memory(error, "encoding", method.context.device)
         raise
-    finally:
-        method.context.reporter = whole
 
 
-class _Part:
-    """How far encoding is over all its parts, of which a method sees one at a time."""
+class EncodingReporter:
+    """A reporter that adds what a method says of one call of ``encode`` to what was encoded before it."""
 
-    def __init__(self, whole: Reporter, total: int) -> None:
-        self.whole, self.total, self.before = whole, total, 0
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter, self.before = reporter, 0
+        self.fields: dict[str, Any] | None = None  # None: nothing is being encoded
 
     def phase(self, name: str, total: int | None = None) -> None:
-        pass
+        if self.fields is None:
+            self.reporter.phase(name, total)
 
     def advance(self, done: int, **fields: Any) -> None:
-        self.whole.advance(self.before + done, **fields | {"total": self.total})
+        if self.fields is None:
+            self.reporter.advance(done, **fields)
+        else:
+            self.reporter.advance(self.before + done, **fields | self.fields)
 
     def note(self, text: str) -> None:
-        self.whole.note(text)
+        self.reporter.note(text)
+
+    @contextmanager
+    def encoding(self, total: int | None) -> Iterator[None]:
+        """While open, ``total`` sentences are encoded in several calls; who makes them counts them in ``before``."""
+        self.reporter.phase("encode", total)
+        self.fields, self.before = {"total": total}, 0
+        try:
+            yield
+        finally:
+            self.fields = None
 
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:

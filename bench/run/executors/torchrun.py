@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.base.crash import GOES_ON, End, by_signal
@@ -20,10 +20,10 @@ LOST = 4  # exit code of a rank that ended because another one had
 OWN_END = (1, 2, 130)  # exit codes with which rank 0 has said itself what there is to say
 
 
-def launched(environment: Mapping[str, str] = os.environ) -> bool:
+def launched() -> bool:
     """Was this process started as one of several, by torchrun or by what does as it does?"""
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
-    return all(environment.get(name) for name in names) and environment["WORLD_SIZE"] != "1"
+    return all(os.environ.get(name) for name in names) and os.environ["WORLD_SIZE"] != "1"
 
 
 def ranks_asked(executor: str, gpus: int | None, device: str) -> int:

@@ -13,7 +13,8 @@ from bench.references.ours import SUITES, meaning
 from bench.references.rows import Row, rows
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
-from bench.run.recipes import ON_REQUEST, Entry, check_overrides, choose, entries, merge
+from bench.run.recipe_file import Entry, entries
+from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge
 
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")

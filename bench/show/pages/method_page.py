@@ -10,7 +10,7 @@ from bench.board.names import link, public_name, run_page
 from bench.compare.formatting import is_top, metric_words, rank_words, score, signed, spread
 from bench.compare.statistics.table import Cell
 from bench.references.ours import meaning
-from bench.run.method_reader import Stated
+from bench.run.method_reader import MethodDescription
 from bench.run.recipe_file import Disagreement, Entry
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
@@ -96,11 +96,11 @@ def _package(plugin: Any) -> str:
     return " ".join(str(part) for part in (plugin["package"], plugin.get("version")) if part)
 
 
-def _settings(said: Stated | None) -> str:
+def _settings(said: MethodDescription | None) -> str:
     return ", ".join("nothing trained" if one == "none" else str(one) for one in said.settings) if said is not None else ""
 
 
-def _variants(said: Stated | None) -> tuple[Variant, ...]:
+def _variants(said: MethodDescription | None) -> tuple[Variant, ...]:
     return tuple(Variant(name=str(name), changes=", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
                  for name, changes in (said.variants if said is not None else {}).items())  # fmt: skip
 
@@ -259,7 +259,7 @@ class Recipes:
     notes: tuple[str, ...]  # about whole recipes
 
 
-def recipes(source: Stated | None) -> tuple[Recipes, ...]:
+def recipes(source: MethodDescription | None) -> tuple[Recipes, ...]:
     """One per setting; none where the method has no recipe file, or its source is not installed."""
     entries = source.file.recipes if source is not None else ()
     return tuple(_recipes([one for one in entries if one.setting == setting], setting)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from bench.run.method_reader import Stated, stated
+from bench.run.method_reader import MethodDescription, method_description
 from bench.show.tables.prose import Block, blocks, spans
 
 Spans = tuple[tuple[str, bool], ...]
@@ -52,9 +52,9 @@ def how(method: str, package: str | None) -> How | None:
     )
 
 
-def source(method: str, package: str | None) -> Stated | None:
+def source(method: str, package: str | None) -> MethodDescription | None:
     """What the installed method says, if it is the one that the run was made with, as far as the record tells."""
-    found = stated(method)
+    found = method_description(method)
     return found if found is not None and package in (None, found.package) else None
 
 
@@ -62,7 +62,7 @@ def _sentence(text: str) -> Spans:
     return spans(f"{text[:1].upper()}{text[1:].rstrip('.')}.") if text else ()
 
 
-def _is_title(block: Block, found: Stated) -> bool:
+def _is_title(block: Block, found: MethodDescription) -> bool:
     """The first line is the paper's title and authors, which the citation says too."""
     words = set(re.findall(r"\w{4,}", block.text.lower()))
     return (

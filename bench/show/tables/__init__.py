@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bench.compare.statistics.summary import Table, summarise
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console

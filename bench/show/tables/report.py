@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bench.compare.formatting import score, signed
-from bench.compare.statistics.summary import DECIMALS
+from bench.compare.statistics.table import DECIMALS
 from bench.runs.curve import read_curve, series
 from bench.runs.dev_pairs import dev_words
 from bench.runs.record import RunRecord, Score
