@@ -23,7 +23,7 @@ def what(record: RunRecord) -> str:
     """ "promcse with eh, supervised, roberta-large, seed 42" """
     method = f"{record.method} with {record.variant}" if record.variant else record.method
     setting = "nothing trained" if record.setting == "none" else record.setting
-    return f"{method}, {setting}, {record.backbone}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
+    return f"{method}, {setting}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
 
 
 def heads(record: RunRecord) -> str:
