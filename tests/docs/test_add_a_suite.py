@@ -67,7 +67,7 @@ def test_the_suite_is_run_listed_and_shown_from_the_command_line(data_folder: Pa
     assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
     assert "nothing repeated" in (again := bench(*command, "--plain")).stdout + again.stderr
     assert "Which of four sentences" in " ".join(bench("suites").stdout.split())
-    assert "odd-cosine/1" in bench("suites", "odd").stdout and "odd-cosine/1" in bench("show", folder).stdout
+    assert "odd-cosine/1" in bench("suites", "odd").stdout and "odd-cosine/1" in bench("show", folder, "--scores").stdout
     assert "odd" in suites.expanded(["all"])
 
 
