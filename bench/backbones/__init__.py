@@ -21,6 +21,7 @@ from bench.backbones.folder import (
     PICKLES,
     VOCABULARIES,
     WEIGHTS,
+    card_title,
     check_folder,
     convert_pickles,
     has_pickle,
@@ -28,7 +29,7 @@ from bench.backbones.folder import (
     tensor_names,
     transformer_folder,
     weights_hash,
-)  # fmt: skip
+)
 from bench.base.errors import BenchError, NotAModel, UnknownName, one_line
 from bench.data.fetching.http import offline_now
 
@@ -61,6 +62,7 @@ class Reference:
     path: Path | None
     hub: bool = False
     trained: Path | None = None  # the checkpoint of a run that fine-tuned it: its encoder weights replace the pretrained ones
+    title: str = ""  # what tables call it, where that is not its name: as its model card says, or --name
     source: str | None = None  # what to ask the hub for, where it is not ``name``: the base of a run, the revision of a record
 
     @property
@@ -101,7 +103,7 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
     if name and path.is_dir():
         folder = _as_safetensors(path, allow_pickle)
         check_folder(folder)
-        return Reference(name, weights_hash(folder), folder)
+        return Reference(name, weights_hash(folder), folder, title=card_title(path))
     if path.is_file() or name.startswith((".", "/", "~")) or name.partition("@")[0].count("/") > 1:
         raise NotAModel(
             f"--backbone {name}: no such folder", "give a folder with config.json and model.safetensors, a hub name, or builtin"

@@ -25,6 +25,9 @@ VOCABULARIES = (
     "spm.model",
     "sentencepiece.bpe.model",
 )
+GENERATED = "SentenceTransformer"
+"""How a model card begins the name of a model that nobody named."""
+LONGEST_TITLE = 80  # characters
 DETERMINES = {".json", ".txt", ".model", ".safetensors"}  # files of a model folder that decide what it computes ...
 ABOUT = {
     "card.json",
@@ -34,6 +37,21 @@ ABOUT = {
     "eval_results.json",
     "README.txt",
 }  # ... and not
+
+
+def card_title(path: Path) -> str:
+    """What the model card of a folder calls the model (model-index); "" where it has no card, or one that was only generated."""
+    card = path / "README.md"
+    if not card.is_file():
+        return ""
+    from huggingface_hub.repocard import metadata_load
+
+    try:
+        title = (metadata_load(card) or {})["model-index"][0]["name"]
+    except Exception:  # no metadata, damaged metadata, another form: a card is free text
+        return ""
+    usable = isinstance(title, str) and title.isprintable() and 0 < len(title.strip()) <= LONGEST_TITLE
+    return title.strip() if usable and not title.startswith(GENERATED) else ""
 
 
 def has_pickle(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from bench.board.costs import made_in
 from bench.board.grades import WORDS, apart
 from bench.board.headline import answer
 from bench.board.judging import Judged, judged_tables
-from bench.board.names import public_name, slug, unused
+from bench.board.names import slug, unused
 from bench.board.reference_tables import reference_tables
 from bench.board.selection import rule
 from bench.compare.budget import row_budget
@@ -214,7 +214,7 @@ def _place(one: Judged, rows: Mapping[tuple[str | None, str | None], int]) -> tu
 
 def _board_table(one: Judged, records: Mapping[str, RunRecord], taken: set[str]) -> BoardTable:
     costed = costs.comparable(one.table, records)
-    table = _public(costed.table)
+    table = costed.table
     untrained = "untrained" if table.setting == "none" else table.setting
     address = slug(
         untrained, table.backbone, table.suite, table.protocol, table.text, f"on {one.chosen_on}" if one.chosen_on else None
@@ -224,19 +224,13 @@ def _board_table(one: Judged, records: Mapping[str, RunRecord], taken: set[str])
         said += " This is no development set: these scores stand in a table of their own."
     return BoardTable(
         anchor=unused(address, taken), table=table, selection=said, costs_comparable=costed.comparable, cost_note=costed.note,
-        baselines={name: _public(_costs_of(costed.table, other)) for name, other in one.baselines.items()}, cost_of=costed.of,
+        baselines={name: _costs_of(table, other) for name, other in one.baselines.items()}, cost_of=costed.of,
     )  # fmt: skip
 
 
 def _costs_of(table: Table, other: Table) -> Table:
     """``other`` with the costs of the same rows of ``table``."""
     return replace(other, rows=tuple(replace(b, cost=a.cost) for a, b in zip(table.rows, other.rows, strict=True)))
-
-
-def _public(table: Table) -> Table:
-    """With backbones by their public names."""
-    rows = tuple(replace(row, backbone=public_name(row.backbone)) for row in table.rows)
-    return replace(table, rows=rows, backbone=None if table.backbone is None else public_name(table.backbone))
 
 
 def _beside(one: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:

@@ -50,23 +50,26 @@ class Judged:
 
 
 def judged_tables(
-    runs: Sequence[Run], *, baseline: str | None = None, statistics: str = AUTO, report: Report | None = None
-) -> tuple[Judged, ...]:  # fmt: skip
+    runs: Sequence[Run], *, baseline: str | None = None, statistics: str = AUTO, report: Report | None = None, extras: bool = True
+) -> tuple[Judged, ...]:
     """The tables of these runs, with intervals, verdicts, printed values and costs; those against other baselines beside them.
 
     ``statistics``: "yes" reads predictions however many there are, "no" none, "auto" as ``plan`` says. Raises UnknownName for a baseline
-    that no table has.
+    that no table has. ``extras``: with printed values,
+    costs, and against each other baseline that a reader may choose.
     """
     by_id = {record.run_id: (record, folder) for record, folder in runs}
     records = {run: record for run, (record, _) in by_id.items()}
     summarised, selected_on = _evidence(*_summarised(list(records.values())))
     tables = footnotes.with_footnotes(summarised, records)
     how_much = plan(tables, by_id, statistics)
+    how_much = how_much if extras else replace(how_much, baselines=0)
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
         raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
     chosen = baseline or _default(tables)
     return tuple(
-        _judged(table, selected, chosen, by_id, how_much, report) for table, selected in zip(tables, selected_on, strict=True)
+        _judged(table, selected, chosen, by_id, how_much, report, extras)
+        for table, selected in zip(tables, selected_on, strict=True)
     )
 
 
@@ -78,16 +81,18 @@ def _evidence(tables: Sequence[Table], selected_on: Sequence[str]) -> tuple[list
 
 
 def _judged(
-    table: Table, selected_on: str, baseline: str | None, runs: Mapping[str, Run], how_much: Plan, report: Report | None
-) -> Judged:
+    table: Table, selected_on: str, baseline: str | None, runs: Mapping[str, Run], how_much: Plan, report: Report | None,
+    extras: bool,
+) -> Judged:  # fmt: skip
     """Each table is a family of tests by itself: what is told of it does not change when another suite or backbone is added."""
     own = against(table, baseline).baseline
     offered = [name for name in choices(table, how_much.baselines + 1) if name != own][: how_much.baselines]
     how = StatisticsOptions(predictions=how_much.predictions)
     first, *others = (judged for (judged,) in judge([table], runs, how, report, [baseline, *offered]))
     records = {run: runs[run][0] for row in table.rows for run in row.runs}
-    (first,) = papers.with_papers([_noted(first, how_much.note)], records)
-    (first,) = budget.with_costs([first], records)
+    first = _noted(first, how_much.note)
+    if extras:
+        (first,) = budget.with_costs(papers.with_papers([first], records), records)
     return Judged(table=first, chosen_on=selected_on,
                   baselines={name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)})  # fmt: skip
 

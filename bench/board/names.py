@@ -1,4 +1,4 @@
-"""How things are called on published pages: no path of the publisher's machine, and addresses that stay from version to version."""
+"""Addresses on published pages, which stay from version to version."""
 
 from __future__ import annotations
 
@@ -8,23 +8,7 @@ import unicodedata
 from collections.abc import Container
 from urllib.parse import quote
 
-GENERIC = ("model", "checkpoint", "snapshot", "encoder", "")
-"""Last parts of a path that say nothing: the folder above says more."""
 LONGEST = 100  # characters of an address
-
-
-def public_name(backbone: str) -> str:
-    """A backbone by its own name: that of the hub as it is, of a local folder its last part that says something."""
-    if not _is_path(backbone):
-        return backbone
-    parts = [part for part in re.split(r"[/\\]+", backbone) if part not in (".", "..", "~") and not part.endswith(":")]
-    named = [part for part in parts if part not in GENERIC]
-    return named[-1] if named else "local folder"
-
-
-def _is_path(backbone: str) -> bool:
-    """A hub name has at most one slash; a folder is given absolutely, from here, or through several."""
-    return backbone.startswith(("/", ".", "~", "\\")) or bool(re.match(r"[A-Za-z]:[\\/]", backbone)) or backbone.count("/") > 1
 
 
 def slug(*parts: str | None) -> str:

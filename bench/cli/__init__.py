@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -34,15 +35,31 @@ VERBS = {
 }
 
 
+FIRST_STEPS = {
+    "bench demo": "text to page in two minutes: no data, no network",
+    "bench doctor": "what is installed, and which data is here",
+    "bench methods": "what can be run",
+}
+WITH_RUNS = {
+    "bench compare": "which method is best, and how sure that is",
+    "bench runs": "the runs that are kept; bench show RUN is one of them",
+    "bench publish --preview": "the same as a page, before it is published",
+}
+
+
 class HelpfulGroup(click.Group):
-    """A group that prints its help, and no error, where no command is named; and that of a command wherever --help stands,
+    """A group that helps, and prints no error, where no command is named; and that of a command wherever --help stands,
     also behind an option that would take it for its value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:
-            click.echo(ctx.get_help())
+            click.echo(self.welcome(ctx))
             ctx.exit(0)
         return super().parse_args(ctx, args)
+
+    def welcome(self, ctx: click.Context) -> str:
+        """What is said where no command is named."""
+        return ctx.get_help()
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
@@ -54,6 +71,15 @@ class HelpfulGroup(click.Group):
 
 class Verbs(HelpfulGroup):
     """A group whose commands are imported when they are named, and whose errors are one line each."""
+
+    def welcome(self, ctx: click.Context) -> str:
+        """Three things to do next: with runs, or before there are any."""
+        folder = Path(os.environ.get("BENCH_RUNS") or "runs")
+        steps = FIRST_STEPS if next(folder.glob("*/run.json"), None) is None else WITH_RUNS
+        lines = ["Sentence embeddings: train, score as the papers do, keep the record, compare.", "", "next"]
+        wide = max(map(len, steps))
+        lines += [f"  {command:<{wide}}  {what}" for command, what in steps.items()]
+        return "\n".join([*lines, "", "all commands: bench --help"])
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)

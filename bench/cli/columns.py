@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -30,6 +32,20 @@ def title(text: str, blank: bool = True) -> None:
     say(text)
 
 
+def print_command(command: str, label: str = "", indent: int = 0) -> None:
+    """A command that can be copied: broken between words alone, each line but the last with a backslash at its end."""
+    from bench.compare.formatting import visible
+
+    words = re.findall(r"(?:[^\s']|'[^']*')+|\S+", visible(command, limit=None))
+    lines, room = [label], width() - indent - 2
+    for word in words:
+        if len(lines[-1]) + 1 + len(word) > room and lines[-1].strip() and lines[-1] != label:
+            lines.append(" " * (len(label) + 2) + word)
+        else:
+            lines[-1] += (" " if lines[-1].strip() and lines[-1] != label else "") + word
+    click.echo(" \\\n".join(" " * indent + line for line in lines))
+
+
 def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0) -> None:
     """Print rows of equally many cells; every column but the last is as wide as its longest cell, and the last wraps between words.
 
@@ -40,7 +56,7 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
 
     from bench.compare.formatting import visible
 
-    listed = [[visible_indent(cell) for cell in row] for row in rows]
+    listed = [[visible_indent(cell, sys.stdout.encoding or "utf-8") for cell in row] for row in rows]
     if not listed:
         return
     shown = [[visible(heading) for heading in headings], *listed] if headings else listed

@@ -34,6 +34,7 @@ HELP = {
 @click.option("--equal-budget", is_flag=True, help="Refuse rows that were not trained alike: rows seen, corpus, seeds.")
 @click.option("--strict", is_flag=True, help="Refuse runs of other protocols, text forms, data or library versions.")
 @click.option("--together", is_flag=True, help="All backbones and settings in one table.")
+@click.option("--all", "everything", is_flag=True, help="Every table whole; without it the first, and a line for each other.")
 @click.option(
     "--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"]
 )
@@ -49,15 +50,17 @@ HELP = {
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
 def compare(
     kept: list[Kept], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
-    statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
+    everything: bool, statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
     html: Path | None,
 ) -> None:  # fmt: skip
     """Put runs side by side: methods by tasks, mean over seeds, interval, rank, and what is better than the baseline.
 
-    RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder.
+    RUN is an id, the beginning of ids, or a path; without any, all runs in the runs folder. What is best, and against which
+    baseline, is said as the published page says it; --baseline prints every difference with its interval.
 
     \b
-    Example:  bench compare --suite sts --baseline simcse
+    Example:  bench compare
+              bench compare --suite sts --baseline simcse
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
     from bench.compare.tables import TableOptions, compared
@@ -68,12 +71,81 @@ def compare(
             raise BenchError(f"--items has no --format {form}", "--format table or json")
         _show_items(kept, task, top, data, form)
         return
+    if (
+        form == "table"
+        and not (baseline or together or everything or with_paper or cost)
+        and correction == "holm"
+        and margin == 0.5
+    ):
+        show_answer(kept, statistics, strict=strict, equal_budget=equal_budget, html=html)
+        return
     wanted = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
                     with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
     with no_collection():
         with _progress() as report:
             tables = compared(runs, wanted, report)
         _show(kept, tables, form, html)
+
+
+def show_answer(
+    kept: Sequence[Kept], statistics: str = "auto", *, strict: bool = False, equal_budget: bool = False, html: Path | None = None
+) -> None:
+    """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
+    from bench.board.content import board_tables
+    from bench.board.headline import answer
+    from bench.board.judging import judged_tables
+    from bench.cli.columns import print_columns, say
+    from bench.compare import budget, footnotes
+    from bench.show.tables import print_tables
+
+    records = {one.record.run_id: one.record for one in kept}
+    with no_collection(), _progress() as report:
+        judged = judged_tables([(one.record, one.folder) for one in kept], statistics=statistics, report=report, extras=False)
+    if not judged:
+        raise BenchError("none of these runs has a score", "bench run ... --suite sts")
+    tables = board_tables(judged, records)
+    shown = [one.table for one in tables]
+    if strict:
+        footnotes.refuse(shown)
+    if equal_budget:
+        budget.refuse_unequal(shown, records)
+    if html is not None:
+        from bench.show.pages import write_page
+
+        write_page(list(records.values()), html, folders={one.record.run_id: one.folder for one in kept}, tables=shown)
+    first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
+    say(answer(tables))
+    click.echo()
+    print_tables([first], signs_alone=True)
+    if others := [table for table in shown if table is not first]:
+        click.echo()
+        print_columns(
+            [_line(table, first) for table in others],
+            headings=("other tables", "highest value, and which rows may be the best too"),
+        )
+        click.echo()
+        say("all of them: bench compare --all; one: --suite, --backbone, --setting")
+    if first.baseline:
+        say(f"every difference with its interval: bench compare --baseline {first.baseline}")
+    if html is not None:
+        click.echo(f"page: {html}")
+
+
+def _line(table: Table, first: Table) -> tuple[str, str]:
+    """What a table that is not drawn is of, its highest value, and which other rows may be the best."""
+    from bench.board.headline import row_name
+    from bench.compare.formatting import is_top, score
+
+    place = (
+        "" if (table.setting, table.backbone) == (first.setting, first.backbone) else f", {table.backbone or 'several backbones'}"
+    )
+    what = f"{table.protocol}{f' ({table.text})' if table.text not in (None, 'tokenised') else ''}{place}"
+    ranked = sorted(((cell.mean, row) for row in table.rows if (cell := row.cells[-1]) is not None), key=lambda one: -one[0])
+    if table.head is None or not ranked:
+        return what, f"not ranked ({len(table.rows)} row{'s' * (len(table.rows) != 1)})"
+    (value, best), *others = ranked
+    too = [row_name(row, table) for _, row in others if is_top(row)]
+    return what, f"{row_name(best, table)} {score(value)}" + (f"; {', '.join(too)}" if too else "")
 
 
 def _show(kept: Sequence[Kept], tables: Sequence[Table], form: str, html: Path | None) -> None:

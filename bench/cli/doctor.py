@@ -30,7 +30,7 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     \b
     Example:  bench doctor --data DIR
     """
-    from bench.cli.columns import print_columns
+    from bench.cli.columns import print_columns, print_command
 
     facts = diagnose(data, runs)
     if as_json:
@@ -44,7 +44,8 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
         rows = [(one["suite"], one["tokenised"], one["raw"], ", ".join(one["missing"])) for one in facts["data"]["suites"]]
         shown = 4 if any(row[3] for row in rows) else 3
         print_columns([row[:shown] for row in rows], headings=("data", "tokenised", "raw", "missing or damaged")[:shown])
-    click.echo(f"\nnext: {facts['next']}")
+    click.echo()
+    print_command(facts["next"], "next: ")
 
 
 def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:

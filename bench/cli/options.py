@@ -146,11 +146,14 @@ def _named(store: RunsFolder, references: Sequence[str]) -> list[Kept]:
 def _fitting(found: Iterable[Kept], wanted: dict[str, Sequence[str]]) -> list[Kept]:
     found = list(found)
     for key, names in wanted.items():
-        have = {getattr(kept.record, key) or "none" for kept in found}
+        having = [(kept, {getattr(kept.record, key) or "none"}) for kept in found]
+        if key == "backbone":
+            having = [(kept, {*values, kept.record.backbone_name}) for kept, values in having]
+        have = {value for _, values in having for value in values}
         for name in names:
             if name not in have and found:
                 raise UnknownName(key, name, have, "among these runs", "bench runs")
-        found = [kept for kept in found if (getattr(kept.record, key) or "none") in names]
+        found = [kept for kept, values in having if not values.isdisjoint(names)]
     return found
 
 

@@ -125,6 +125,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.option(
     "--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas."
 )
+@click.option("--name", "names", help="What tables call the backbones, separated by commas.  [default: as card or folder say]")
 @click.option(
     "--setting",
     type=click.Choice(["unsupervised", "supervised", "none"]),
@@ -191,7 +192,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @plain_option
 @one_of_several
 def run(
-    methods: str, backbones: str, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
+    methods: str, backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
     pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, text: str, device: str, precision: str, executor: str, gpus: int | None, fresh: bool, wait: bool,
     offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
     as_json: bool, plain: bool, ranks: Ranks | None,
@@ -219,7 +220,7 @@ def run(
 
     overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
     request = plan.Request(
-        methods=comma_list(methods), backbones=comma_list(backbones), setting=setting, variant=variant, seeds=parse_seeds(seeds),
+        methods=comma_list(methods), backbones=comma_list(backbones), names=comma_list(names), setting=setting, variant=variant, seeds=parse_seeds(seeds),
         suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, allow_pickle=allow_pickle,
     )  # fmt: skip
     plan.check_request(request, plugins)

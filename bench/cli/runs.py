@@ -16,17 +16,27 @@ if TYPE_CHECKING:
     from bench.runs import RunRecord
 
 
+NEWEST = 30  # runs that are listed where not all are asked for
+
+
 @click.command()
 @click.argument("name", required=False)
 @runs_option
 @click.option("--status", help="Only these: finished, failed, interrupted, running.")
 @click.option("--method", help="Only these methods.")
+@click.option("--all", "everything", is_flag=True, help=f"All of them, not the newest {NEWEST}.")
 @json_option
 @click.pass_context
 def runs(
-    context: click.Context, name: str | None, runs: Path | None, status: str | None, method: str | None, as_json: bool
+    context: click.Context,
+    name: str | None,
+    runs: Path | None,
+    status: str | None,
+    method: str | None,
+    everything: bool,
+    as_json: bool,
 ) -> None:
-    """The runs that are kept, newest first; with a NAME everything about one.
+    """The runs that are kept, newest first; with a NAME what matters of one, as bench show NAME.
 
     Example: bench runs --status failed,interrupted
     """
@@ -54,8 +64,11 @@ def runs(
     if not chosen:
         click.echo(f"no {'such run' if records else 'run'} in {store.path}; bench run makes them")
         return
-    _print(chosen)
-    for record in chosen:
+    shown = chosen if everything else chosen[:NEWEST]
+    _print(shown)
+    if len(shown) < len(chosen):
+        click.echo(f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method")
+    for record in shown:
         if (end := store.ended(record.run_id)) is not None:
             say(f"{record.run_id} {end.words}; try: {end.hint}")
 
@@ -123,7 +136,7 @@ def _result(record: RunRecord, with_status: bool, room: int) -> str:
             return text
         return text[: max(room - 3, 0)].rpartition(" ")[0].rstrip(":,; ") + "..."
     for count in range(len(parts), 0, -1):
-        text = visible(", ".join(parts[:count]) + (f", +{len(parts) - count}" if count < len(parts) else ""), encoding)
+        text = visible(", ".join(parts[:count]) + (f", {len(parts) - count} more" if count < len(parts) else ""), encoding)
         if len(text) <= room:
             return text
     return ""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
-from bench.cli.columns import visible_indent
+from bench.cli.columns import print_columns, print_command, title, visible_indent
 from bench.cli.options import json_option, json_text, runs_option
 
 if TYPE_CHECKING:
@@ -22,12 +24,30 @@ NO_RECORD = "ended before its record was written; its command goes on from the l
 RUNNING = "running"  # as a list says it; a record is never of a run that is not at its end
 
 
+PARTS = {
+    "scores": "all numbers of each task and of its sub-datasets",
+    "recipe": "every recipe value with its source",
+    "overlap": "sentences of the evaluation sets that stand in the corpus",
+    "provenance": "cost in full, code, machine, hashes of the data, files",
+}
+"""What there is to know of a run beyond the first screen: an option each."""
+MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
+"""Recipe values of the first screen, beside those that the command set."""
+COSTS = ("trainable parameters", "train time", "peak memory", "device")
+"""Those of the first screen."""
+
+
 @click.command()
 @click.argument("reference", metavar="RUN")
+@click.option("--scores", is_flag=True, help=f"Only {PARTS['scores']}.")
+@click.option("--recipe", is_flag=True, help=f"Only {PARTS['recipe']}.")
+@click.option("--overlap", is_flag=True, help=f"Only {PARTS['overlap']}.")
+@click.option("--provenance", is_flag=True, help=f"Only {PARTS['provenance']}.")
+@click.option("--all", "everything", is_flag=True, help="All of these.")
 @runs_option
 @json_option
-def show(reference: str, runs: Path | None, as_json: bool) -> None:
-    """Everything about one run: scores, recipe with sources, training, cost, where it comes from and where it lies.
+def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **parts: bool) -> None:
+    """One run: its scores, recipe, training and cost on one screen; everything else by option.
 
     RUN is an id, its beginning, or a path.   Example: bench show simcse-builtin-s42
     """
@@ -46,8 +66,18 @@ def show(reference: str, runs: Path | None, as_json: bool) -> None:
         return
     from rich.console import Console
 
+    console = Console(highlight=False, markup=False, emoji=False)
+    wanted = [part for part in PARTS if everything or parts.get(part)]
     end = here.ended(record.run_id)
-    _print(record, file.parent, Console(highlight=False, markup=False, emoji=False), end.hint if end else "")
+    print_head(record, console, end.hint if end else "")
+    if not wanted:
+        print_summary(record, file.parent, "" if runs is None else f" --runs {shlex.quote(str(runs))}")
+    for part in wanted:
+        found = sections(record, file.parent, [part])
+        for section in found:
+            print_section(section, console)
+        if not found:
+            title(f"no {part} {'are' if part == 'scores' else 'is'} recorded")
 
 
 def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
@@ -59,14 +89,15 @@ def as_it_stands(record: RunRecord, store: RunsFolder) -> RunRecord:
     return record
 
 
-def _print(record: RunRecord, folder: Path, console: Console, hint: str = "") -> None:
+def print_head(record: RunRecord, console: Console, hint: str = "") -> None:
+    """Which run it is and how it ended."""
     from rich.text import Text
 
     from bench.compare.formatting import visible
     from bench.show.tables import report
 
-    def text(words: str, style: str = "") -> Text:
-        return Text(visible(words, console.encoding), style)
+    def text(words: str) -> Text:
+        return Text(visible(words, console.encoding))
 
     console.print(
         Text.assemble((record.run_id, "bold"), f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}")
@@ -76,17 +107,49 @@ def _print(record: RunRecord, folder: Path, console: Console, hint: str = "") ->
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))
     if hint:
         console.print(Text.assemble(("try: ", "bold"), text(hint)))
-    for section in (*report.score_sections(record), *report.shift_sections(record), *report.fact_sections(record, folder)):
-        print_section(section, console)
+
+
+def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
+    """At most a screen of 40 lines for a run of all suites. ``runs``: the option that names the runs folder, where it was given."""
+    from bench.show.tables import report
+
+    click.echo()
+    print_columns([(f"{name} ", value, ", ".join(tasks)) for name, value, tasks in report.suites(record)])
+    chosen = {
+        key: one for key, one in record.recipe.items() if one.value is not None and (key in MAIN or one.source.startswith("--"))
+    }
+    values = [f"{key} {report.plain_value(one.value)}" for key, one in chosen.items()]
+    rest = len(record.recipe) - len(chosen)
+    facts = [
+        ("recipe", ", ".join([*values, *([f"{rest} more: --recipe"] if rest else [])])),
+        *report.training(record, folder).rows,
+    ]
+    costs = {name: value for name, value in report.cost(record).rows if name in COSTS}
+    facts.append(("cost", ", ".join(f"{name} {value}" for name, value in costs.items())))
+    if found := report.overlap_section(record).rows:
+        facts.append(("overlap", f"{len([row for row in found if row[1]])} tasks have sentences in the corpus"))
+    facts.append(("folder", str(folder)))
+    click.echo()
+    print_columns([fact for fact in facts if fact[1]])
+    click.echo()
     if record.provenance.command:
-        console.print(Text("\nthe command", "bold"))
-        console.print(
-            Text(visible(record.provenance.command, console.encoding, limit=None)), soft_wrap=True
-        )  # one line, so that it can be copied
-    console.print(Text("\nits files", "bold"))
-    console.print(Text(visible(str(folder), console.encoding, limit=None)), soft_wrap=True)
-    for line in report.files(folder):
-        console.print(Text("  " + visible(line, console.encoding)))
+        print_command(record.provenance.command)
+    title(f"more: bench show {record.run_id}{runs} ...")
+    print_columns([*((f"--{part}", words) for part, words in PARTS.items() if sections(record, folder, [part])), ("--all", "everything")],
+                  indent=2)  # fmt: skip
+
+
+def sections(record: RunRecord, folder: Path, parts: Sequence[str]) -> list[Section]:
+    """Those of PARTS that there is something to say of."""
+    from bench.show.tables import report
+
+    of = {
+        "scores": [*report.score_sections(record), *report.shift_sections(record)],
+        "recipe": [report.recipe(record)],
+        "overlap": [report.overlap_section(record)],
+        "provenance": [report.cost(record), report.provenance(record), report.files(folder)],
+    }
+    return [section for part in parts for section in of[part] if section.rows]
 
 
 def print_section(section: Section, console: Console) -> None:

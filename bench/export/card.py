@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
 from bench.base.errors import BenchError
 from bench.compare.formatting import markdown, metric_words, score
 from bench.compare.statistics.grouping import AVERAGE
@@ -48,7 +46,7 @@ def text(run: TrainedRun, exported: Exported, folder: Path, place: str | None = 
     parts = [
         front_matter(run, exported),
         f"# {markdown(record.run_id)}",
-        f"{markdown(what(replace(record, backbone=_name(record.backbone))))}. {_sentence(run.plugin.cls.summary)} "
+        f"{markdown(what(record))}. {_sentence(run.plugin.cls.summary)} "
         f"Written by `bench export` as {exported.form}; its vectors have {exported.dimensions:,} dimensions and are compared by "
         "their cosine.",
         "## How to load it",
@@ -128,7 +126,7 @@ def origin(run: TrainedRun) -> list[str]:
     lines = [f"run `{record.run_id}`, fingerprint `{record.fingerprint}`, {known.created}"]
     if run.plugin.cls.paper:
         lines.append(f"method: {markdown(run.plugin.cls.paper)}")
-    lines.append(f"backbone: {markdown(_name(record.backbone))}, revision `{backbone.get('revision', 'not recorded')}`")
+    lines.append(f"backbone: {markdown(record.backbone_name)}, revision `{backbone.get('revision', 'not recorded')}`")
     if corpus:
         lines.append(f"trained on {markdown(_name(str(corpus.get('name'))))}, sha256 `{corpus.get('sha256')}`")
     if record.training is not None:
@@ -164,7 +162,7 @@ def licence(record: RunRecord) -> list[str]:
     lines = [
         own
         if record.backbone == "builtin"
-        else f"the weights are those of {markdown(_name(record.backbone))}, changed or with others beside them: that model's licence holds",
+        else f"the weights are those of {markdown(record.backbone_name)}, changed or with others beside them: that model's licence holds",
         "the code in this folder, if there is any: Apache-2.0",
     ]
     if corpus:

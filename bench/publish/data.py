@@ -11,7 +11,6 @@ from typing import Any
 from bench.board import names as addresses
 from bench.board.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.changes import ChangedScore, ChangedVerdict, Changes
-from bench.board.names import public_name
 from bench.compare.formatting import csv_text
 from bench.compare.statistics.table import Table
 from bench.show.tables.data import against_data, as_csv, table_data, tested_data
@@ -77,7 +76,7 @@ def _run(one: PublishedRun) -> dict[str, Any]:
     record = one.record
     return {
         "run_id": record.run_id, "method": record.method, "variant": record.variant, "setting": record.setting,
-        "backbone": public_name(record.backbone), "seed": record.seed, "grade": one.grade, "reason": one.reason,
+        "backbone": record.backbone_name, "seed": record.seed, "grade": one.grade, "reason": one.reason,
         "submitted_by": one.submitted_by, "created": record.provenance.created, "command": record.provenance.command,
         "fingerprint": record.fingerprint, "record": f"../{one.held_by}/" * (one.held_by is not None) + addresses.run_file(record.run_id, "run.json"),
         "page": addresses.run_page(record.run_id),

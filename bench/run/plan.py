@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.backbones import Reference, resolve
+from bench.backbones import KNOWN, Reference, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.data.sets.sources import NotFetchedYet
@@ -50,6 +50,7 @@ class Request:
 
     methods: tuple[str, ...]
     backbones: tuple[str, ...] = ("builtin",)
+    names: tuple[str, ...] = ()  # what tables call the backbones, in their order; none: as they are called
     setting: str | None = None
     variant: str = ""
     seeds: tuple[int, ...] = (42,)
@@ -116,6 +117,8 @@ def make(
             if own
             else [ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
         )
+        if request.names and not own:
+            backbones = [replace(one, title=title) for one, title in zip(backbones, request.names, strict=True)]
         for backbone in backbones:
             runs += _runs_of(plugin, backbone, request, scored, data, corpora, ready)
     unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
@@ -132,6 +135,14 @@ def check_named(request: Request) -> None:
     ):  # fmt: skip
         if not names:
             raise BenchError(f"no {kind} was named", f"{option}; --help says which there are")
+    if request.names and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2:
+        raise BenchError(
+            f"--name {','.join(request.names)}: {len(set(request.names))} names for {len(request.backbones)} backbones",
+            "one name for each backbone, in their order: --backbone A,B --name a,b",
+        )
+    for name in request.names:
+        if name in KNOWN and name not in request.backbones:
+            raise BenchError(f"--name {name}: another backbone is called that", "a name of its own")
     for text in request.text.split(","):
         if not re.fullmatch("tokenised|raw|any|other-[0-9a-f]{8}", text):
             raise UnknownName("text form", text, ["tokenised", "raw", "any", "other-<hash>"])

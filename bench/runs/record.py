@@ -132,6 +132,11 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
     checkpoint: Facts | None = None  # file below checkpoint/ -> sha256; None: not recorded
     provenance: Provenance
 
+    @property
+    def backbone_name(self) -> str:
+        """The backbone as tables call it: by the name that was chosen for it or that its model card gives, else its own."""
+        return public_name(str((self.provenance.backbone or {}).get("title") or self.backbone))
+
     def score(self, suite: str, task: str, protocol: str | None = None, text: str | None = None) -> Score | None:
         """The first score of a task; ``protocol`` and ``text`` narrow it."""
         for score in self.scores:
@@ -164,6 +169,24 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
                 cell = " ".join(str(part) for part in score.key)
                 raise RecordDamaged(f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}")
         return self
+
+
+GENERIC = ("model", "checkpoint", "snapshot", "encoder", "")
+"""Last parts of a path that say nothing: the folder above says more."""
+
+
+def public_name(backbone: str) -> str:
+    """A backbone by its own name: that of the hub as it is, of a local folder its last part that says something."""
+    if not _is_path(backbone):
+        return backbone
+    parts = [part for part in re.split(r"[/\\]+", backbone) if part not in (".", "..", "~") and not part.endswith(":")]
+    named = [part for part in parts if part not in GENERIC]
+    return named[-1] if named else "local folder"
+
+
+def _is_path(backbone: str) -> bool:
+    """A hub name has at most one slash; a folder is given absolutely, from here, or through several."""
+    return backbone.startswith(("/", ".", "~", "\\")) or bool(re.match(r"[A-Za-z]:[\\/]", backbone)) or backbone.count("/") > 1
 
 
 _DECODER = msgspec.json.Decoder(RunRecord)

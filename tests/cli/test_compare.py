@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -124,12 +126,22 @@ def test_show(runs: Path) -> None:
     (folder / "curve.jsonl").write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.0, "dev_score": 70.0}\n{"step": 3, "lo')
     done = bench("show", one.run_id[:-2], "--runs", runs, columns=80)
     assert done.exit_code == 0
-    wide = [line for line in done.stdout.splitlines() if len(line) > 80]
-    assert wide in ([], [str(folder)]), "only the folder, which is to be copied, may be wider"
-    for part in (one.run_id, "promcse, unsupervised, builtin, seed 43", "MSRvid", "SimCSE README", "learning_rate", "13 min 32 s",
-                 "step 875: STS-B dev 74.50", "2.0000 █▁ 1.0000", one.provenance.command, "torch 2.13.0", "curve.jsonl"):  # fmt: skip
-        assert str(part) in done.stdout, part
-    assert bench("show", folder).stdout.splitlines()[:5] == done.stdout.splitlines()[:5]
+    wide = [line for line in done.stdout.splitlines() if len(line) > 80 and str(folder) not in line]
+    assert wide == [] and str(folder) in done.stdout, "only the folder, which is to be copied, may be wider"
+    assert len(done.stdout.splitlines()) <= 40
+    for part in (one.run_id, "promcse, unsupervised, builtin, seed 43", "learning_rate", "13 min 32 s", "step 875: STS-B dev 74.50",
+                 "2.0000 █▁ 1.0000"):  # fmt: skip
+        assert part in done.stdout, part
+    assert shlex.join(shlex.split(str(one.provenance.command))) in done.stdout.replace("\\\n", "").replace("   ", " ")
+    options = re.findall(r"^  (--\w+)  ", done.stdout, re.M)
+    assert options == ["--scores", "--recipe", "--provenance", "--all"], "no overlap was recorded"
+    told = {option: bench("show", one.run_id, option, "--runs", runs, columns=80).stdout for option in options}
+    for option, part in (("--scores", "MSRvid"), ("--recipe", "SimCSE README"), ("--provenance", "torch 2.13.0"),
+                         ("--provenance", "curve.jsonl")):  # fmt: skip
+        assert part in told[option] and part in told["--all"] and part not in done.stdout
+        assert [other for other in options[:-1] if part in told[other]] == [option]
+    assert "no overlap is recorded" in bench("show", one.run_id, "--overlap", "--runs", runs).stdout
+    assert bench("show", folder, columns=80).stdout.splitlines()[:5] == done.stdout.splitlines()[:5]
     assert json.loads(bench("show", one.run_id, "--json", "--runs", runs).stdout) == json.loads((folder / "run.json").read_text())
 
 

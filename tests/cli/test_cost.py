@@ -37,7 +37,7 @@ def test_memory_is_what_the_process_holds_and_energy_is_not_guessed(record: RunR
 
 
 def test_the_two_parts_of_the_time_are_shown(finished: tuple[Path, Result], record: RunRecord) -> None:
-    shown = bench("show", record.run_id, "--runs", finished[0])
+    shown = bench("show", record.run_id, "--provenance", "--runs", finished[0])
     assert shown.exit_code == 0
     for field in ("train time", "dev time", "train tokens per second", "host memory"):
         assert field in shown.stdout, shown.stdout

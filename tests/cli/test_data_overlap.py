@@ -91,11 +91,11 @@ def test_a_run_records_it_and_shows_it(corpus: Path, tiny: str, tmp_path: Path) 
     record = json.loads((the_run(tmp_path) / "run.json").read_text())
     kept = record["provenance"]["corpus"]["overlap"]
     assert kept == {"rule": "overlap/1", "tasks": overlap(corpus, "--suite", "check")["tasks"]}
-    shown = bench("show", the_run(tmp_path)).stdout
+    shown = bench("show", the_run(tmp_path), "--all").stdout
     assert "sentences of the evaluation sets that stand in the corpus" in shown
     (line,) = [line for line in shown.splitlines() if line.startswith("check: captions")]
     assert line.split()[-4:-2] == ["2", "1"] and line.split()[-1] == "4"
-    assert "overlap" not in shown.partition("\nprovenance\n")[2].partition("the command")[0], "not a second time as raw data"
+    assert "overlap" not in shown.partition("\nprovenance\n")[2].partition("\nfiles\n")[0], "not a second time as raw data"
     bench("compare", the_run(tmp_path), "--html", tmp_path / "page.html")
     page = " ".join((tmp_path / "page.html").read_text().split())
     assert "sentences of the evaluation sets that stand in the corpus" in page and "captions" in page

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from factories import record
+from made_runs import made_runs
 
 from bench.base.errors import BenchError
 from bench.cli import VERBS, main
@@ -16,6 +20,7 @@ from bench.cli.method_card import PARTS, describe, show
 from bench.cli.run import parse_overrides, parse_seeds
 from bench.run.plugins import discover
 from bench.run.recipes import HELP, TRAINING
+from bench.runs import RunsFolder
 from bench.score.suites import suite_names
 
 PLUGIN = """
@@ -222,7 +227,7 @@ def test_the_doctor_fits_the_terminal_and_says_what_is_next(
     assert done.exit_code == 0 and max(len(line) for line in lines if "/" not in line) <= int(columns)  # a path is never cut
     assert sum(line.startswith("data ") for line in lines) == 1 and done.stdout.count("no folder was given") == 1
     assert re.search(r"^methods +24; bench methods lists them$", done.stdout, re.M)
-    assert lines[-1] == "next: bench demo   (no data and no network needed)"
+    assert lines[-1] == "next: bench demo (no data and no network needed)"
 
 
 def test_the_doctor_says_what_of_a_folder_is_missing_or_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,3 +273,72 @@ def test_seeds_that_are_none(text: str) -> None:
 def test_overrides() -> None:
     assert parse_overrides(["a=1", "b = x=y ", "c="], None) == {"a": "1", "b": "x=y", "c": ""}
     assert parse_overrides(["max_steps=3"], 7) == {"max_steps": "7"}
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize(
+    "words",
+    [
+        [
+            "bench",
+            "run",
+            "--set",
+            "select_on=STS-B dev",
+            "--set",
+            "template='[X]' is [MASK]",
+            "--runs",
+            "a folder/" + "long/" * 30,
+        ],
+        ["bench", "run", *(f"--set key{i}={i}" for i in range(40))],
+        ["bench"],
+    ],
+)
+def test_a_printed_command_can_be_copied(
+    width: int, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A shell reads the same words, and no line but that of one long word is wider than the terminal."""
+    from bench.cli.columns import print_command
+
+    monkeypatch.setenv("COLUMNS", str(width))
+    for label in ("", "next: "):
+        print_command(shlex.join(words), label)
+        shown = capsys.readouterr().out
+        read = subprocess.run(
+            ["sh", "-c", f"printf '%s\\n' {shown.removeprefix(label)}"], capture_output=True, text=True, check=True
+        )
+        assert read.stdout.splitlines() == words
+        assert all(
+            len(line) <= width or len(line.split()) <= 3 or "a folder" in line or "template" in line
+            for line in shown.splitlines()
+        )
+
+
+def test_bench_alone_says_three_things_to_do_next_and_they_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BENCH_RUNS", raising=False)
+
+    def next_steps() -> list[str]:
+        done = CliRunner().invoke(main, [])
+        assert done.exit_code == 0 and max(map(len, done.stdout.splitlines())) <= 80
+        return re.findall(r"^  bench (.+?)  ", done.stdout, re.M)
+
+    first = next_steps()
+    assert first == ["demo", "doctor", "methods"]
+    assert [CliRunner().invoke(main, [step, "--help"]).exit_code for step in first] == [0, 0, 0]
+    made_runs(tmp_path / "runs", {"simcse": 0.5, "promcse": 0.3}, seeds=(1,))
+    later = next_steps()
+    assert len(later) == 3 and not set(later) & set(first)
+    for step in later:
+        done = CliRunner().invoke(main, step.split())
+        assert done.exit_code == 0, (step, done.output)
+    assert (tmp_path / "leaderboards" / "preview" / "index.html").is_file()
+
+
+def test_a_long_list_of_runs_ends_with_how_many_more_there_are(tmp_path: Path) -> None:
+    store = RunsFolder(tmp_path)
+    for seed in range(35):
+        store.write(record("simcse", seed))
+    shown = CliRunner().invoke(main, ["runs", "--runs", str(tmp_path)]).stdout.splitlines()
+    assert len(shown) == 32 and shown[-1].startswith("and 5 older: bench runs --all")
+    assert len(CliRunner().invoke(main, ["runs", "--runs", str(tmp_path), "--all"]).stdout.splitlines()) == 36
+    assert len(CliRunner().invoke(main, ["runs", "--runs", str(tmp_path), "--json"]).stdout.splitlines()) == 35

@@ -70,7 +70,7 @@ def test_the_suite_is_run_listed_and_shown_from_the_command_line(data_folder: Pa
     assert again is not None and (again.value, again.n, again.detail) == (score.value, score.n, score.detail)
     assert "nothing repeated" in (done := bench(*command, "--plain")).stdout + done.stderr
     assert "Which of four sentences" in " ".join(bench("suites").stdout.split())
-    assert "odd-cosine/1" in bench("suites", "odd").stdout and "odd-cosine/1" in bench("show", folder).stdout
+    assert "odd-cosine/1" in bench("suites", "odd").stdout and "odd-cosine/1" in bench("show", folder, "--scores").stdout
     assert "odd" in suites.expand_suites(["all"])
 
 

@@ -12,9 +12,10 @@ from factories import record
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.headline import answer
-from bench.board.names import public_name, slug, unused
+from bench.board.names import slug, unused
 from bench.compare.statistics.table import Against, Cell, Row, Table
 from bench.runs import Training
+from bench.runs.record import public_name
 
 
 def cell(mean: float, verdict: str | None = None, difference: float = 0.0) -> Cell:

@@ -45,7 +45,9 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
     for record in records:
         values = configuration(record)
         settings[record.run_id] = values
-        same = named.setdefault((record.method, record.variant, record.setting, record.backbone), {})
+        known = (record.provenance.backbone or {}).get("revision")  # the same weights may lie in several folders
+        backbone = record.backbone_name if known else record.backbone
+        same = named.setdefault((record.method, record.variant, record.setting, backbone), {})
         same.setdefault(json.dumps(values, sort_keys=True), []).append(record)
     rows = []
     for alike in named.values():

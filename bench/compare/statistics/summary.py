@@ -25,17 +25,19 @@ if TYPE_CHECKING:
 def summarise(records: Iterable[RunRecord], *, baseline: str | None = None, together: bool = False) -> tuple[Table, ...]:
     """The tables that the finished ones among ``records`` make.
 
-    Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers.
+    Runs in which nothing was trained stand in the unsupervised table of their backbone where there is one, as in the papers; the
+    others, such as finished encoders, stand in one table.
     ``together``: all settings and backbones in one table. ``baseline``: a method or ``method+variant``; each table that has it
     gets differences of the averages (of the only task, where there is one). Raises UnknownName where no table has it.
     """
     finished = [record for record in records if record.status == "finished"]
     scored = [(key, record, scores) for record in finished for key, scores in by_protocol(record).items()]
-    trained = {(key, record.backbone) for key, record, _ in scored if record.setting == "unsupervised"}
+    trained = {(key, record.backbone_name) for key, record, _ in scored if record.setting == "unsupervised"}
     groups: dict[tuple[str, ...], list[tuple[RunRecord, dict[str, Score]]]] = {}
     for key, record, scores in scored:
-        joins = record.setting == "none" and (key, record.backbone) in trained
-        place = ("", "") if together else ("unsupervised" if joins else record.setting, record.backbone)
+        place = ("", "") if together else (record.setting, record.backbone_name)
+        if not together and record.setting == "none":
+            place = ("unsupervised", record.backbone_name) if (key, record.backbone_name) in trained else ("none", "")
         groups.setdefault((*key, *place), []).append((record, scores))
     tables = [_table(key, groups[key], baseline) for key in sorted(groups, key=_table_order)]
     if baseline is not None and not any(table.baseline for table in tables):
@@ -51,9 +53,9 @@ def _table_order(key: tuple[str, ...]) -> tuple[object, ...]:
 
 def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Score]]], baseline: str | None) -> Table:
     suite, protocol, text, setting, backbone = key
-    if not backbone:  # all together: what they share is still said once
+    if not backbone:  # of several backbones: what they share is still said once
         setting = _only({record.setting for record, _ in scored if record.setting != "none"} or {"none"})
-        backbone = _only({record.backbone for record, _ in scored})
+        backbone = _only({record.backbone_name for record, _ in scored})
     tasks = _columns(suite, [scores for _, scores in scored])
     by_run = {record.run_id: _with_average(suite, scores) for record, scores in scored}
     has_average = suite in COLUMNS or any(AVERAGE in scores for scores in by_run.values())
@@ -69,7 +71,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
                 notes.append(f"{title(runs[0], differs)}: {column} from {len(cell.values)} of {len(runs)} seeds")
         first = runs[0]
         rows.append(Row(
-            method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone, differs=differs,
+            method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone_name, differs=differs,
             runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells,
         ))  # fmt: skip
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
@@ -164,12 +166,13 @@ def against(table: Table, baseline: str | None) -> Table:
     """
     if baseline is None:
         return table
-    named = [row for row in table.rows if baseline in (row.name, row.method) and any(row.cells)]
+    named = [row for row in table.rows if baseline in _names(row, table) and any(row.cells)]
     exact = [row for row in named if row.name == baseline] or named
     exact = [row for row in exact if SENDER not in dict(row.differs)] or exact
     if not exact:
         return table
     base = exact[0]
+    alone = table.backbone is not None or sum(row.name == base.name for row in table.rows) == 1
     rows = []
     for row in table.rows:
         is_base = row is base
@@ -180,7 +183,13 @@ def against(table: Table, baseline: str | None) -> Table:
         elif head is not None and head.against is not None:
             difference = head.against.difference
         rows.append(replace(row, cells=cells, difference=difference, is_baseline=is_base))
-    return replace(table, rows=tuple(rows), baseline=base.name)
+    return replace(table, rows=tuple(rows), baseline=base.name if alone else f"{base.name} {base.backbone}")
+
+
+def _names(row: Row, table: Table) -> tuple[str, ...]:
+    """What ``--baseline`` may call a row; in a table of several backbones these too."""
+    names = (row.name, row.method)
+    return names if table.backbone is not None else (*names, row.backbone, f"{row.name} {row.backbone}")
 
 
 def _less(cell: Cell | None, base: Cell | None) -> Cell | None:

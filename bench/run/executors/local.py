@@ -61,6 +61,13 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             for name in (CHECKPOINT, "state", "predictions", *FOREIGN, VECTORS):
                 shutil.rmtree(folder / name, ignore_errors=True)
         died, record = read_end(folder), _stored(run, store)
+        if (
+            record is not None
+            and (title := run.backbone.title)
+            and title != (known := record.provenance.backbone or {}).get("title")
+        ):
+            record = replace(record, provenance=replace(record.provenance, backbone={**known, "title": title}))
+            store.write(record)
         left = left_to_do(run, record, folder, reporter)
         if record is not None and record.status == "finished" and left.nothing:
             (folder / MARK).unlink(missing_ok=True)
@@ -126,7 +133,9 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
             plugin={"package": run.plugin.package, "version": run.plugin.version, "sha256": run.plugin.sha256},
             platform=devices.platform_facts(options.device), data={},
             corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
-            backbone={"name": run.backbone.name, "revision": run.backbone.revision}, determines=run.determines,
+            backbone={"name": run.backbone.name, "revision": run.backbone.revision,
+                      **({"title": run.backbone.title} if run.backbone.title else {})},
+            determines=run.determines,
         ),
     )  # fmt: skip
 

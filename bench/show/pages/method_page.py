@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bench.board.names import link, public_name, run_page
+from bench.board.names import link, run_page
 from bench.compare.formatting import is_top, metric_words, rank_words, score, signed, spread
 from bench.compare.statistics.table import Cell
 from bench.references.ours import meaning
@@ -115,7 +115,7 @@ def _run(run: PublishedRun) -> MethodRun:
     seconds = record.cost.train_seconds
     return MethodRun(
         run_id=record.run_id, link=link(run_page(record.run_id), UP), variant=record.variant, seed="any" if record.seed is None else str(record.seed),
-        where=f"{'nothing trained' if record.setting == 'none' else record.setting}, {public_name(record.backbone)}",
+        where=f"{'nothing trained' if record.setting == 'none' else record.setting}, {record.backbone_name}",
         heads=report.heads(record), grade=run.grade, time="" if not seconds else report.duration(seconds), made=record.provenance.created[:10],
     )  # fmt: skip
 
@@ -205,7 +205,7 @@ def _row(place: Place, up: int) -> MethodRow:
     parts = ([row.variant] if row.variant else []) + [f"{key}={value}" for key, value in row.differs]
     runs = zip(row.runs, row.seeds, strict=True)
     return MethodRow(
-        name=" ".join(parts), setting="nothing trained" if row.setting == "none" else row.setting, backbone=public_name(row.backbone),
+        name=" ".join(parts), setting="nothing trained" if row.setting == "none" else row.setting, backbone=row.backbone,
         table=f"{link('index.html', up)}#{place.of.anchor}", rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
         verdict=SIGNS.get(verdict or "", ""), verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
         runs=tuple(("any" if seed is None else str(seed), link(run_page(run_id), up)) for run_id, seed in runs),

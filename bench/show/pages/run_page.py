@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
-from bench.board.names import link, method_page, public_name, run_file, run_page
+from bench.board.names import link, method_page, run_file, run_page
 from bench.compare.formatting import metric_words, rank_words, score, spread, variant_words
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Cell
@@ -142,7 +142,7 @@ def package_of(plugin: Mapping[str, Any]) -> str | None:
 def _where(record: RunRecord) -> str:
     setting = "nothing trained" if record.setting == "none" else record.setting
     seed = "the same for every seed" if record.seed is None else f"seed {record.seed}"
-    return f"{setting}, {public_name(record.backbone)}, {seed}"
+    return f"{setting}, {record.backbone_name}, {seed}"
 
 
 def _siblings(board: Board, record: RunRecord, known: list[Place]) -> tuple[Sibling, ...]:

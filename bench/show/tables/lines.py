@@ -32,10 +32,10 @@ class Line:
     entries: tuple[Entry, ...]
 
 
-def under(row: Row, table: Table) -> list[Line]:
+def under(row: Row, table: Table, *, differences: bool = True) -> list[Line]:
     """Differences from the baseline; then what a paper printed, and ours less that."""
     lines = []
-    if table.baseline and not row.is_baseline:
+    if differences and table.baseline and not row.is_baseline:
         lines.append(Line(f"less {table.baseline}", tuple(
             _against(cell, primary=task == table.head) for task, cell in zip(table.columns, row.cells, strict=True))))  # fmt: skip
     sources = list(dict.fromkeys(cell.printed.source for cell in row.cells if cell is not None and cell.printed))
@@ -129,6 +129,23 @@ def _baseline_legend(table: Table, signs: dict[str, str]) -> list[str]:
         words.append(f"single tasks are exploratory, another family ({single}): {signs[MAYBE_BETTER]} better, {signs[MAYBE_WORSE]} worse"
                      + ("" if primary else f", {equal}"))  # fmt: skip
     return words + answers(table)
+
+
+def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks: bool) -> list[str]:
+    """What stands in a table without differences: interval, ranks, and the signs beside the numbers, of single ``tasks`` too."""
+    words = [f"{plus_minus}: half of the {spread}"] if (spread := spread_words(table)) else []
+    words += ["rank: those that a row may have"] if has_ranks(table) else []
+    if not table.baseline:
+        return words
+    if table.tested is None or not (table.tested.family(PRIMARY) or table.tested.family(SINGLE)):
+        return [*words, f"not tested against {table.baseline}" + ("" if table.tested else ": no predictions")]
+    shown = {sign_name(cell, primary=task == table.head)
+             for row in table.rows for task, cell in zip(table.columns, row.cells, strict=True)
+             if cell is not None and (tasks or task == table.head)}  # fmt: skip
+    meanings = {BETTER: "better", WORSE: "worse", EQUIVALENT: f"equivalent, within ±{table.tested.margin:g}",
+                MAYBE_BETTER: "better on that task (exploratory)", MAYBE_WORSE: "worse on that task (exploratory)"}  # fmt: skip
+    told = [f"{signs[name]} {meaning}" for name, meaning in meanings.items() if name in shown]
+    return [*words, f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}"]
 
 
 def answers(table: Table) -> list[str]:

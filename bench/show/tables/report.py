@@ -23,7 +23,7 @@ def what(record: RunRecord) -> str:
     """ "promcse with eh, supervised, roberta-large, seed 42" """
     method = f"{record.method} with {record.variant}" if record.variant else record.method
     setting = "nothing trained" if record.setting == "none" else record.setting
-    return f"{method}, {setting}, {record.backbone}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
+    return f"{method}, {setting}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
 
 
 def heads(record: RunRecord) -> str:
@@ -35,6 +35,20 @@ def heads(record: RunRecord) -> str:
         form = "" if text in (None, "tokenised") else f" ({text})"
         parts.append(f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks")
     return ", ".join(parts)
+
+
+def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
+    """(suite, its average, "" where it has none, ["STS12 36.53", ...]); of a suite scored in several ways, with protocol or text form."""
+    rows = []
+    keys = dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores)
+    for suite, protocol, text in keys:
+        several = len({key[1] for key in keys if key[0] == suite}) > 1
+        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
+        shown = {s.task: score(s.value, DECIMALS.get(s.metric, 2)) for s in scores}
+        average = shown.pop("Avg.", "")
+        form = "" if text in (None, "tokenised") else f" ({text})"
+        rows.append((f"{protocol if several else suite}{form}", average, [f"{task} {value}" for task, value in shown.items()]))
+    return rows
 
 
 def fact_sections(record: RunRecord, folder: Path | None = None) -> list[Section]:
@@ -151,19 +165,19 @@ def provenance(record: RunRecord) -> Section:
     return Section("provenance", (), tuple(rows))
 
 
-def files(folder: Path) -> list[str]:
+def files(folder: Path) -> Section:
     """What lies in the run's folder, with sizes; two levels deep, nothing hidden."""
-    lines = []
+    rows = []
     for path in sorted(folder.glob("*")):
         if path.name.startswith("."):
             continue
         if path.is_dir():
             inside = [one for one in path.rglob("*") if one.is_file()]
             total = sum(one.stat().st_size for one in inside)
-            lines.append(f"{path.name}/  {len(inside)} file{'s' * (len(inside) != 1)}, {size(total)}")
+            rows.append((f"{path.name}/", f"{len(inside)} file{'s' * (len(inside) != 1)}, {size(total)}"))
         else:
-            lines.append(f"{path.name}  {size(path.stat().st_size)}")
-    return lines
+            rows.append((path.name, size(path.stat().st_size)))
+    return Section("files", (), tuple(rows))
 
 
 def plain_value(value: Any) -> str:

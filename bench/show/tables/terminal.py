@@ -4,7 +4,7 @@ and columns that do not fit at all in blocks below one another."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -22,7 +22,7 @@ from bench.compare.formatting import (
     visible,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import COSTS, PLAIN_SIGNS, SIGNS, Line, costs, has_costs, legend, under
+from bench.show.tables.lines import COSTS, PLAIN_SIGNS, SIGNS, Line, costs, has_costs, legend, short_legend, sign_name, under
 
 STYLES = {"best": "bold", "second": "underline", "": ""}
 GAP = 1
@@ -37,6 +37,7 @@ class Look:
     width: int
     encoding: str
     styled: bool
+    signs_alone: bool = False  # verdicts as signs beside the numbers, and no differences under them
 
     def shows(self, sign: str) -> bool:
         try:
@@ -59,11 +60,12 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Layout:
     """Where things go: tried from the widest to the narrowest."""
 
     spread: str  # "beside" each mean, "head": of the ranking column, in a column of its own; "under" each mean
     rank: str = "rank"
+    tasks_signed: bool = True  # verdicts of single tasks too, not of the head column alone
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,14 @@ class Column:
     last: bool = False  # may stand in a block of its own: cost
 
 
-def draw(tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True) -> Group:
-    """All tables, one below the other. ``styled``: bold and underline can be seen, so a line says what they mean."""
-    look = Look(max(width, 40), encoding, styled)
+def draw(
+    tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True, signs_alone: bool = False
+) -> Group:
+    """All tables, one below the other. ``styled``: bold and underline can be seen, so a line says what they mean.
+
+    ``signs_alone``: a verdict is a sign beside its number, as on a page; otherwise differences from the baseline stand under it.
+    """
+    look = Look(max(width, 40), encoding, styled, signs_alone)
     parts: list[RenderableType] = []
     for i, table in enumerate(tables):
         parts += [Text("")] * bool(i) + _table(table, look)
@@ -91,14 +98,14 @@ def draw(tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled
 
 def _table(table: Table, look: Look) -> list[RenderableType]:
     labels = [_label(row, table, look) for row in table.rows]
-    extra = [under(row, table) for row in table.rows]
+    extra = [under(row, table, differences=not look.signs_alone) for row in table.rows]
     longest = max(len("method"), *(len(label) for label in labels), *(len(line.label) + 2 for lines in extra for line in lines))
     narrowest = min(longest, NARROWEST_LABEL)  # a longer label is folded before a number moves
-    plan, columns = _planned(table, extra, look.width - narrowest, look)
+    layout, columns = _planned(table, extra, look.width - narrowest, look)
     blocks = _blocks(columns, look.width - narrowest)
     parts: list[RenderableType] = [_headline(table, look)]
     for block in blocks:
-        before = [column for column in block if column.heading == plan.rank and column.index == -1]
+        before = [column for column in block if column.heading == layout.rank and column.index == -1]
         after = block[len(before) :]
         width = min(longest, look.width - _needed(block))
         parts.append(
@@ -116,7 +123,7 @@ def _table(table: Table, look: Look) -> list[RenderableType]:
             for line in lines if any(c.index >= 0 for c in block) else ():
                 told = Text("  " + visible(line.label, look.encoding), "dim")
                 parts.append(_line(before, [Text("")] * len(before), told, width, after, [_entry(line, c, look) for c in after]))
-    return parts + _legend(table, plan, look)
+    return parts + _legend(table, layout, look)
 
 
 def _lines(before: Sequence[Column], label: Text, width: int, after: Sequence[Column], row: Row) -> list[Text]:
@@ -174,30 +181,32 @@ def _label(row: Row, table: Table, look: Look) -> Text:
     return Text.assemble(name, (" " + visible(words, look.encoding) + marks if words else "", "dim"))
 
 
-def _planned(table: Table, extra: Sequence[Sequence[Line]], room: int, look: Look) -> tuple[Plan, list[Column]]:
-    """The first plan whose columns fit in one block, else whose scores do, else the last one."""
-    narrow = [Plan("under")]
+def _planned(table: Table, extra: Sequence[Sequence[Line]], room: int, look: Look) -> tuple[Layout, list[Column]]:
+    """The first layout whose columns fit in one block, else whose scores do, else the last one."""
+    narrow = [Layout("under")]
     if has_spread(table) and table.head:
-        differs = bool(table.baseline)  # a second line is there already
-        narrow = [Plan("head"), Plan("head", rank="#"), *([Plan("none", rank="#")] if differs else [])]
-    made = [(plan, _columns(table, extra, plan, look)) for plan in (Plan("beside"), *narrow)]
+        differs = bool(table.baseline) and not look.signs_alone  # a second line is there already
+        narrow = [Layout("head"), Layout("head", rank="#"), *([Layout("none", rank="#")] if differs else [])]
+        if look.signs_alone:
+            narrow += [replace(layout, tasks_signed=False) for layout in narrow]
+    made = [(layout, _columns(table, extra, layout, look)) for layout in (Layout("beside"), *narrow)]
     for wanted in (lambda column: True, lambda column: not column.last):
-        for plan, columns in made:
+        for layout, columns in made:
             if _needed([column for column in columns if wanted(column)]) <= room:
-                return plan, columns
+                return layout, columns
     return made[-1]
 
 
-def _columns(table: Table, extra: Sequence[Sequence[Line]], plan: Plan, look: Look) -> list[Column]:
+def _columns(table: Table, extra: Sequence[Sequence[Line]], layout: Layout, look: Look) -> list[Column]:
     columns = []
     if has_ranks(table):
-        width = max(len(plan.rank), *(len(rank_words(row)) for row in table.rows))
-        columns.append(Column(plan.rank, width, lambda row: Text(rank_words(row))))
+        width = max(len(layout.rank), *(len(rank_words(row)) for row in table.rows))
+        columns.append(Column(layout.rank, width, lambda row: Text(rank_words(row))))
     if seeds_differ(table):
         columns.append(Column("seeds", 5, lambda row: Text(str(len(row.runs)), "dim")))
     for i, heading in enumerate(table.columns):
-        columns.append(_task(table, i, visible(heading, "ascii"), extra, plan, look))
-        if plan.spread == "head" and heading == table.head and i == len(table.columns) - 1:
+        columns.append(_task(table, i, visible(heading, "ascii"), extra, layout, look))
+        if layout.spread == "head" and heading == table.head and i == len(table.columns) - 1:
             columns.append(_head_spread(table, look))
     if has_costs(table):
         for i, heading in enumerate(COSTS):
@@ -206,19 +215,21 @@ def _columns(table: Table, extra: Sequence[Sequence[Line]], plan: Plan, look: Lo
     return columns
 
 
-def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], plan: Plan, look: Look) -> Column:
+def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], layout: Layout, look: Look) -> Column:
     cells = [cell for row in table.rows if (cell := row.cells[i]) is not None]
     entries = [line.entries[i] for lines in extra for line in lines]
-    slot = int(any(entry.sign for entry in entries))
+    signed = look.signs_alone and (layout.tasks_signed or table.columns[i] == table.head)
+    slot = int(any(entry.sign for entry in entries) or (signed and any(_sign(row, table, i) for row in table.rows)))
     number = max([5, *(len(score(cell.mean, cell.decimals)) for cell in cells), *(len(entry.text) for entry in entries)])
     spreads = [len(score(value, cell.decimals)) + 1 for cell in cells if (value := spread(cell)) is not None]
     widest = max(spreads, default=0)
-    beside = widest if plan.spread == "beside" else 0
-    inside = max(number, widest) if plan.spread == "under" else number
+    beside = widest if layout.spread == "beside" else 0
+    inside = max(number, widest) if layout.spread == "under" else number
     width = max(inside + slot + beside, len(heading))
 
     def show(row: Row) -> Text:
-        return _number(row.cells[i], plan, look, slot, beside)
+        sign = _sign(row, table, i) if signed else ""
+        return _number(row.cells[i], layout, look, (look.signs[sign] if sign else "").ljust(slot), beside)
 
     return Column(heading, width, show, index=i, slot=slot, after=beside)
 
@@ -235,15 +246,20 @@ def _entry(line: Line, column: Column, look: Look) -> Text:
     return Text(entry.text + (look.signs[entry.sign] if entry.sign else "").ljust(column.slot) + " " * column.after)
 
 
-def _number(cell: Cell | None, plan: Plan, look: Look, slot: int, beside: int) -> Text:
+def _sign(row: Row, table: Table, i: int) -> str:
+    cell = row.cells[i]
+    return "" if cell is None else sign_name(cell, primary=table.columns[i] == table.head)
+
+
+def _number(cell: Cell | None, layout: Layout, look: Look, sign: str, beside: int) -> Text:
     if cell is None:
         return Text("")
-    text = Text.assemble((score(cell.mean, cell.decimals), STYLES[cell.mark]), " " * slot)
+    text = Text.assemble((score(cell.mean, cell.decimals), STYLES[cell.mark]), sign)
     value = spread(cell)
     shown = "" if value is None else look.sign("±", "~") + score(value, cell.decimals)
     if beside:
         return Text.assemble(text, (shown.ljust(beside), "dim"))
-    return Text.assemble(text, "\n", (shown + " " * slot, "dim")) if plan.spread == "under" and shown else text
+    return Text.assemble(text, "\n", (shown + " " * len(sign), "dim")) if layout.spread == "under" and shown else text
 
 
 def _head_spread(table: Table, look: Look) -> Column:
@@ -275,14 +291,17 @@ def _blocks(columns: Sequence[Column], room: int) -> list[list[Column]]:
     return blocks
 
 
-def _legend(table: Table, plan: Plan, look: Look) -> list[RenderableType]:
+def _legend(table: Table, layout: Layout, look: Look) -> list[RenderableType]:
     lines = [f"{look.mark(i)} {visible(note, look.encoding)}" for i, note in enumerate(table.footnotes, 1)]
     lines += [visible(note, look.encoding) for note in table.notes]
-    words = legend(table, look.signs, plus_minus=look.sign("±", "~"))
-    if plan.spread == "none":
-        del words[0]
-    elif plan.spread == "head":
-        words[0] += "; of each task: a wider terminal, or --format md"
+    if look.signs_alone:
+        words = short_legend(table, look.signs, look.sign("±", "~"), tasks=layout.tasks_signed)
+    else:
+        words = legend(table, look.signs, plus_minus=look.sign("±", "~"))
+        if layout.spread == "none":
+            del words[0]
+        elif layout.spread == "head":
+            words[0] += "; of each task: a wider terminal, or --format md"
     if look.styled and any(cell.mark for cell in cells_of(table)):
         second = any(cell.mark == "second" for cell in cells_of(table))
         words.append("best in bold, second underlined" if second else "best in bold")
