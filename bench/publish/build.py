@@ -25,10 +25,10 @@ from bench.board.grades import apart
 from bench.publish import versions as published
 from bench.publish.check import refuse_altered
 from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
-from bench.publish.gather import Gathered, gather, left_out
+from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out
 from bench.publish.index import index_files
 from bench.publish.staging import ELSEWHERE, Place, held_files
-from bench.publish.stored import Packed, leave_run, store_run
+from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
 from bench.show.figures.figure import Figure
@@ -135,14 +135,30 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
         place = Place(aside / "version", held=held)
         records = _store(gathered, place, manifests, report)
-        made = _board(asked, [run for run in gathered.runs if run.record.run_id in records], gathered.left_out, found, report)
-        if not _is_news(asked, made, records, last):
+
+        def write(runs: Sequence[PublishedRun]) -> tuple[Board, bool]:
+            """The board of these runs, and whether it is news; then its files, in the place of those of another try."""
+            place.remove_but((published.RUNS, GIVEN))
+            shown = {run.record.run_id: records[run.record.run_id] for run in runs}
+            made = _board(asked, runs, gathered.left_out, found, report)
+            if news := _is_news(asked, made, shown, last):
+                made = replace(made, older=_left_in_older(place, made))
+                for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
+                    place.write(path, data)
+            return made, news
+
+        def leave(run: PublishedRun, error: Exception) -> None:
+            run_id = run.record.run_id
+            place.inside(f"{published.RUNS}/{run_id}").remove()
+            del records[run_id]
+            gathered.left_out.append(left_out(run_id, "cannot be shown", error_words(error), run.folder))
+
+        made, news = all_but_failing([run for run in gathered.runs if run.record.run_id in records], write, leave)
+        gathered.runs = made.runs
+        if not news:
             assert last is not None
             _write_index(asked.out)
             return _outcome(None, last.name, made, gathered)
-        made = replace(made, older=_left_in_older(place, made))
-        for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
-            place.write(path, data)
         folder = _preview(place, asked.out, aside) if asked.preview else _seal(place, asked, made, records, last)
     return _outcome(folder, made.version, made, gathered)
 
@@ -189,12 +205,12 @@ def _baseline(asked: Asked, last: Version | None) -> str | None:
 
 
 def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report) -> dict[str, str]:
-    """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied; the others are left out, with
-    the reason. What an older version holds is read from there."""
-    packed, stored, place = Packed(), dict[str, str](), version.inside(published.RUNS)
+    """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied, and whose scores follow from their
+    predictions; the others are left out, with the reason. What an older version holds is read from there."""
+    packed, scored, stored, place = Packed(), ScoredRuns(), dict[str, str](), version.inside(published.RUNS)
     runs = list(gathered.runs)
     for i, run in enumerate(runs):
-        report("copying predictions", i, len(gathered.runs))
+        report("scoring again and copying predictions", i, len(gathered.runs))
         run_id = run.record.run_id
         try:
             left = leave_run(run.record, run.folder, place.inside(run_id), manifests)
@@ -203,9 +219,13 @@ def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[s
                 runs[i], stored[run_id] = replace(run, folder=folder, held_by=left[0]), left[1]
             else:
                 stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN))
+            if run.submitted_by is None:  # a submission was scored when it came in
+                scored.check(run.record, runs[i].folder)
         except (DataMissing, DataDamaged) as error:
             place.inside(run_id).remove()
+            stored.pop(run_id, None)
             gathered.left_out.append(left_out(run_id, "cannot be published", error.message, run.folder))
+    scored.keep()
     gathered.runs = tuple(runs)
     if not stored:
         raise BenchError(

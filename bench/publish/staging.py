@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,14 @@ class Place:
         import shutil
 
         shutil.rmtree(self.folder / self.prefix, ignore_errors=True)
-        for name in [name for name in self.hashes if name.startswith(self.prefix)]:
+        for names in (self.hashes, self.older):
+            for name in [name for name in names if name.startswith(self.prefix)]:
+                del names[name]
+
+    def remove_but(self, kept: Container[str]) -> None:
+        """Every file whose path does not begin with the name of a folder in ``kept``."""
+        for name in [name for name in self.hashes if name.split("/")[0] not in kept]:
+            (self.folder / name).unlink(missing_ok=True)
             del self.hashes[name]
 
     def seal(self) -> None:

@@ -117,8 +117,9 @@ def received(file: Path, aside: Path, data: DataFolder | None = None) -> Iterato
     for folder in (unpacked.folder.absolute() / name for name in unpacked.runs):
         try:
             report = checked(folder, data)
-        except BenchError as error:
-            why = error.message.replace(f"{folder}/", "").replace(f"{folder.name} has", "it has")
+        except Exception as error:  # what a stranger made up may be wrong in ways that nobody thought of
+            what = error.message if isinstance(error, BenchError) else f"it cannot be checked: {type(error).__name__}: {error}"
+            why = what.replace(f"{folder}/", "").replace(f"{folder.name} has", "it has")
             yield _line(f"{file.name}: {folder.name} is refused: {why}")
             continue
         assert report.record is not None
