@@ -62,9 +62,10 @@ def gather(
     before = {one.record.run_id: one for one in kept}
 
     def grade(runs: Sequence[Run | SubmittedRun]) -> tuple[PublishedRun, ...]:
-        sent = None
+        sent, chosen = taken, {id(one) for one in runs}
         if taken is not None:
-            sent = replace(taken, runs=tuple(one for one in taken.runs if one in runs), again=tuple(one for one in taken.again if one in runs))
+            mine, again = (tuple(one for one in some if id(one) in chosen) for some in (taken.runs, taken.again))
+            sent = replace(taken, runs=mine, again=again)
         return graded([one for one in runs if isinstance(one, tuple)], sent)
 
     def leave(run: Run | SubmittedRun, error: Exception) -> None:

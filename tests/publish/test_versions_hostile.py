@@ -49,7 +49,11 @@ def shown(made: Outcome) -> set[str]:
 
 def overlap_of_nothing(content: dict[str, Any]) -> None:
     one = {"suite": "sts", "task": "STS12", "text": None, "exact": 3, "near": 1, "rows": 4, "sentences": 0}
-    content["provenance"]["corpus"] = {"name": "x", "sha256": "c" * 64, "overlap": {"tasks": [one, one | {"sentences": 10**200, "exact": 10**199}]}}
+    content["provenance"]["corpus"] = {
+        "name": "x",
+        "sha256": "c" * 64,
+        "overlap": {"tasks": [one, one | {"sentences": 10**200, "exact": 10**199}]},
+    }
 
 
 def cost_of_everything(content: dict[str, Any]) -> None:
@@ -189,7 +193,9 @@ def test_an_own_score_that_does_not_follow_from_the_predictions_is_not_published
     made = quick()
     assert bad.run_id not in shown(made) and len(shown(made)) == 3
     (line,) = made.board.left_out
-    assert line.startswith(f"{bad.run_id}: cannot be published: score of check CHECK: 99.990000 is recorded, its predictions give ")
+    assert line.startswith(
+        f"{bad.run_id}: cannot be published: score of check CHECK: 99.990000 is recorded, its predictions give "
+    )
     assert made.folder is not None and not (made.folder / "runs" / bad.run_id).exists()
     assert ":99.99" not in (made.folder / "tables.json").read_text()
 
@@ -200,10 +206,15 @@ def test_nor_an_average_that_its_tasks_do_not_give(quick: Publish, tmp_path: Pat
     higher = tuple(replace(one, value=99.0) if one.task == "Avg." else one for one in bad.scores)
     RunsFolder(tmp_path / "sts").write(replace(bad, scores=higher))
     made = quick(runs=tmp_path / "sts")
-    assert len(shown(made)) == 1 and f"{bad.run_id}: cannot be published: average of sts Avg.: 99.0 is recorded" in made.board.left_out[0]
+    assert (
+        len(shown(made)) == 1
+        and f"{bad.run_id}: cannot be published: average of sts Avg.: 99.0 is recorded" in made.board.left_out[0]
+    )
 
 
-def test_what_was_scored_again_is_kept_by_the_record_and_the_code(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_scored_again_is_kept_by_the_record_and_the_code(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     store = RunsFolder(runs)
     run = store.read(store.ids()[0])
@@ -244,6 +255,8 @@ def test_a_submission_of_the_publishers_own_kind_is_not_scored_twice(
     pack([tmp_path / "theirs" / theirs.run_id], tmp_path / "box" / "a.zip", by="Ada")
     checked: list[str] = []
     real = ScoredRuns.check
-    monkeypatch.setattr(ScoredRuns, "check", lambda self, record, folder: checked.append(record.run_id) or real(self, record, folder))
+    monkeypatch.setattr(
+        ScoredRuns, "check", lambda self, record, folder: checked.append(record.run_id) or real(self, record, folder)
+    )
     made = quick(submissions=tmp_path / "box")
     assert theirs.run_id in shown(made) and sorted(checked) == sorted(shown(made) - {theirs.run_id})
