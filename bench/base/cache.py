@@ -18,6 +18,8 @@ try:
 except ImportError:  # Windows: without a lock two builders do the work twice, and the last one's result stays
     fcntl = None  # type: ignore[assignment]
 
+HAS_LOCKS = fcntl is not None
+
 
 def default_cache() -> Path:
     """$BENCH_CACHE, else ~/.cache/sentence-bench."""
@@ -35,6 +37,17 @@ def locked(path: Path) -> Iterator[bool]:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 held = True
         yield held  # closing the file releases the lock, also when the process is killed
+
+
+def is_free(handle: int) -> bool:
+    """Whether nobody holds the open file as a lock now; True also where there are no locks."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

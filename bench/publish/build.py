@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.base.cache import HAS_LOCKS, is_free, locked
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.base.files import write_or_fail
 from bench.board import names as addresses
@@ -27,7 +28,7 @@ from bench.publish.check import refuse_altered
 from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
 from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out
 from bench.publish.index import index_files
-from bench.publish.staging import ELSEWHERE, Place, held_files
+from bench.publish.staging import ASIDE, ELSEWHERE, Place, held_files
 from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
@@ -86,6 +87,7 @@ def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, 
         yield addresses.method_page(method), method_page.render(board, method).encode()
 
 
+LOCK = ".lock"  # in a folder aside: held as long as its process lives
 TITLE = "Sentence embeddings, compared"
 PREVIEW_NOTE = "A preview, not published: the next one takes its place."
 Report = Callable[[str, int, int], None]
@@ -290,23 +292,37 @@ def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figu
 
 @contextlib.contextmanager
 def _aside(out: Path) -> Iterator[Path]:
-    """A folder beside the versions, on the same disk, which is gone afterwards; so is what a killed process left an hour ago."""
-    try:
-        fresh = not out.exists()
-        out.mkdir(parents=True, exist_ok=True)
-        for left in out.glob(".publishing-*"):
-            if left.stat().st_mtime < time.time() - 3600:
-                shutil.rmtree(left, ignore_errors=True)
-        aside = Path(tempfile.mkdtemp(prefix=".publishing-", dir=out))
-    except OSError as error:
-        raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
-    try:
+    """A folder beside the versions, on the same disk, which is gone afterwards; so are those of processes that were killed."""
+    with contextlib.ExitStack() as stack:
+        try:
+            if not out.exists():
+                stack.callback(_remove_empty, out)  # only where nothing was published
+            out.mkdir(parents=True, exist_ok=True)
+            for left in out.glob(f"{ASIDE}*"):
+                if _is_left(left):
+                    shutil.rmtree(left, ignore_errors=True)
+            aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=out))
+            stack.callback(shutil.rmtree, aside, ignore_errors=True)
+            stack.enter_context(locked(aside / LOCK))
+        except OSError as error:
+            raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
         yield aside
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-        if fresh:
-            with contextlib.suppress(OSError):
-                out.rmdir()  # only where nothing was published
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _is_left(aside: Path) -> bool:
+    """Whether the process that made the folder is gone; by its age where that cannot be told, as in the moment before it is locked."""
+    try:
+        with (aside / LOCK).open("rb") as file:
+            if HAS_LOCKS:
+                return is_free(file.fileno())
+    except OSError:
+        pass
+    return aside.stat().st_mtime < time.time() - 3600
 
 
 def _rename(place: Path, to: Path) -> Path:
@@ -315,7 +331,7 @@ def _rename(place: Path, to: Path) -> Path:
     except OSError as error:
         if to.exists():
             raise BenchError(f"{to} was published by somebody else meanwhile", "run it again: the next version is made") from None
-        raise BenchError(f"cannot write {to}: {error.strerror or error}", ELSEWHERE) from None
+        raise BenchError(f"cannot write {to}: {error.strerror or error}; nothing was published", ELSEWHERE) from None
     return to
 
 
@@ -334,7 +350,13 @@ def _preview(place: Place, out: Path, aside: Path) -> Path:
 
 def _write_index(out: Path) -> None:
     """What lies beside the versions, wherever it is not what it should be; also after a process was killed before it did this."""
-    for name, data in index_files(published.versions(out)).items():
-        path = out / name
-        if not path.is_file() or path.read_bytes() != data:
-            write_or_fail(path, data, hint=ELSEWHERE)
+    found = published.versions(out)
+    files = {out / name: data for name, data in index_files(found).items()}
+    stale = [path for path, data in files.items() if not path.is_file() or path.read_bytes() != data]
+    for i, path in enumerate(stale):
+        try:
+            write_or_fail(path, files[path])
+        except BenchError as error:
+            names = ", ".join(one.name for one in stale[i:])
+            said = f"{found[-1].name} is in place and whole; what lies beside it is not up to date ({names}): {error.message}"
+            raise BenchError(said, "make room, then bench publish: it writes them") from None

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +17,7 @@ from commands import bench
 from made_runs import made_run, made_runs
 from msgspec.structs import replace
 
+from bench.base.errors import BenchError
 from bench.board.board import PublishedRun
 from bench.publish import build, gather
 from bench.publish.build import Asked, Outcome, publish
@@ -260,3 +266,132 @@ def test_a_submission_of_the_publishers_own_kind_is_not_scored_twice(
     )
     made = quick(submissions=tmp_path / "box")
     assert theirs.run_id in shown(made) and sorted(checked) == sorted(shown(made) - {theirs.run_id})
+
+
+# --- disks and processes that give up ---
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class FullDisk:
+    """The disk is full from the write with this number on: whatever is written to ``out`` fails."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, out: Path, at: float) -> None:
+        self.writes = 0
+        write_bytes, fsync = Path.write_bytes, os.fsync
+
+        def fill(path: Path) -> None:
+            self.writes += path.is_relative_to(out)
+            if path.is_relative_to(out) and self.writes > at:
+                raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+        def write(path: Path, data: bytes) -> int:
+            fill(path)
+            return write_bytes(path, data)
+
+        def sync(handle: int) -> None:  # of what is written whole
+            path = Path(os.readlink(f"/proc/self/fd/{handle}"))
+            if path.is_file():  # what a folder says of it is a courtesy
+                fill(path)
+            fsync(handle)
+
+        monkeypatch.setattr(Path, "write_bytes", write)
+        monkeypatch.setattr(os, "fsync", sync)
+
+
+EVERY = bool(os.environ.get("BENCH_TEST_LONG"))
+
+
+@pytest.mark.slow
+def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(
+    quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each write where ``BENCH_TEST_LONG`` is set, else at some, and at each beside the versions."""
+    out = runs.parent / "board"
+    quick(formats=("md",))
+    made_run(runs, "promptbert", 1, suites=("check",))
+    shutil.copytree(out, runs.parent / "before")
+    before = contents(out)
+    with monkeypatch.context() as patch:
+        disk = FullDisk(patch, out, float("inf"))
+        quick(formats=("md",))
+    whole, count = contents(out), disk.writes
+    beside = [name for name in whole if "/" not in name and whole[name] != before.get(name)]
+    assert count > 20 and len(beside) > 3
+    for at in range(count) if EVERY else [0, 1, 5, *range(count - len(beside) - 1, count)]:
+        shutil.rmtree(out)
+        shutil.copytree(runs.parent / "before", out)
+        with monkeypatch.context() as patch, pytest.raises(BenchError) as caught:
+            FullDisk(patch, out, at)
+            quick(formats=("md",))
+        left, said = contents(out), caught.value.message
+        if "v2/version.json" in left:
+            assert said.startswith("v2 is in place and whole; what lies beside it is not up to date (")
+            assert {name: data for name, data in left.items() if name.startswith("v2/")} == {
+                name: data for name, data in whole.items() if name.startswith("v2/")
+            }
+            stale = said.partition("(")[2].partition(")")[0].split(", ")
+            assert {name for name in beside if left.get(name) != whole[name]} <= set(stale) <= set(beside)
+        else:
+            assert left == before and "nothing was published" in said or "cannot write in" in said
+        quick(formats=("md",))
+        assert contents(out) == whole, at
+
+
+@pytest.mark.slow
+def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(quick: Publish, runs: Path) -> None:
+    """The folder of a process that lives is left alone."""
+    out = runs.parent / "board"
+    quick()
+    code = (
+        "import sys, time, pathlib, bench.publish.build as b\n"
+        "with b._aside(pathlib.Path(sys.argv[1])) as aside:\n"
+        "    (aside / 'version').mkdir(); print(aside.name, flush=True); time.sleep(600)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(out)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    name = process.stdout.readline().strip()
+    try:
+        assert quick(anyway=True).name == "v2" and (out / name / "version").is_dir()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    done = bench("publish", "--check", "--out", out)
+    assert (
+        done.exit_code == 1 and f"{name}: a version that is being made, or was left by a process that was killed" in done.stdout
+    )
+    assert quick().folder is None and not (out / name).exists()
+    assert bench("publish", "--check", "--out", out).exit_code == 0
+
+
+def test_stray_files_and_folders_beside_the_versions_are_told(quick: Publish, runs: Path) -> None:
+    out = runs.parent / "board"
+    quick()
+    quick(preview=True)
+    for name in (".gitattributes", "CNAME"):
+        (out / name).write_text("x")
+    assert bench("publish", "--check", "--out", out).exit_code == 0
+    (out / "index2.html").write_text("better")
+    (out / "v01").mkdir()
+    done = bench("publish", "--check", "--out", out)
+    assert done.exit_code == 1
+    for name in ("index2.html", "v01"):
+        assert f"  {name}: bench publish did not write it; nothing vouches for it" in done.stdout.splitlines()
+    made_run(runs, "promptbert", 1, suites=("check",))
+    assert quick().name == "v2", "they stop no publication"
+
+
+def test_an_erratum_of_a_killed_process_does_not_stop_the_next_publication(quick: Publish, runs: Path) -> None:
+    out = runs.parent / "board"
+    quick()
+    assert bench("publish", "--out", out, "--erratum", "v1", "one").exit_code == 0
+    beside = {path: path.read_bytes() for path in out.iterdir() if path.is_file() and path.name != "errata.json"}
+    assert bench("publish", "--out", out, "--erratum", "v1", "two").exit_code == 0
+    for path, data in beside.items():  # as it is where the process was killed after the first of its files
+        path.write_bytes(data)
+    assert "errata.json: it is not in versions.json" in bench("publish", "--check", "--out", out).stdout
+    assert quick().folder is None
+    assert bench("publish", "--check", "--out", out).exit_code == 0 and "two" in (out / "index.html").read_text()
