@@ -28,6 +28,7 @@ from bench.publish.check import refuse_altered
 from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
 from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out
 from bench.publish.index import index_files
+from bench.publish.signature import Signature, fingerprint, read_signature, signature_files, signed
 from bench.publish.staging import ASIDE, ELSEWHERE, Place, held_files
 from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
 from bench.publish.versions import Version
@@ -177,6 +178,19 @@ def add_erratum(out: Path, version: str, text: str) -> Erratum:
     made = made_erratum(version, text, known)
     write_or_fail(out / ERRATA, errata_bytes([*known, made]), hint=ELSEWHERE)
     _write_index(out)
+    return made
+
+
+def sign(out: Path, key: Path) -> Signature:
+    """Sign the newest version, where its signature is missing or of another manifest or key. Raises BenchError where that cannot be done."""
+    refuse_altered(out)
+    newest = published.versions(out)[-1]
+    if newest.signature is None or (newest.signature.manifest, newest.signature.key) != (newest.manifest, fingerprint(key)):
+        for name, data in zip(signature_files(newest.name), signed(newest.name, newest.manifest, key), strict=True):
+            write_or_fail(out / name, data, hint=ELSEWHERE)
+    _write_index(out)
+    made = read_signature(out, newest.name)
+    assert made is not None
     return made
 
 
