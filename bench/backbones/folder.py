@@ -127,8 +127,8 @@ def tensor_names(file: Path) -> list[str]:
             length = int.from_bytes(stream.read(8), "little")
             if not 2 <= length <= 1 << 27:
                 raise ValueError(f"a header of {length} bytes")
-            return [name for name in json.loads(stream.read(length)) if name != "__metadata__"]
-    except (OSError, ValueError) as error:
+            return [name for name in dict(json.loads(stream.read(length))) if name != "__metadata__"]
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise NotAModel(f"{file} is no safetensors file: {error}") from None
 
 
@@ -138,8 +138,8 @@ def checkpoint_names(folder: Path) -> list[str]:
     if not index.exists():
         return tensor_names(folder / "model.safetensors")
     try:
-        return list(json.loads(index.read_text(encoding="utf-8"))["weight_map"])
-    except (ValueError, KeyError, TypeError) as error:
+        return list(dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAModel(f"{index} is damaged: {error}") from None
 
 
@@ -199,7 +199,7 @@ def _files(folder: Path) -> dict[str, str]:
         return {single.name: WEIGHTS[0]}
     try:
         parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAModel(f"{index} is damaged: {error}") from None
     return {part: _twin(part) for part in parts}
 

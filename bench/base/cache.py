@@ -20,6 +20,8 @@ try:
 except ImportError:  # Windows: without a lock two builders do the work twice, and the last one's result stays
     fcntl = None  # type: ignore[assignment]
 
+HAS_LOCKS = fcntl is not None
+
 
 SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
 
@@ -67,6 +69,17 @@ def build_folder(place: Path, build: Callable[[Path], None], is_whole: Callable[
 def is_settled(changed_ns: int) -> bool:
     """Whether a file that last changed then (ns since 1970) can no longer change without its time showing it."""
     return changed_ns < time.time_ns() - SETTLED_SECONDS * 1e9
+
+
+def is_free(handle: int) -> bool:
+    """Whether nobody holds the open file as a lock now; True also where there are no locks."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ HELP = {
     "out": "Folder of the versions.",
     "check": "Publish nothing: compare what is published with its manifests. Exit code 1 where something was altered.",
     "erratum": "Publish no version: say beside VERSION what turned out to be wrong with it. Its own files stay as they are.",
+    "sign": "Also sign the newest version with this key of ssh-keygen: OUT/vN.signature.json and .sig.",
+    "signers": "With --check: the newest version has to be signed by one of these (ssh-keygen's allowed signers).",
     "preview": "Write OUT/preview, which the next preview replaces, and no version.",
     "format": "Pages (html), Markdown (md), or both, which is the default. Data and records are always there.",
     "submissions": "Also the runs in the files of bench submit in this folder, after every score was computed again.",
@@ -38,6 +40,8 @@ HELP = {
 )
 @click.option("--check", is_flag=True, help=HELP["check"])
 @click.option("--erratum", nargs=2, metavar="VERSION TEXT", help=HELP["erratum"])
+@click.option("--sign", "key", type=click.Path(path_type=Path), metavar="KEY", help=HELP["sign"])
+@click.option("--signers", type=click.Path(path_type=Path), metavar="FILE", help=HELP["signers"])
 @click.option("--preview", is_flag=True, help=HELP["preview"])
 @click.option("--format", "formats", type=click.Choice(["html", "md"]), multiple=True, help=HELP["format"])
 @click.option("--submissions", type=click.Path(path_type=Path), help=HELP["submissions"])
@@ -58,6 +62,8 @@ def publish(
     out: Path,
     check: bool,
     erratum: tuple[str, str] | None,
+    key: Path | None,
+    signers: Path | None,
     formats: tuple[str, ...],
     as_json: bool,
     data: Path | None,
@@ -71,13 +77,15 @@ def publish(
     Example:  bench publish --note "a small backbone, not the papers' setting"
               bench publish --preview
               bench publish --check
+              bench publish --sign ~/.ssh/id_ed25519
               bench publish --erratum v1 "the intervals were too short: see v2"
     """
+    _refuse_together(key, signers, check=check, other=erratum is not None or asked["preview"])
     if erratum is not None:
         _erratum(out, *erratum, alone=not check and not asked["preview"], as_json=as_json)
         return
     if check:
-        context.exit(_check(out, as_json))
+        context.exit(_check(out, as_json, signers))
     from bench.cli.options import no_collection, say
     from bench.data.sets import DataFolder
     from bench.publish.build import FORMATS, Asked
@@ -85,6 +93,10 @@ def publish(
 
     chosen = tuple(one for one in FORMATS if one in formats) or FORMATS
     folder = DataFolder(data, offline=True) if data is not None else None
+    if key is not None:
+        from bench.publish.signature import fingerprint
+
+        fingerprint(key)  # before anything is made
     with no_collection(), _progress() as report:
         outcome = build(Asked(runs=runs, out=out, data=folder, formats=chosen, **asked), report)
     for line in (*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out))[:SHOWN]:
@@ -95,10 +107,26 @@ def publish(
         say(
             f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}"
         )
+    signature = None
+    if key is not None:
+        from bench.publish.build import sign
+
+        signature = sign(out, key)
     if as_json:
         click.echo(_as_json(outcome))
-    else:
-        _show(outcome)
+        return
+    _show(outcome)
+    if signature is not None:
+        click.echo(f"{signature.version}: {signature.words()}")
+
+
+def _refuse_together(key: Path | None, signers: Path | None, *, check: bool, other: bool) -> None:
+    from bench.base.errors import BenchError
+
+    if key is not None and (check or other):
+        raise BenchError("--sign goes with none of --check, --preview and --erratum", "bench publish --sign KEY")
+    if signers is not None and not check:
+        raise BenchError("--signers goes with --check", "bench publish --check --signers FILE")
 
 
 def _show(outcome: Outcome) -> None:
@@ -151,13 +179,13 @@ def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) 
         )
 
 
-def _check(out: Path, as_json: bool) -> int:
+def _check(out: Path, as_json: bool, signers: Path | None) -> int:
     from bench.cli.options import json_text
     from bench.cli.verify import as_object
     from bench.compare.formatting import visible
     from bench.publish.check import check
 
-    reports = check(out)
+    reports = check(out, signers)
     for report in reports:
         if as_json:
             click.echo(json_text(as_object(report)))
@@ -165,6 +193,8 @@ def _check(out: Path, as_json: bool) -> int:
         differ = f"; {len(report.differences)} differ" if report.differences else ""
         click.echo(f"{visible(report.name)}: {_count(report.count_agreeing(), 'file')} as published{differ}")
         for one in report.differences[:SHOWN]:
+            click.echo(f"  {visible(one.what)}: {visible(one.why)}")
+        for one in report.unchecked:
             click.echo(f"  {visible(one.what)}: {visible(one.why)}")
         if len(report.differences) > SHOWN:
             click.echo(f"  and {len(report.differences) - SHOWN} more; --json lists them")

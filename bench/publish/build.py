@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bench.base.cache import HAS_LOCKS, is_free, lock
 from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
 from bench.base.files import write_or_fail
 from bench.board import names as addresses
@@ -25,10 +26,11 @@ from bench.board.grades import apart
 from bench.publish import versions as published
 from bench.publish.check import refuse_altered
 from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
-from bench.publish.gather import Gathered, gather, left_out
+from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out
 from bench.publish.index import index_files
-from bench.publish.staging import ELSEWHERE, Place, held_files
-from bench.publish.stored import Packed, leave_run, store_run
+from bench.publish.signature import Signature, fingerprint, read_signature, signature_files, signed
+from bench.publish.staging import ASIDE, ELSEWHERE, Place, held_files
+from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
 from bench.show.figures.figure import Figure
@@ -86,6 +88,7 @@ def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, 
         yield addresses.method_page(method), method_page.render(board, method).encode()
 
 
+LOCK = ".lock"  # in a folder aside: held as long as its process lives
 TITLE = "Sentence embeddings, compared"
 PREVIEW_NOTE = "A preview, not published: the next one takes its place."
 Report = Callable[[str, int, int], None]
@@ -135,14 +138,30 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
         place = Place(aside / "version", held=held)
         records = _store(gathered, place, manifests, report)
-        made = _board(asked, [run for run in gathered.runs if run.record.run_id in records], gathered.left_out, found, report)
-        if not _is_news(asked, made, records, last):
+
+        def write(runs: Sequence[PublishedRun]) -> tuple[Board, bool]:
+            """The board of these runs, and whether it is news; then its files, in the place of those of another try."""
+            place.remove_but((published.RUNS, GIVEN))
+            shown = {run.record.run_id: records[run.record.run_id] for run in runs}
+            made = _board(asked, runs, gathered.left_out, found, report)
+            if news := _is_news(asked, made, shown, last):
+                made = replace(made, older=_left_in_older(place, made))
+                for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
+                    place.write(path, data)
+            return made, news
+
+        def leave(run: PublishedRun, error: Exception) -> None:
+            run_id = run.record.run_id
+            place.inside(f"{published.RUNS}/{run_id}").remove()
+            del records[run_id]
+            gathered.left_out.append(left_out(run_id, "cannot be shown", error_words(error), run.folder))
+
+        made, news = all_but_failing([run for run in gathered.runs if run.record.run_id in records], write, leave)
+        gathered.runs = made.runs
+        if not news:
             assert last is not None
             _write_index(asked.out)
             return _outcome(None, last.name, made, gathered)
-        made = replace(made, older=_left_in_older(place, made))
-        for path, data in version_files(made, _figures(made, asked.data, report), asked.formats, report):
-            place.write(path, data)
         folder = _preview(place, asked.out, aside) if asked.preview else _seal(place, asked, made, records, last)
     return _outcome(folder, made.version, made, gathered)
 
@@ -159,6 +178,19 @@ def add_erratum(out: Path, version: str, text: str) -> Erratum:
     made = made_erratum(version, text, known)
     write_or_fail(out / ERRATA, errata_bytes([*known, made]), hint=ELSEWHERE)
     _write_index(out)
+    return made
+
+
+def sign(out: Path, key: Path) -> Signature:
+    """Sign the newest version, where its signature is missing or of another manifest or key. Raises BenchError where that cannot be done."""
+    refuse_altered(out)
+    newest = published.versions(out)[-1]
+    if newest.signature is None or (newest.signature.manifest, newest.signature.key) != (newest.manifest, fingerprint(key)):
+        for name, data in zip(signature_files(newest.name), signed(newest.name, newest.manifest, key), strict=True):
+            write_or_fail(out / name, data, hint=ELSEWHERE)
+    _write_index(out)
+    made = read_signature(out, newest.name)
+    assert made is not None
     return made
 
 
@@ -189,12 +221,12 @@ def _baseline(asked: Asked, last: Version | None) -> str | None:
 
 
 def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report) -> dict[str, str]:
-    """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied; the others are left out, with
-    the reason. What an older version holds is read from there."""
-    packed, stored, place = Packed(), dict[str, str](), version.inside(published.RUNS)
+    """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied, and whose scores follow from their
+    predictions; the others are left out, with the reason. What an older version holds is read from there."""
+    packed, scored, stored, place = Packed(), ScoredRuns(), dict[str, str](), version.inside(published.RUNS)
     runs = list(gathered.runs)
     for i, run in enumerate(runs):
-        report("copying predictions", i, len(gathered.runs))
+        report("scoring again and copying predictions", i, len(gathered.runs))
         run_id = run.record.run_id
         try:
             left = leave_run(run.record, run.folder, place.inside(run_id), manifests)
@@ -203,9 +235,13 @@ def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[s
                 runs[i], stored[run_id] = replace(run, folder=folder, held_by=left[0]), left[1]
             else:
                 stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN))
+            if run.submitted_by is None:  # a submission was scored when it came in
+                scored.check(run.record, runs[i].folder)
         except (DataMissing, DataDamaged) as error:
             place.inside(run_id).remove()
+            stored.pop(run_id, None)
             gathered.left_out.append(left_out(run_id, "cannot be published", error.message, run.folder))
+    scored.keep()
     gathered.runs = tuple(runs)
     if not stored:
         raise BenchError(
@@ -270,23 +306,37 @@ def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figu
 
 @contextlib.contextmanager
 def _aside(out: Path) -> Iterator[Path]:
-    """A folder beside the versions, on the same disk, which is gone afterwards; so is what a killed process left an hour ago."""
-    try:
-        fresh = not out.exists()
-        out.mkdir(parents=True, exist_ok=True)
-        for left in out.glob(".publishing-*"):
-            if left.stat().st_mtime < time.time() - 3600:
-                shutil.rmtree(left, ignore_errors=True)
-        aside = Path(tempfile.mkdtemp(prefix=".publishing-", dir=out))
-    except OSError as error:
-        raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
-    try:
+    """A folder beside the versions, on the same disk, which is gone afterwards; so are those of processes that were killed."""
+    with contextlib.ExitStack() as stack:
+        try:
+            if not out.exists():
+                stack.callback(_remove_empty, out)  # only where nothing was published
+            out.mkdir(parents=True, exist_ok=True)
+            for left in out.glob(f"{ASIDE}*"):
+                if _is_left(left):
+                    shutil.rmtree(left, ignore_errors=True)
+            aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=out))
+            stack.callback(shutil.rmtree, aside, ignore_errors=True)
+            stack.enter_context(lock(aside / LOCK))
+        except OSError as error:
+            raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
         yield aside
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-        if fresh:
-            with contextlib.suppress(OSError):
-                out.rmdir()  # only where nothing was published
+
+
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
+def _is_left(aside: Path) -> bool:
+    """Whether the process that made the folder is gone; by its age where that cannot be told, as in the moment before it is locked."""
+    try:
+        with (aside / LOCK).open("rb") as file:
+            if HAS_LOCKS:
+                return is_free(file.fileno())
+    except OSError:
+        pass
+    return aside.stat().st_mtime < time.time() - 3600
 
 
 def _rename(place: Path, to: Path) -> Path:
@@ -295,7 +345,7 @@ def _rename(place: Path, to: Path) -> Path:
     except OSError as error:
         if to.exists():
             raise BenchError(f"{to} was published by somebody else meanwhile", "run it again: the next version is made") from None
-        raise BenchError(f"cannot write {to}: {error.strerror or error}", ELSEWHERE) from None
+        raise BenchError(f"cannot write {to}: {error.strerror or error}; nothing was published", ELSEWHERE) from None
     return to
 
 
@@ -314,7 +364,13 @@ def _preview(place: Place, out: Path, aside: Path) -> Path:
 
 def _write_index(out: Path) -> None:
     """What lies beside the versions, wherever it is not what it should be; also after a process was killed before it did this."""
-    for name, data in index_files(published.versions(out)).items():
-        path = out / name
-        if not path.is_file() or path.read_bytes() != data:
-            write_or_fail(path, data, hint=ELSEWHERE)
+    found = published.versions(out)
+    files = {out / name: data for name, data in index_files(found).items()}
+    stale = [path for path, data in files.items() if not path.is_file() or path.read_bytes() != data]
+    for i, path in enumerate(stale):
+        try:
+            write_or_fail(path, files[path])
+        except BenchError as error:
+            names = ", ".join(one.name for one in stale[i:])
+            said = f"{found[-1].name} is in place and whole; what lies beside it is not up to date ({names}): {error.message}"
+            raise BenchError(said, "make room, then bench publish: it writes them") from None

@@ -3,38 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.hashes import file_sha256
-from bench.publish.errata import ERRATA
+from bench.board.board import PREVIEW
+from bench.publish.errata import ERRATA, errata_bytes, read_errata
 from bench.publish.index import LIST, read_list
+from bench.publish.signature import check_signatures, signature_files
+from bench.publish.staging import ASIDE
 from bench.publish.versions import Version, read_version, version_folders
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
 from bench.verify.folders import MANIFEST, check_manifest
 
 UNLISTED = f"it is not in {LIST}"
 """What a process leaves that was killed after it published and before it wrote the list."""
+HOST = ("CNAME", "robots.txt")
+"""What a host of static pages asks for beside them; hidden files are the repository's."""
 
 
-def check(out: Path) -> list[RunReport]:
-    """One report per version, and one of what lies beside them. Raises BenchError where nothing is published in ``out``."""
+def check(out: Path, signers: Path | None = None) -> list[RunReport]:
+    """One report per version, and one of what lies beside them. ``signers``: a file of allowed signers, one of whom has to have signed
+    the newest version. Raises BenchError where nothing is published in ``out``, or ``signers`` cannot be used.
+    """
     folders = version_folders(out)
     if not folders and not (out / LIST).is_file():
         raise BenchError(f"no version in {out}", "bench publish, or another folder: --out DIR")
     reports: list[RunReport] = []
+    manifests: dict[str, str] = {}
     last: Version | None = None
     for folder in folders:
         findings = list(_manifest(folder))
         version: Version | None = None
         try:
             version = read_version(folder)
+            manifests[version.name] = version.manifest
             findings += _chain(version, last)
         except BenchError as error:
             findings.append(Finding("files", "version.json", DIFFERS, error.message))
         reports.append(RunReport(folder.name, findings, "published"))
         last = version
-    return [*reports, RunReport(str(out), list(_beside(out, folders)), "published")]
+    beside = [*_beside(out, folders), *check_signatures(out, manifests, signers)]
+    return [*reports, RunReport(str(out), beside, "published")]
 
 
 def refuse_altered(out: Path) -> None:
@@ -87,7 +98,27 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
     if ERRATA not in listed["files"] and (out / ERRATA).exists():
         yield Finding("files", ERRATA, DIFFERS, UNLISTED)
     for name, expected in sorted(listed["files"].items()):
-        yield _same(out / Path(name).name, name, expected, "files")
+        if name.partition(".signature.json")[0] in there and name in signature_files(name.partition(".")[0]):
+            continue  # looked at by itself
+        if name == ERRATA and _adds_one(out, expected):
+            yield Finding("files", ERRATA, DIFFERS, UNLISTED)
+        else:
+            yield _same(out / Path(name).name, name, expected, "files")
+    known = {*listed["files"], *there, *HOST, LIST, ERRATA, PREVIEW, *(name for one in there for name in signature_files(one))}
+    for path in sorted(out.iterdir()):
+        if path.name.startswith(ASIDE):
+            yield Finding("files", path.name, DIFFERS, "a version that is being made, or was left by a process that was killed")
+        elif not path.name.startswith(".") and path.name not in known:
+            yield Finding("files", path.name, DIFFERS, "bench publish did not write it; nothing vouches for it")
+
+
+def _adds_one(out: Path, expected: str) -> bool:
+    """Whether the errata are those that were listed and one more: its process was killed before it wrote the list."""
+    try:
+        errata = read_errata(out)
+    except BenchError:
+        return False
+    return any(sha256(errata_bytes([*errata[:i], *errata[i + 1 :]])).hexdigest() == expected for i in range(len(errata)))
 
 
 def _same(path: Path, what: str, expected: str, kind: str) -> Finding:

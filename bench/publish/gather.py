@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.board.board import GRADES, PublishedRun
@@ -17,7 +17,10 @@ from bench.runs.store import RECORD, RunsFolder
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.publish.versions import Version
+    from bench.verify.submit import SubmittedRun
 
+T = TypeVar("T")
+Made = TypeVar("Made")
 _PLACE = re.compile(r"(?:^|[\s='\"])(?:/|~/|[A-Za-z]:[\\/])(?=\w)")
 LONGEST = 200  # characters of an error that are told
 
@@ -57,12 +60,68 @@ def gather(
         taken = collect(submissions, aside, own, data)
         found.refused = taken.refused
     before = {one.record.run_id: one for one in kept}
-    found.runs = tuple(_stronger(one, before.get(one.record.run_id)) for one in graded(own, taken))
+
+    def grade(runs: Sequence[Run | SubmittedRun]) -> tuple[PublishedRun, ...]:
+        sent, chosen = taken, {id(one) for one in runs}
+        if taken is not None:
+            mine, again = (tuple(one for one in some if id(one) in chosen) for some in (taken.runs, taken.again))
+            sent = replace(taken, runs=mine, again=again)
+        return graded([one for one in runs if isinstance(one, tuple)], sent)
+
+    def leave(run: Run | SubmittedRun, error: Exception) -> None:
+        record, folder = run if isinstance(run, tuple) else (run.record, run.folder)
+        found.left_out.append(left_out(record.run_id, "cannot be graded", error_words(error), folder))
+
+    every: list[Run | SubmittedRun] = [*own, *(() if taken is None else (*taken.runs, *taken.again))]
+    found.runs = tuple(_stronger(one, before.get(one.record.run_id)) for one in all_but_failing(every, grade, leave))
     have = {one.record.run_id for one in found.runs}
     found.runs += tuple(one for one in kept if one.record.run_id not in have)
     if not found.runs:
         raise BenchError(f"no finished run in {store.path}", "bench run ..., or another folder: --runs DIR")
     return found
+
+
+def all_but_failing(items: Sequence[T], make: Callable[[Sequence[T]], Made], leave: Callable[[T, Exception], None]) -> Made:
+    """``make`` of the items, without those with which it raises anything but a BenchError: a record that somebody made up stops nobody.
+
+    ``leave`` is told of each item that is left out. First those with which alone it fails; where there are none, the one after which all
+    before it fail. Raises what ``make`` raised where it fails with each: then it is no item's fault.
+    """
+    while True:
+        try:
+            return make(items)
+        except BenchError:
+            raise
+        except Exception as error:
+            failing = {i: why for i, one in enumerate(items) if (why := _failure(make, [one])) is not None}
+            if len(failing) == len(items):
+                raise
+            for i, why in (failing := failing or {_first_failing(items, make): error}).items():
+                leave(items[i], why)
+            items = [one for i, one in enumerate(items) if i not in failing]
+
+
+def _failure(make: Callable[[Sequence[T]], object], items: Sequence[T]) -> Exception | None:
+    try:
+        make(items)
+    except BenchError:
+        return None
+    except Exception as error:
+        return error
+    return None
+
+
+def _first_failing(items: Sequence[T], make: Callable[[Sequence[T]], object]) -> int:
+    """By halves: the items before it work together, those up to it do not."""
+    works, fails = 0, len(items)
+    while fails - works > 1:
+        middle = (works + fails) // 2
+        works, fails = (works, middle) if _failure(make, items[:middle]) is not None else (middle, fails)
+    return fails - 1
+
+
+def error_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _kept(last: Version | None, have: Container[str]) -> list[PublishedRun]:

@@ -14,6 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 from bench.board.board import Board
 from bench.compare.formatting import visible
 from bench.publish.errata import ERRATA, Erratum, errata_bytes
+from bench.publish.signature import signature_files
 from bench.publish.versions import Version
 
 LIST, LIST_SCHEMA = "versions.json", "bench.versions/1"
@@ -35,6 +36,7 @@ class PageVersion:
     changes: tuple[str, ...]  # what changed since the version before; empty for the first
     before: str  # name of the version before it; empty for the first
     errata: tuple[str, ...]  # what its publisher found out later, with the day
+    signed: str  # when and with which key; empty where it is not
     left_out: int  # runs that could not be published
     manifest: str  # sha256 of its manifest
 
@@ -58,6 +60,8 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
         files[BADGE] = badge.read_bytes()
     if errata := sorted((one for version in versions for one in version.errata), key=lambda one: one.date):
         files[ERRATA] = errata_bytes(errata)
+    for name in (name for one in versions if one.signature is not None for name in signature_files(one.name)):
+        files[name] = (versions[-1].folder.parent / name).read_bytes()
     listed = [{"version": one.name, "date": one.date, "runs": len(one.runs), "manifest": one.manifest} for one in versions]
     hashes = {name: sha256(files[name]).hexdigest() for name in sorted(files)}
     return files | {LIST: (json.dumps({"schema": LIST_SCHEMA, "versions": listed, "files": hashes}, indent=1) + "\n").encode()}
@@ -78,6 +82,7 @@ def _version(one: Version, before: str) -> PageVersion:
         counted=f"{runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}", methods=", ".join(one.methods),
         answer=one.answer, note=one.note, changes=one.changes or (), before=before,
         errata=tuple(f"{erratum.date}: {erratum.text}" for erratum in one.errata), left_out=len(one.left_out), manifest=one.manifest,
+        signed=one.signature.words() if one.signature is not None else "",
     )  # fmt: skip
 
 
@@ -106,6 +111,7 @@ def _markdown(page: IndexPage) -> str:
         lines += [line for text in one.errata for line in (f"**Erratum** {markdown(text, limit=None)}", "")]
         lines += [markdown(one.answer)]
         lines += ["", markdown(one.note)] if one.note else []
+        lines += ["", one.signed] if one.signed else []
         lines += ["", f"Since {one.before}:" if one.before else "The first version."]
         lines += ["", *(f"- {markdown(line)}" for line in one.changes)] if one.changes else []
     lines += ["", "A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and"]
@@ -200,7 +206,9 @@ def feed(versions: Sequence[Version]) -> bytes:
         ElementTree.SubElement(
             entry, f"{{{ATOM}}}link", href=f"{one.name}/index.html" if one.has_page else f"{one.name}/README.md"
         )
-        _text(entry, "summary", " ".join((one.answer, *(one.changes if one.changes is not None else ("The first version.",)))))
+        signed = (one.signature.words(),) if one.signature is not None else ()
+        changes = one.changes if one.changes is not None else ("The first version.",)
+        _text(entry, "summary", " ".join((one.answer, *changes, *signed)))
     ElementTree.indent(root, " ")
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True) + b"\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from bench.base.hashes import file_sha256
 from bench.runs.older import MANIFEST
 
 ELSEWHERE = "another folder: --out DIR"
+ASIDE = ".publishing-"  # how the name of a folder begins in which a version is written before it is one
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,10 @@ class Place:
         return replace(self, prefix=f"{self.prefix}{name}/")
 
     def write(self, name: str, data: bytes) -> str:
-        """Write a file; returns its sha256. Not synced: the whole folder is renamed when it is done. Raises BenchError."""
+        """Write a file; returns its sha256. Not synced: the whole folder is renamed when it is done, and removed where that fails.
+
+        Raises BenchError.
+        """
         path = self.folder / f"{self.prefix}{name}"
         try:
             try:
@@ -44,7 +48,8 @@ class Place:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
         except OSError as error:
-            raise BenchError(f"cannot write {path}: {error.strerror or error}", ELSEWHERE) from None
+            why = f"cannot write {self.prefix}{name} of the new version: {error.strerror or error}"
+            raise BenchError(f"{why}; nothing was published, what was there is as it was", ELSEWHERE) from None
         self.hashes[f"{self.prefix}{name}"] = found = hashlib.sha256(data).hexdigest()
         return found
 
@@ -61,7 +66,14 @@ class Place:
         import shutil
 
         shutil.rmtree(self.folder / self.prefix, ignore_errors=True)
-        for name in [name for name in self.hashes if name.startswith(self.prefix)]:
+        for names in (self.hashes, self.older):
+            for name in [name for name in names if name.startswith(self.prefix)]:
+                del names[name]
+
+    def remove_but(self, kept: Container[str]) -> None:
+        """Every file whose path does not begin with the name of a folder in ``kept``."""
+        for name in [name for name in self.hashes if name.split("/")[0] not in kept]:
+            (self.folder / name).unlink(missing_ok=True)
             del self.hashes[name]
 
     def seal(self) -> None:

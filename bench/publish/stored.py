@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.hashes import values_sha256
+from bench.base.hashes import folder_sha256, values_sha256
 from bench.compare.statistics.grouping import AVERAGE
 from bench.publish.staging import Place
 from bench.runs.arrays import GIVEN_SHA256, LARGEST, read_arrays, read_own
@@ -95,6 +95,39 @@ def _packed(packed: Packed, path: Path, task: str, *, whole: bool) -> tuple[str,
         raise DataMissing(f"it has no predictions of {task}", "the run's command makes them again") from None
     except DataDamaged as error:
         raise DataDamaged(f"predictions of {task}: {error.message}") from None
+
+
+class ScoredRuns:
+    """Whether every score of a run follows from its predictions, computed again; and what was found before, in the cache.
+
+    A record is known by the sha256 of its file, in which the hashes of its predictions stand, and as long as the code of ``bench.score``
+    is the same. Where a score has no such hash, it is computed every time.
+    """
+
+    def __init__(self) -> None:
+        from bench import score
+        from bench.base.cache import CacheEntry
+
+        code = {name: sha256 for name, sha256 in folder_sha256(Path(score.__file__).parent).items() if name.endswith(".py")}
+        self.entry = CacheEntry("scored", "records", code)
+        self.known: set[str] = set(self.entry.read() or ())
+
+    def check(self, record: RunRecord, folder: Path) -> None:
+        """Raises DataDamaged, naming the first score that does not follow from the predictions."""
+        from bench.verify.findings import DIFFERS
+        from bench.verify.scores import check_scores
+
+        sha256 = hashlib.sha256(_record(record, folder)).hexdigest()
+        if sha256 in self.known:
+            return
+        for one in check_scores(record, folder):
+            if one.outcome == DIFFERS and one.kind in ("score", "average"):
+                raise DataDamaged(f"{one.kind} of {one.what}: {one.why}")
+        if all(score.predictions_sha256 is not None for score in record.scores if score.task != AVERAGE):
+            self.known.add(sha256)
+
+    def keep(self) -> None:
+        self.entry.write(sorted(self.known))
 
 
 def _record(record: RunRecord, folder: Path) -> bytes:

@@ -17,6 +17,7 @@ from bench.base.errors import BenchError, DataDamaged
 from bench.board.board import Board, PublishedRun, dating
 from bench.board.changes import Judgement, judgements
 from bench.publish.errata import Erratum, read_errata
+from bench.publish.signature import Signature, read_signature
 from bench.publish.staging import manifest_sha256
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord
@@ -64,6 +65,7 @@ class Version:
     manifest: str  # sha256 of its manifest now
     statistics: int = 1  # the version of the statistics behind its verdicts
     errata: tuple[Erratum, ...] = ()  # what was found out later
+    signature: Signature | None = None
 
     @property
     def number(self) -> int:
@@ -106,7 +108,11 @@ def versions(out: Path) -> tuple[Version, ...]:
     """All versions in ``out``, oldest first; none where there is no such folder. Raises DataDamaged where one cannot be read."""
     errata = read_errata(out)
     return tuple(
-        dataclasses.replace(read_version(folder), errata=tuple(one for one in errata if one.version == folder.name))
+        dataclasses.replace(
+            read_version(folder),
+            errata=tuple(one for one in errata if one.version == folder.name),
+            signature=read_signature(out, folder.name),
+        )
         for folder in version_folders(out)
     )
 

@@ -25,7 +25,9 @@ MOMENT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[
 
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Amount = Annotated[float, Meta(ge=0)]
+# far beyond any score or cost, and small enough that sums and squares over runs stay finite
+Amount = Annotated[float, Meta(ge=0, le=1e18)]
+Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Facts = Mapping[str, Any]  # any JSON object
 
 # version n -> function that turns the JSON object of version n into one of version n + 1
@@ -42,7 +44,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     task: Name  # "STS12"; "Avg." is the suite's own average
     protocol: Name  # "senteval-all/1": two numbers compare only under one protocol
     metric: Name
-    value: float
+    value: Value
     n: Count  # items scored
     std: Amount | None = None  # over whatever the task repeats inside one run (folds, k-means seeds)
     text: Name | None = None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
@@ -81,7 +83,7 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     steps: Count
     best_step: Count | None = None
     dev_task: str | None = None
-    dev_score: float | None = None
+    dev_score: Value | None = None
     dev_pairs: Count | None = None  # on which it was chosen
     dev_test_pairs: Count | None = None  # of these, test pairs of the suite sts; None: not known, or nothing to know
     sentences: Count | None = None  # rows of the corpus seen, a row in two epochs counted twice

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from bench.base.cache import is_free
 from bench.base.crash import MARK, End, read_end
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import write_or_fail, writing
@@ -174,6 +175,9 @@ class RunsFolder:
             os.ftruncate(handle, 0)
             with contextlib.suppress(OSError):  # who holds it is a courtesy; a full disk is told where it matters
                 os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+            for left in path.parent.rglob(".*.tmp"):  # of a process that was killed while it wrote: nobody else writes here now
+                with contextlib.suppress(OSError):
+                    left.unlink()
             yield
         finally:
             with contextlib.suppress(OSError):
@@ -187,7 +191,7 @@ class RunsFolder:
             with path.open("rb") as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
                 # the name of one that was killed stays behind, so the lock is asked; of a free one it is not, to disturb nobody
-                return holder if holder and not _free(handle.fileno()) else None
+                return holder if holder and not is_free(handle.fileno()) else None
         except OSError:
             return None
 
@@ -247,18 +251,6 @@ class RunsFolder:
             return read_arrays(path)
         except DataMissing as error:
             raise DataMissing(f"{run_id} has no predictions of {task}: {path}", error.hint) from None
-
-
-def _free(handle: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _same_file(handle: int, path: Path) -> bool:

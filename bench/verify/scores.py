@@ -24,16 +24,34 @@ ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in anot
 AVERAGE = "Avg."
 
 
+def check_given(record: RunRecord, folder: Path) -> Iterator[Finding]:
+    """Findings of kinds predictions and gold for every task: what costs nothing, before any score is computed."""
+    for score, arrays in _stored(record, folder):
+        if isinstance(arrays, BenchError):
+            yield Finding("predictions", cell(score), DIFFERS, arrays.message)
+        else:
+            yield from _given(score, arrays)
+
+
 def check_scores(record: RunRecord, folder: Path) -> Iterator[Finding]:
     """Findings of kinds score, predictions and gold for every task, then average."""
+    for score, arrays in _stored(record, folder):
+        if isinstance(arrays, BenchError):
+            yield Finding("score", cell(score), DIFFERS, arrays.message)
+        else:
+            yield _rescored(score, arrays)
+            yield from _given(score, arrays)
+    yield from _averages(record)
+
+
+def _stored(record: RunRecord, folder: Path) -> Iterator[tuple[Score, dict[str, np.ndarray] | BenchError]]:
     store, read = RunsFolder(folder.parent), dict[Path, Any]()
     for score in record.scores:
         if score.task != AVERAGE:
             path = store.predictions_path(folder.name, score.task, score.text, score.suite)
             if path not in read:  # two protocols may score one file
                 read = {path: _arrays(store, folder.name, score)}
-            yield from _check(score, read[path])
-    yield from _averages(record)
+            yield score, read[path]
 
 
 def _arrays(store: RunsFolder, run_id: str, score: Score) -> dict[str, np.ndarray] | BenchError:
@@ -43,12 +61,8 @@ def _arrays(store: RunsFolder, run_id: str, score: Score) -> dict[str, np.ndarra
         return error
 
 
-def _check(score: Score, arrays: dict[str, np.ndarray] | BenchError) -> Iterator[Finding]:
+def _given(score: Score, arrays: dict[str, np.ndarray]) -> Iterator[Finding]:
     what = cell(score)
-    if isinstance(arrays, BenchError):
-        yield Finding("score", what, DIFFERS, arrays.message)
-        return
-    yield _rescored(score, arrays)
     if score.predictions_sha256 is None:
         yield Finding("predictions", what, UNCHECKED, "the record keeps no hash of them")
     elif not _same_hash(score.predictions_sha256, arrays):

@@ -151,7 +151,9 @@ def test_an_interruption_leaves_nothing(runs: Path, monkeypatch: pytest.MonkeyPa
 
 def test_progress_is_plain_where_there_is_no_terminal(runs: Path) -> None:
     aside = publish(runs)[1]
-    assert aside.splitlines()[:2] == ["copying predictions ...", "writing pages ..."] and not set("\r\x1b") & set(aside)
+    assert aside.splitlines()[:2] == ["scoring again and copying predictions ...", "writing pages ..."] and not set(
+        "\r\x1b"
+    ) & set(aside)
 
 
 def test_an_erratum_stands_beside_its_version_and_above_the_next_changes(runs: Path) -> None:

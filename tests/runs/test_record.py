@@ -29,14 +29,15 @@ VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_c
 
 NAMES = st.text(min_size=1, max_size=8)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
-AMOUNTS = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
+VALUES = st.floats(-1e9, 1e9)
+AMOUNTS = st.floats(0, 1e18)
 COUNTS = st.integers(0, 2**63 - 1)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**20), 10**20) | NUMBERS | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=6,
 )  # fmt: skip
 OBJECTS = st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=3)
-SCORES = st.builds(Score, suite=NAMES, task=NAMES, protocol=NAMES, metric=NAMES, value=NUMBERS, n=COUNTS, std=st.none() | AMOUNTS,
+SCORES = st.builds(Score, suite=NAMES, task=NAMES, protocol=NAMES, metric=NAMES, value=VALUES, n=COUNTS, std=st.none() | AMOUNTS,
                    text=st.none() | NAMES, detail=OBJECTS, predictions_sha256=st.none() | NAMES)  # fmt: skip
 MAYBE_COUNT, MAYBE_AMOUNT, MAYBE_TEXT = st.none() | COUNTS, st.none() | AMOUNTS, st.none() | st.text(max_size=5)
 RECORDS = st.builds(
@@ -47,7 +48,7 @@ RECORDS = st.builds(
     scores=st.lists(SCORES, max_size=3, unique_by=lambda score: score.key).map(tuple),
     cost=st.builds(Cost, trainable_parameters=MAYBE_COUNT, train_seconds=MAYBE_AMOUNT, energy_joules=MAYBE_AMOUNT, device=MAYBE_TEXT,
                    train_tokens_per_second=MAYBE_AMOUNT, host_memory_bytes=MAYBE_COUNT),
-    training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | NUMBERS,
+    training=st.none() | st.builds(Training, steps=COUNTS, best_step=MAYBE_COUNT, dev_task=MAYBE_TEXT, dev_score=st.none() | VALUES,
                                    tokens=MAYBE_COUNT),
     provenance=st.builds(Provenance, created=st.datetimes().map(lambda moment: moment.isoformat()), command=MAYBE_TEXT,
                          git=st.none() | OBJECTS, packages=OBJECTS, data=OBJECTS, corpus=st.none() | OBJECTS, determines=st.none() | OBJECTS,
@@ -112,6 +113,9 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
         (("scores", 2, "value"), None, "scores[2].value: expected 'float', got 'null'"),
         (("scores", 0, "n"), 1.5, "scores[0].n: expected 'int', got 'float'"),
         (("run_id",), "../../etc", "run_id: expected 'str' matching regex"),
+        (("scores", 1, "value"), -1e308, "scores[1].value: expected 'float' >= -1000000000.0"),
+        (("training", "dev_score"), 1e10, "training.dev_score: expected 'float' <= 1000000000.0"),
+        (("cost", "train_seconds"), 1.7e308, "cost.train_seconds: expected 'float' <= 1e"),
         (("status",), "done", "status: expected 'str' matching regex '^(finished|failed|interrupted)"),
         (("recipe", "epochs"), 1, "recipe[...]: expected 'object', got 'int'"),
         (("provenance", "created"), "yesterday", "provenance.created: expected 'str' matching regex"),

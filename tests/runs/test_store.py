@@ -260,3 +260,17 @@ def test_the_file_is_plain_json_a_person_can_read(store: RunsFolder) -> None:
     assert "modèle" in text and json.loads(text)["schema"] == "bench.run/3"
     surrogate = record(error="file \udcff")
     assert json.loads(store.write(surrogate).read_bytes())["error"] == "file \udcff"
+
+
+def test_what_a_killed_process_left_half_written_goes_when_the_run_is_worked_on_again(tmp_path: Path) -> None:
+    store = RunsFolder(tmp_path)
+    made = record()
+    store.write(made)
+    folder = store.folder(made.run_id)
+    (folder / "predictions").mkdir()
+    orphans = [folder / "predictions" / ".STS12.npz.0123456789ab.tmp", folder / ".run.json.0123456789ab.tmp"]
+    kept = [folder / "predictions" / "STS12.npz", folder / "run.json"]
+    for path in (*orphans, kept[0]):
+        path.write_bytes(b"half")
+    with store.lock(made.run_id):
+        assert not any(path.exists() for path in orphans) and all(path.exists() for path in kept)

@@ -254,7 +254,7 @@ FORGERIES: list[tuple[Callable[[RunsFolder, RunRecord], None], str]] = [
     (pickled, "predictions/CHECK.npz is no predictions file: "), (bomb, "unpacks to 72,000,.* bytes"),
     (many_names, "subset has more than 400 different values"), (many_columns, r"prediction has the shape \(1000, 200\)"),
     (empty_text, "an array of 300,000,000 values"), (bytes_array, "holds neither numbers nor text"), (dates, "holds neither numbers nor text"),
-    (lzma, "compressed in a way"), (no_predictions, "score of check CHECK: .* has no predictions"), (another_file, "belongs to none of its scores"),
+    (lzma, "compressed in a way"), (no_predictions, "predictions of check CHECK: .* has no predictions"), (another_file, "belongs to none of its scores"),
     (another_seed, "fingerprint: .* is recorded, the record's own fields give"), (another_checkpoint, "checkpoint: method.json was changed"),
     (failed, "it is not finished, but failed"), (no_scores, "it has 0 scores"), (own_suite, "mine Avg. .*cannot be computed again"),
     (no_json, "not JSON"), (deep_json, "not JSON"), (other_name, "its record is of"), (no_curve, "line 2 of its curve.jsonl"),
@@ -301,3 +301,105 @@ def test_an_attestation_does_not_come_with_a_submission(theirs: RunsFolder, box:
     (theirs.folder(run.run_id) / "verified.json").write_text(json.dumps({"schema": "bench.verified/1"}))
     forge(theirs, box)
     assert "has no place in a submission" in refused(box, tmp_path)
+
+
+# --- what a refusal costs ---
+
+
+def shorter(store: RunsFolder, run: RunRecord) -> None:
+    spoil(store, run, {"prediction": read_arrays(predictions(store, run))["prediction"][:-1]})
+
+
+CHEAP = [made_to_fit, another_seed, another_checkpoint, another_file, many_names, shorter]
+
+
+@pytest.mark.parametrize("how", CHEAP, ids=[how.__name__ for how in CHEAP])
+def test_what_is_cheap_is_looked_at_before_any_score_is_computed(
+    theirs: RunsFolder, box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[RunsFolder, RunRecord], None]
+) -> None:
+    how(theirs, finished_run(theirs))
+    forge(theirs, box)
+    monkeypatch.setattr("bench.verify.scores.rescore", lambda *_: pytest.fail("a score was computed"))
+    assert " is refused: " in refused(box, tmp_path)
+
+
+def test_the_first_difference_ends_it(theirs: RunsFolder, box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.verify import scores
+
+    monkeypatch.setattr(scores, "known", lambda: type("Nothing", (), {"given_of": lambda *_: None, "data": {}, "dev": {}})())
+    run = made_run(theirs.path, "simcse", 1)
+    theirs.write(replace(run, scores=tuple(replace(one, value=99.0) if one.task == "STS13" else one for one in run.scores)))
+    forge(theirs, box)
+    asked: list[str] = []
+    real = scores.rescore
+    monkeypatch.setattr(scores, "rescore", lambda key, *more: asked.append(key[1]) or real(key, *more))
+    assert "score of sts STS13: 99.000000 is recorded" in refused(box, tmp_path)
+    assert asked == ["STS12", "STS13"]
+
+
+@pytest.mark.parametrize(
+    ("run", "file", "taken_runs", "why"),
+    [(60.0, 600.0, 3, None), (1e-4, 600.0, 0, "at most 0 are spent on a run"), (60.0, 0.025, 2, "send it in several files")],
+)
+def test_the_work_that_a_stranger_may_ask_for_is_limited(
+    theirs: RunsFolder,
+    box: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    run: float,
+    file: float,
+    taken_runs: int,
+    why: str | None,
+) -> None:
+    """A run of the generated pairs counts about a hundredth of a second."""
+    from bench.verify.submit import check
+
+    monkeypatch.setattr(check, "SECONDS_PER_VALUE", {"check": 1e-5})
+    for seed in (1, 2, 3):
+        finished_run(theirs, seed)
+    put(theirs, box)
+    monkeypatch.setattr(check, "RUN_SECONDS", run)
+    monkeypatch.setattr(check, "Work", lambda real=check.Work: real(file))
+    found = taken(box, tmp_path)
+    assert len(found.runs) == taken_runs and len(found.refused) == 3 - taken_runs
+    assert all(why is not None and line.endswith(why) for line in found.refused), found.refused
+
+
+@pytest.mark.slow
+def test_a_real_run_of_every_suite_is_far_below_the_limit() -> None:
+    """The estimate of a published run, against what it takes: within a factor of ten here, however slow the machine."""
+    import time
+
+    from bench.verify.scores import check_scores
+    from bench.verify.submit import check
+
+    place = next((Path(__file__).parents[2] / "leaderboards" / "v1" / "runs").glob("simcse-*"))
+    store = RunsFolder(place.parent)
+    record = store.read(place.name)
+    paths = [
+        (store.predictions_path(place.name, one.task, one.text, one.suite), one) for one in record.scores if one.task != "Avg."
+    ]
+    estimated = sum(check._check_arrays(path, score) for path, score in paths)
+    began = time.process_time()
+    assert all(one.outcome != "differs" for one in check_scores(record, place))
+    assert estimated < check.RUN_SECONDS / 5 and 0.1 < (time.process_time() - began) / estimated < 10
+
+
+def test_an_error_that_nobody_thought_of_refuses_that_run_alone(
+    theirs: RunsFolder, box: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from bench.verify.submit import check
+
+    bad, good = finished_run(theirs, 1), finished_run(theirs, 2)
+    put(theirs, box)
+    real = check.check_fingerprint
+
+    def odd(record: RunRecord) -> Any:
+        if record.run_id == bad.run_id:
+            raise ZeroDivisionError("division by zero")
+        return real(record)
+
+    monkeypatch.setattr(check, "check_fingerprint", odd)
+    found = taken(box, tmp_path)
+    assert [one.record.run_id for one in found.runs] == [good.run_id]
+    assert found.refused == (f"a.zip: {bad.run_id} is refused: it cannot be checked: ZeroDivisionError: division by zero",)

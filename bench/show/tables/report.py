@@ -286,11 +286,13 @@ def section(overlap: Any) -> Section:
             found, sentences = int(one["exact"]) + int(one["near"]), int(one["sentences"])
             name = f"{one['suite']}: {one['task']}" + (f" ({one['text']})" if one["text"] else "")
             counts = (f"{sentences:,}", f"{int(one['exact']):,}", f"{int(one['near']):,}")
+            if sentences < max(found, 1):
+                continue
             if found:
                 rows.append((name, *counts, share(found, sentences), f"{int(one['rows']):,}"))
             else:
                 clean.append(str(one["task"]))
-        except (KeyError, TypeError, ValueError):  # not of this version
+        except (KeyError, TypeError, ValueError, OverflowError):  # not of this version
             continue
     if clean:
         rows.append(("none of " + ", ".join(dict.fromkeys(clean)), "", "", "", "", ""))

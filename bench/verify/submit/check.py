@@ -17,10 +17,10 @@ from bench.runs.curve import CURVE
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RECORD, RunsFolder, read_record
-from bench.verify import AGREES, RunReport, verify_run
 from bench.verify.attestation import Attestation, attestation
-from bench.verify.findings import cell
-from bench.verify.scores import AVERAGE
+from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport, cell
+from bench.verify.identity import check_checkpoint, check_data, check_fingerprint
+from bench.verify.scores import AVERAGE, check_given, check_scores
 from bench.verify.submit.layout import ATTESTED, MiB
 from bench.verify.submit.unpacking import unpack
 
@@ -34,6 +34,13 @@ MOST_ROWS, MOST_COLUMNS = 500_000, 100
 MOST_NAMES = 400
 """Different sub-datasets, folds, classes or clusters: what computing a score again takes grows with their number, as with those above."""
 NAMED = {"subset", "fold"}
+SECONDS_PER_VALUE = {
+    "cxc": 3e-5,
+    "clustering": 4e-6,
+}  # of a prediction, about, on one core; a thousand draws are taken of the first
+OTHERWISE, PER_NAME = 1e-6, 5e-9  # the second for each different name in ``NAMED``
+RUN_SECONDS, FILE_SECONDS = 60.0, 600.0
+"""Of computing the scores of a run and of a submission again, by its arrays' shapes: a run of every suite takes some seven."""
 LONGEST_LINE = 300
 
 
@@ -101,6 +108,25 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
     return Submissions(runs=tuple(runs[name] for name in sorted(runs)), again=tuple(again), refused=tuple(refused))
 
 
+@dataclass
+class Work:
+    """What computing scores again may still take, in seconds of one core; estimated from shapes, so that it is the same everywhere."""
+
+    left: float = FILE_SECONDS
+
+    def take(self, seconds: float) -> None:
+        """Raises DataDamaged where a run takes too much, or more than is left."""
+        if seconds > RUN_SECONDS:
+            raise DataDamaged(
+                f"computing its scores again would take about {seconds:,.0f} s; at most {RUN_SECONDS:.0f} are spent on a run"
+            )
+        if seconds > self.left:
+            raise DataDamaged(
+                f"the scores of this file take more than {FILE_SECONDS:.0f} s to compute again; send it in several files"
+            )
+        self.left -= seconds
+
+
 def _which(one: SubmittedRun, before: SubmittedRun) -> str:
     same = file_sha256(before.folder / RECORD) == file_sha256(one.folder / RECORD)
     return "the same run" if same else "another run of that name or fingerprint"
@@ -113,12 +139,13 @@ def received(file: Path, aside: Path, data: DataFolder | None = None) -> Iterato
     except BenchError as error:
         yield _line(error.message)
         return
-    beside = file.with_name(file.name + ATTESTED)
+    beside, work = file.with_name(file.name + ATTESTED), Work()
     for folder in (unpacked.folder.absolute() / name for name in unpacked.runs):
         try:
-            report = checked(folder, data)
-        except BenchError as error:
-            why = error.message.replace(f"{folder}/", "").replace(f"{folder.name} has", "it has")
+            report = checked(folder, data, work)
+        except Exception as error:  # what a stranger made up may be wrong in ways that nobody thought of
+            what = error.message if isinstance(error, BenchError) else f"it cannot be checked: {type(error).__name__}: {error}"
+            why = what.replace(f"{folder}/", "").replace(f"{folder.name} has", "it has")
             yield _line(f"{file.name}: {folder.name} is refused: {why}")
             continue
         assert report.record is not None
@@ -132,16 +159,17 @@ def received(file: Path, aside: Path, data: DataFolder | None = None) -> Iterato
         )
 
 
-def checked(folder: Path, data: DataFolder | None = None) -> RunReport:
+def checked(folder: Path, data: DataFolder | None = None, work: Work | None = None) -> RunReport:
     """What ``bench verify`` finds of a run that may be published. Raises BenchError, with the first reason, for any other."""
-    report = examined(folder, data)
+    report = examined(folder, data, work)
     for score in uncomputable(report):
         raise DataDamaged(f"its {cell(score)} cannot be computed again from what it keeps; bench submit leaves such scores out")
     return report
 
 
-def examined(folder: Path, data: DataFolder | None = None) -> RunReport:
-    """As ``checked``, of a run that may have scores that nobody can compute again."""
+def examined(folder: Path, data: DataFolder | None = None, work: Work | None = None) -> RunReport:
+    """As ``checked``, of a run that may have scores that nobody can compute again. What is cheap is looked at first, and the first
+    difference ends it: a refusal costs little."""
     record = read_record(folder / RECORD)
     if record.run_id != folder.name:
         raise DataDamaged(f"its record is of {record.run_id}")
@@ -149,11 +177,25 @@ def examined(folder: Path, data: DataFolder | None = None) -> RunReport:
         raise DataDamaged(f"it is not finished, but {record.status}")
     if not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(f"it has {len(record.scores):,} scores; 1 to {MOST_SCORES:,} are taken")
-    _check_files(record, folder)
-    report = verify_run(folder, data)
-    for one in report.differences:
-        raise DataDamaged(f"{one.kind} of {one.what}: {one.why}" if one.what != one.kind else f"{one.kind}: {one.why}")
-    return report
+    seconds = _check_files(record, folder)
+    findings = []
+    for one in _findings(record, folder, data, work or Work(), seconds):
+        if one.outcome == DIFFERS:
+            raise DataDamaged(f"{one.kind} of {one.what}: {one.why}" if one.what != one.kind else f"{one.kind}: {one.why}")
+        findings.append(one)
+    return RunReport(record.run_id, findings, record.status, record)
+
+
+def _findings(record: RunRecord, folder: Path, data: DataFolder | None, work: Work, seconds: float) -> Iterator[Finding]:
+    """Those of ``verify_run``, the cheapest first; scores are computed when everything else agrees."""
+    yield check_fingerprint(record)
+    yield check_checkpoint(record, folder)
+    for one in check_given(record, folder):
+        if one.outcome == DIFFERS:  # those that agree come again, with their scores
+            yield one
+    yield from check_data(record, data)
+    work.take(seconds)
+    yield from check_scores(record, folder)
 
 
 def uncomputable(report: RunReport) -> list[Score]:
@@ -162,23 +204,26 @@ def uncomputable(report: RunReport) -> list[Score]:
     return [score for score in report.record.scores if cell(score) not in computed] if report.record else []
 
 
-def _check_files(record: RunRecord, folder: Path) -> None:
-    """Each predictions file belongs to a score and is of arrays that can be scored in reasonable time, and the curve is one."""
+def _check_files(record: RunRecord, folder: Path) -> float:
+    """Each predictions file belongs to a score and is of arrays that can be scored in reasonable time, which is given, and the curve is one."""
     store, place = RunsFolder(folder.parent), folder / "predictions"
     tasks = [score for score in record.scores if score.task != AVERAGE]
-    expected = {store.predictions_path(folder.name, one.task, one.text, one.suite): one for one in tasks}
-    total = 0
+    expected: dict[Path, list[Score]] = {}
+    for one in tasks:  # two protocols may score one file
+        expected.setdefault(store.predictions_path(folder.name, one.task, one.text, one.suite), []).append(one)
+    total, seconds = 0, 0.0
     for path in sorted(one for one in place.rglob("*") if not one.is_dir()):
         if path not in expected:
             raise DataDamaged(f"predictions/{path.relative_to(place).as_posix()} belongs to none of its scores")
         total += _unpacked_bytes(path)
         if total > RUN_BYTES:
             raise DataDamaged(f"its predictions unpack to more than {RUN_BYTES:,} bytes")
-        _check_arrays(path, expected[path])
+        seconds += sum(_check_arrays(path, score) for score in expected[path])
     if (folder / CURVE).exists():
         for i, line in enumerate((folder / CURVE).read_bytes().splitlines(), 1):
             if line.strip() and not _is_entry(line):
                 raise DataDamaged(f"line {i} of its {CURVE} is no entry of a training curve")
+    return seconds
 
 
 def _is_entry(line: bytes) -> bool:
@@ -202,10 +247,11 @@ def _unpacked_bytes(path: Path) -> int:
     return size
 
 
-def _check_arrays(path: Path, score: Score) -> None:
+def _check_arrays(path: Path, score: Score) -> float:
+    """Seconds that computing the score again takes, about."""
     import numpy as np
 
-    name = f"predictions/{path.name}"
+    name, names = f"predictions/{path.name}", 1
     try:
         arrays = read_arrays(path)
     except BenchError as error:
@@ -216,8 +262,14 @@ def _check_arrays(path: Path, score: Score) -> None:
         if values.ndim > 2 or any(n > most for n, most in zip(values.shape, (MOST_ROWS, MOST_COLUMNS), strict=False)):
             raise DataDamaged(f"{name}: {key} has the shape {values.shape}; at most {MOST_ROWS:,} by {MOST_COLUMNS} are taken")
         labels = key in NAMED or (score.suite == "clustering" and key in ("prediction", "gold"))
-        if labels and len(np.unique(values)) > MOST_NAMES:
+        if labels and (different := len(np.unique(values))) > MOST_NAMES:
             raise DataDamaged(f"{name}: {key} has more than {MOST_NAMES} different values")
+        names = max(names, different) if key in NAMED else names
+    rows = {key: len(values) for key, values in arrays.items() if key in ("prediction", "gold", "subset", "fold") and values.ndim}
+    if len(set(rows.values())) > 1:
+        raise DataDamaged(f"{name}: its arrays differ in length: {', '.join(f'{key} {n:,}' for key, n in sorted(rows.items()))}")
+    size = arrays["prediction"].size if "prediction" in arrays else 0
+    return size * (SECONDS_PER_VALUE.get(score.suite, OTHERWISE) + names * PER_NAME)
 
 
 def _line(text: str) -> str:

@@ -22,7 +22,7 @@ from bench.runs.record import RunRecord
 from bench.runs.store import RECORD, RunsFolder, read_record
 from bench.verify.findings import cell
 from bench.verify.scores import AVERAGE
-from bench.verify.submit.check import checked, examined, uncomputable
+from bench.verify.submit.check import Work, checked, examined, uncomputable
 from bench.verify.submit.layout import CHECKPOINT_BYTES, HEADER, Header, MiB, header_bytes, place, sender
 from bench.verify.submit.unpacking import unpack
 
@@ -65,7 +65,8 @@ def pack(
         raise BenchError(f"--by: {error}") from None
     with tempfile.TemporaryDirectory(prefix="bench-submit-") as made:
         stage = Path(made) / "runs"
-        runs = tuple(_staged(folder, stage, suites, checkpoints) for folder in folders)
+        work = Work()
+        runs = tuple(_staged(folder, stage, suites, checkpoints, work) for folder in folders)
         aside = to.with_name(f".{to.name}.{secrets.token_hex(4)}.tmp")
         try:
             _zip(aside, stage, name, __version__)
@@ -79,7 +80,7 @@ def pack(
     return Packed(file=to, bytes=to.stat().st_size, runs=runs)
 
 
-def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str) -> PackedRun:
+def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, work: Work) -> PackedRun:
     """One run in ``stage`` as it will be packed; checked as its receiver will."""
     record = read_record(folder / RECORD)
     to = stage / record.run_id
@@ -91,7 +92,7 @@ def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str) 
     _write(replace(record, scores=chosen), record, folder, to)
     words = _checkpoint(folder, to, checkpoints)
     try:
-        report = examined(to)
+        report = examined(to, work=work)
         left_out = uncomputable(report)
         if left_out:
             _write(replace(record, scores=tuple(score for score in chosen if score not in left_out)), record, folder, to)
