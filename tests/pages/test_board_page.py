@@ -15,6 +15,7 @@ from msgspec import structs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
+from bench.board.repeat import repeat
 from bench.runs import RunsFolder
 from bench.show.figures import Figure
 from bench.show.pages import board as cell_data
@@ -62,16 +63,17 @@ def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
     data = data_of(pages.render(made))
     for one in made.tables:
         kept = data["tables"][one.anchor]
-        for row, (runs, cells) in zip(one.table.rows, kept["rows"], strict=True):
+        for row, (runs, cells, (what, suites, needs)) in zip(one.table.rows, kept["rows"], strict=True):
+            again = repeat([made.run(run).record for run in row.runs], [one.table.suite])
+            assert (f"{data['texts'][what]} {data['texts'][suites]}", data["texts"][needs]) == (again.command, again.needs)
             assert [data["runs"][run][0] for run in runs] == [f"runs/{run}" for run in row.runs]
             for cell, found, column in zip(row.cells, cells, kept["columns"], strict=False):
                 assert cell is not None and found[0] == [round(value, column["d"]) for value in cell.values]
                 if cell.spread:
                     assert found[1:3] == [round(cell.spread.low, column["d"]), round(cell.spread.high, column["d"])]
             for run in runs:
-                folder, seed, command, _, grade = data["runs"][run]
-                record = made.run(folder.removeprefix("runs/")).record
-                assert (seed, data["commands"][command], grade) == (record.seed, record.provenance.command, "submitted")
+                folder, seed, _, grade = data["runs"][run]
+                assert (seed, grade) == (made.run(folder.removeprefix("runs/")).record.seed, "submitted")
 
 
 def test_predictions_are_linked_where_they_lie(made: Board) -> None:
@@ -134,13 +136,15 @@ def test_a_row_has_the_grade_of_its_least_checked_run(made: Board) -> None:
 def test_foreign_text_stays_text(made: Board) -> None:
     hostile = replace(
         made, title=HOSTILE, note=HOSTILE, answer=HOSTILE, left_out=(HOSTILE,),
-        runs=tuple(replace(run, record=structs.replace(run.record, provenance=structs.replace(run.record.provenance, command=HOSTILE))) for run in made.runs),
+        runs=tuple(replace(run, record=structs.replace(run.record, method=HOSTILE, variant=HOSTILE)) for run in made.runs),
     )  # fmt: skip
     html = pages.render(hostile)
     HTMLParser(strict=True).parse(html)
     assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
     assert html.count("<script") == 3, "two of ours, and the data"
-    assert "<" not in json.dumps(data_of(html)).replace(json.dumps(data_of(html)["commands"]), "")
+    commands = data_of(html)["texts"]
+    assert any("<script>window" in one for one in commands) and not any("\u202e" in one for one in commands)
+    assert "<" not in json.dumps(data_of(html)).replace(json.dumps(commands), "")
 
 
 def test_a_long_table_of_a_figure_is_in_its_file(made: Board) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link
+from bench.board.repeat import repeat
 from bench.compare.formatting import visible
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import LOWER_IS_BETTER
@@ -202,30 +203,30 @@ def board_data(board: Board) -> str:
     own = sum(len(one.table.rows) * len(one.table.columns) for one in board.tables)
     all_of_them = sum(len(one.table.rows) * len(one.table.columns) * (1 + len(one.baselines)) for one in board.tables)
     whole = 2 if all_of_them <= MOST_TESTS else int(own <= MOST_TESTS)
-    commands = {command: i for i, command in enumerate(dict.fromkeys(run.record.provenance.command or "" for run in board.runs))}
     places = {run.record.run_id: i for i, run in enumerate(board.runs)}
     by_id = {run.record.run_id: run for run in board.runs}
     by_anchor = {one.anchor: one for one in board.tables}
-    content = {
-        "commands": [visible(command, limit=None) for command in commands],
-        "runs": [_run(run, commands) for run in board.runs],
-        "tables": {one.anchor: _table(one, places, by_id, by_anchor, whole=whole) for one in board.tables},
+    texts: dict[str, int] = {}
+    content: dict[str, Any] = {
+        "runs": [_run(run) for run in board.runs],
+        "tables": {one.anchor: _table(one, places, by_id, by_anchor, texts, whole=whole) for one in board.tables},
     }  # fmt: skip
+    content["texts"] = list(texts)
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
-def _run(run: PublishedRun, commands: Mapping[str, int]) -> list[Any]:
-    """[folder of the run's page as a link, seed or null, place of its command, has a curve, grade], and where its files lie if they lie
-    in an older version."""
+def _run(run: PublishedRun) -> list[Any]:
+    """[folder of the run's page as a link, seed or null, has a curve, grade], and where its files lie if they lie in an older version."""
     record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
     held = [link(path, version=run.held_by)] if run.held_by is not None else []
-    return [link(path), record.seed, commands[record.provenance.command or ""], curve, run.grade, *held]
+    return [link(path), record.seed, curve, run.grade, *held]
 
 
 def _table(
-    one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable], *, whole: int
+    one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable],
+    texts: dict[str, int], *, whole: int,
 ) -> dict[str, Any]:  # fmt: skip
     table = one.table
     columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
@@ -243,17 +244,26 @@ def _table(
         judged[table.baseline] = table, {other.anchor: by_anchor[other.anchor].table for other in one.beside}
     for name, found in one.baselines.items():
         judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in one.beside}
+    suites = (table.suite, *(other.suite for other in one.beside))
     return {
         "columns": columns,
         "covers": covers,
         "rows": [
-            [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)]]
+            [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)], _repeat(row, by_id, suites, texts)]
             for row, values in zip(table.rows, cells, strict=True)
         ],
         "baselines": [
             [visible(name), _judged(found, others, one, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
         ],
     }  # fmt: skip
+
+
+def _repeat(row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], texts: dict[str, int]) -> list[int]:
+    """Places among ``texts`` of the command that makes the row again: up to its suites, the rest, and what bench cannot fetch for it."""
+    records = [by_id[run].record for run in row.runs]
+    found = repeat(records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)])
+    what, suite, rest = found.command.rpartition(" --suite ")
+    return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, found.needs)]
 
 
 def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[str, PublishedRun]) -> dict[str, Any]:

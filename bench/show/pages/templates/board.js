@@ -25,6 +25,7 @@
     rows.forEach((one, i) => {
       one.runs = data.rows[i][0];
       one.cells = data.rows[i][1];
+      one.repeat = data.rows[i][2];
     });
     return { section, anchor, heads: [...heads], rows, data, sort: "", baseline: data.baselines[0]?.[0], values: new Map(),
              body: section.querySelector("tbody"), ...section.dataset };
@@ -328,7 +329,7 @@
   function facts(table, one, c) {
     const found = against(table), base = found && found.row !== null ? table.rows[found.row] : null;
     const side = (row) => ({ name: row.row.cells[0].querySelector("a").textContent, beside: row.row.cells[0].querySelector("small")?.textContent ?? "",
-                             cell: row.cells[c], mean: printedNumber(table, row, c), runs: row.runs });
+                             cell: row.cells[c], mean: printedNumber(table, row, c), runs: row.runs, repeat: row.repeat });
     return told(side(one), base?.cells[c] ? { ...side(base), name: nameOf(table) } : null, base === one, found?.rows[one.place][c], table.data, c);
   }
 
