@@ -145,6 +145,14 @@ def score(value: float, decimals: int = 2) -> str:
     return f"{value:.{decimals}f}"
 
 
+def duration(seconds: float) -> str:
+    """"39s", "13m32s", "2h05m"."""
+    if seconds < 59.5:
+        return f"{seconds:.0f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
+
+
 def signed(value: float, decimals: int = 2) -> str:
     """+1.40, -0.31, 0.00: never -0.00."""
     text = f"{value:+.{decimals}f}"
