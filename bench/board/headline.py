@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.board.board import BoardTable
 from bench.compare.formatting import duration, is_top, score, signed, variant_words
 from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import Against, Cell, Row, Table
 
 NAMED = 4  # rows that the sentence names
 NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
@@ -26,19 +26,24 @@ def answer(tables: Sequence[BoardTable]) -> str:
     best = f"{row_name(rows[0][0], table)}"
     value = score(rows[0][1].mean, rows[0][1].decimals)
     if len(rows) == 1:
-        return f"{where}: {best} reaches {value} on {what}{cost_words(rows[0][0])}."
+        return f"{where}: {best} reaches {value} on {what}{cost_words(rows[0][0], best)}."
     second, below = row_name(rows[1][0], table), rows[1][1]
     ahead = signed(round(rows[0][1].mean, below.decimals) - round(below.mean, below.decimals), below.decimals).lstrip("+")
     if any(row.rank is None for row, _ in rows):
         said = f"{best} has the highest value on {what}, {value}, {ahead} above {second}; differences were not tested"
-        return f"{where}: {said}{cost_words(rows[0][0])}."
-    others = [one for one in rows[1:] if is_top(one[0])]
-    if not others:
+        return f"{where}: {said}{cost_words(rows[0][0], best)}."
+    others = [one for one in rows[1:] if is_top(one[0], table)]
+    base = _against_baseline(rows[0], table)
+    if len(others) == 1 and others[0][0].is_baseline and (against := rows[0][1].against) is not None:
+        name = row_name(others[0][0], table)
+        said = f"{best} is highest on {what}, {value}, but cannot be told from {name}, the baseline ({_interval(against)})"
+        base = _worse(table, name)
+    elif not others:
         said = f"{best} is the best on {what}, {value}, {ahead} above {second}"
     else:
         level = "any other row" if len(others) == len(rows) - 1 > 1 else _listed([row_name(row, table) for row, _ in others])
         said = f"{best} is highest on {what}, {value}, but cannot be told from {level}"
-    return f"{where}: {said}{_against_baseline(rows[0], table)}{cost_words(rows[0][0])}."
+    return f"{where}: {said}{base}{cost_words(rows[0][0], best)}."
 
 
 def place_words(table: Table) -> str:
@@ -70,10 +75,10 @@ def _best_first(table: Table) -> list[Ranked]:
     return sorted(having, key=lambda one: -one[1].mean)
 
 
-def cost_words(row: Row) -> str:
+def cost_words(row: Row, name: str) -> str:
     """What the best row cost; "" where that was not recorded, or is no time of training."""
     seconds = row.cost.train_seconds if row.cost is not None else None
-    return f"; training it takes {duration(seconds)}" if seconds else ""
+    return f"; training {name} takes {duration(seconds)}" if seconds else ""
 
 
 def _against_baseline(best: Ranked, table: Table) -> str:
@@ -87,15 +92,19 @@ def _against_baseline(best: Ranked, table: Table) -> str:
         return f", and it is the baseline{_worse(table, 'it')}"
     if against is None or against.verdict is None:
         return ""
-    between = "" if against.low is None or against.high is None else f" [{signed(against.low)}, {signed(against.high)}]"
-    by = f"{signed(against.difference)}{between}"
-    among = _worse(table, name) if is_top(base) else ""
-    alone = "with no other comparison counted " if is_top(base) else ""  # the ranks count all pairs
+    by = _interval(against)
+    among = _worse(table, name) if is_top(base, table) else ""
     if against.verdict in ("better", "worse"):
-        return f"; {alone}it is {against.verdict} than the baseline {name}: {by}{among}"
+        return f"; it is {against.verdict} than the baseline {name}: {by}{among}"
     if against.verdict == "equivalent":
-        return f"; {alone}it is equivalent to the baseline {name}: {by}{among}"
-    return f"; the difference to the baseline {name} is {by}{among}" if is_top(base) else f"; it cannot be told from the baseline {name}: {by}"
+        return f"; it is equivalent to the baseline {name}: {by}{among}"
+    return f"; the difference to the baseline {name} is {by}{among}" if is_top(base, table) else f"; it cannot be told from the baseline {name}: {by}"
+
+
+def _interval(against: Against) -> str:
+    """ "+0.55 [-0.55, +1.65]" """
+    between = "" if against.low is None or against.high is None else f" [{signed(against.low)}, {signed(against.high)}]"
+    return f"{signed(against.difference)}{between}"
 
 
 def _worse(table: Table, name: str) -> str:

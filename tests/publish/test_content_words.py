@@ -72,8 +72,10 @@ def test_one_row_above_all() -> None:
         ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "but cannot be told from b; it is better than the baseline simcse: +1.00 [+0.50, +1.50]."),
         ([row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "; it cannot be told from the baseline simcse: +1.00 [+0.50, +1.50]."),
         ([row("a", 71, 1, "worse", -1), SIMCSE], "; it is worse than the baseline simcse: -1.00 [-1.50, -0.50]."),
-        ([row("a", 71, 1, "unknown", 0.2), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3, "worse", -10)], "a is highest on the STS average, 71.00, but cannot be told from simcse; the difference to the baseline simcse is +0.20 [-0.30, +0.70]; 1 of 2 other rows is worse than simcse."),
-        ([row("a", 71, 1, "better", 1), replace(SIMCSE, rank=(1, 2))], "but cannot be told from simcse; with no other comparison counted it is better than the baseline simcse: +1.00 [+0.50, +1.50]."),
+        ([row("a", 71, 1, "unknown", 0.2), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3, "worse", -10)], "a is highest on the STS average, 71.00, but cannot be told from simcse, the baseline (+0.20 [-0.30, +0.70]); 1 of 2 other rows is worse than simcse."),
+        ([row("a", 71, 1, "better", 1), replace(SIMCSE, rank=(1, 2))], "a is the best on the STS average, 71.00, 1.00 above simcse; it is better than the baseline simcse: +1.00 [+0.50, +1.50]."),
+        ([row("a", 71, 1, "unknown", 0.2), row("b", 70.9, 1, "unknown", 0.1), replace(SIMCSE, rank=(1, 3))], "but cannot be told from any other row; the difference to the baseline simcse is +0.20 [-0.30, +0.70]."),
+        ([replace(SIMCSE, rank=(1, 2)), row("c", 69, 1, "worse", -1)], "simcse is the best on the STS average, 70.00, 1.00 above c, and it is the baseline; 1 of 1 other rows is worse than it."),
         ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 1)], "a is highest on the STS average, 71.00, but cannot be told from any other row."),
         ([replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)], "10.00 above c, and it is the baseline; 1 of 1 other rows is worse than it."),
         ([replace(SIMCSE, rank=(1, 2)), row("c", 60, 2)], "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline."),
@@ -96,7 +98,7 @@ def test_many_rows_of_one_group_are_counted() -> None:
     assert ": m0 is highest on the STS average, 80.00, but cannot be told from m1, m2, m3, m4 and 2 more." in says(*rows, SIMCSE)
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(39.2, "; training it takes 39s."), (812.0, "; training it takes 13m32s."), (0.0, "."), (None, ".")])
+@pytest.mark.parametrize(("seconds", "words"), [(39.2, "; training a takes 39s."), (812.0, "; training a takes 13m32s."), (0.0, "."), (None, ".")])
 def test_what_the_best_row_cost(seconds: float | None, words: str) -> None:
     """Of the best row, not of another; nothing where it was not trained."""
     best = replace(row("a", 71.0, 1), cost=Cost(trainable_parameters=None, train_seconds=seconds, peak_memory_bytes=None))

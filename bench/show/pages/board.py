@@ -82,7 +82,8 @@ class BoardPage:
     lasting: bool  # it is a version, which never changes, and no preview
     date: str  # of the newest own run
     answer: str  # one computed sentence
-    note: str | None  # what the publisher has to say
+    note: str | None  # what the publisher has to say, its first two sentences
+    rest: str  # the others; may be empty
     counts: str  # how many runs, methods and seeds
     switches: tuple[Switch, ...]  # choices that there are; one with a single option is none
     tables: tuple[ScoreTable, ...]  # one per setting, backbone, suite, protocol and text form
@@ -118,17 +119,25 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
 def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     """The page's content: a pure function of the board."""
     tables = score_tables(board)
+    note, rest = first_sentences(board.note or "")
     topics: dict[str, list[Fact]] = {}
     for fact in board.made:
         topics.setdefault(fact.topic, []).append(fact)
     return BoardPage(
-        title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=board.note, counts=_counts(board),
+        title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
     )  # fmt: skip
+
+
+def first_sentences(text: str, count: int = 2) -> tuple[str, str]:
+    """The first sentences of a text, and the rest."""
+    ends = [found.end() for found in re.finditer(r"[.!?](?=\s+[^a-z\s])", text)]
+    at = ends[count - 1] if len(ends) >= count else len(text)
+    return text[:at], text[at:].strip()
 
 
 def _counts(board: Board) -> str:
@@ -142,8 +151,8 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
         name for one in board.tables for name in (*([one.table.baseline] if one.table.baseline else []), *one.baselines)
     )
     first = tables[0].anchor if tables else ""
-    papers = [Option(value="all", words="with papers", anchor=first, rows=None), Option(value="ours", words="ours", anchor=first, rows=None),
-              Option(value="papers", words="only papers", anchor="printed", rows=None)]  # fmt: skip
+    papers = [Option(value="all", words="runs and papers", anchor=first, rows=None), Option(value="ours", words="runs alone", anchor=first, rows=None),
+              Option(value="papers", words="papers alone", anchor="printed", rows=None)]  # fmt: skip
     return (
         *(Switch(key=key, label=key, options=_options(key, tables), scripted=False) for key in ("setting", "backbone", "suite")),
         Switch(key="text", label="text", options=_options("text", _of_several_forms(tables)), scripted=False),
