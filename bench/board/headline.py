@@ -98,7 +98,11 @@ def _against_baseline(best: Ranked, table: Table) -> str:
         return f"; it is {against.verdict} than the baseline {name}: {by}{among}"
     if against.verdict == "equivalent":
         return f"; it is equivalent to the baseline {name}: {by}{among}"
-    return f"; the difference to the baseline {name} is {by}{among}" if is_top(base, table) else f"; it cannot be told from the baseline {name}: {by}"
+    return (
+        f"; the difference to the baseline {name} is {by}{among}"
+        if is_top(base, table)
+        else f"; it cannot be told from the baseline {name}: {by}"
+    )
 
 
 def _interval(against: Against) -> str:

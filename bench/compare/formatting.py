@@ -150,7 +150,7 @@ def score(value: float, decimals: int = 2) -> str:
 
 
 def duration(seconds: float) -> str:
-    """"39s", "13m32s", "2h05m"."""
+    """ "39s", "13m32s", "2h05m"."""
     if seconds < 59.5:
         return f"{seconds:.0f}s"
     minutes, rest = divmod(round(seconds), 60)

@@ -131,7 +131,9 @@ def found_by_hash(asked: str, data: DataFolder) -> Path:
             if open_corpus(path).sha256 == wanted:
                 return path
     looked = ", ".join(str(folder.resolve()) for folder in folders)
-    raise DataMissing(f"no text with {asked} in {looked}", "put the file there under any name, or --corpus FILE with another text")
+    raise DataMissing(
+        f"no text with {asked} in {looked}", "put the file there under any name, or --corpus FILE with another text"
+    )
 
 
 def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("sentences",)) -> str:

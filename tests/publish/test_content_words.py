@@ -98,12 +98,18 @@ def test_many_rows_of_one_group_are_counted() -> None:
     assert ": m0 is highest on the STS average, 80.00, but cannot be told from m1, m2, m3, m4 and 2 more." in says(*rows, SIMCSE)
 
 
-@pytest.mark.parametrize(("seconds", "words"), [(39.2, "; training a takes 39s."), (812.0, "; training a takes 13m32s."), (0.0, "."), (None, ".")])
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(39.2, "; training a takes 39s."), (812.0, "; training a takes 13m32s."), (0.0, "."), (None, ".")]
+)
 def test_what_the_best_row_cost(seconds: float | None, words: str) -> None:
     """Of the best row, not of another; nothing where it was not trained."""
     best = replace(row("a", 71.0, 1), cost=Cost(trainable_parameters=None, train_seconds=seconds, peak_memory_bytes=None))
     other = replace(row("b", 70.0, 2), cost=Cost(trainable_parameters=None, train_seconds=5.0, peak_memory_bytes=None))
-    for said in (says(best, other, baseline=None), says(best, baseline=None), says(best, replace(other, rank=None), baseline=None)):
+    for said in (
+        says(best, other, baseline=None),
+        says(best, baseline=None),
+        says(best, replace(other, rank=None), baseline=None),
+    ):
         assert said.endswith(words) and "5s" not in said
 
 

@@ -110,7 +110,9 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     made = repeat([replace(one, seed=seed) for seed in (9, 3, 4, 5)])
     assert made.needs == "" and words_after(made.command, "--backbone") == [f"bert-base-uncased@{'a' * 40}"]
     assert words_after(made.command, "--set") == ["learning_rate=3.1e-05", "dropout=none", "eh=true"]
-    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(made.command, "--variant") == ["eh"]
+    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(made.command, "--variant") == [
+        "eh"
+    ]
     assert words_after(made.command, "--seeds") == ["3-5,9"] and words_after(made.command, "--gpus") == ["2"]
     assert words_after(made.command, "--suite") == ["sts"] and words_after(made.command, "--text") == []
 

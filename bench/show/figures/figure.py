@@ -8,7 +8,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-SUITES = {"shift": ("sts", "cxc"), "papers": (), "geometry": ("geometry",), "frequent-words": ("geometry",), "few-shot": ("fewshot",)}
+SUITES = {
+    "shift": ("sts", "cxc"),
+    "papers": (),
+    "geometry": ("geometry",),
+    "frequent-words": ("geometry",),
+    "few-shot": ("fewshot",),
+}
 """Kind of figure -> the suites that it shows, where they are not the STS sets alone."""
 
 

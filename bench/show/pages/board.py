@@ -270,7 +270,9 @@ def _table(
 def _repeat(row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], texts: dict[str, int]) -> list[int]:
     """Places among ``texts`` of the command that makes the row again: up to its suites, the rest, and what bench cannot fetch for it."""
     records = [by_id[run].record for run in row.runs]
-    found = repeat(records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)])
+    found = repeat(
+        records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)]
+    )
     what, suite, rest = found.command.rpartition(" --suite ")
     return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, found.needs)]
 

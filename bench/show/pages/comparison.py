@@ -160,7 +160,7 @@ def _how_sure(names: Sequence[str], rows: Sequence[Row]) -> str:
     """Of the rows below the best: which of them may be the best as well."""
     if any(row.rank is None for row in rows):
         return "differences are not tested for significance"
-    alike = [name for name, row in zip(names, rows, strict=True) if is_top(row, table)]
+    alike = [name for name, row in zip(names, rows, strict=True) if row.rank and row.rank[0] == 1]
     if not alike:
         return "better than every other row, all pairs tested"
     listed = ", ".join(alike[:3]) + (f" and {len(alike) - 3} more" if len(alike) > 3 else "")

@@ -150,9 +150,7 @@ def score_tables(board: Board) -> tuple[ScoreTable, ...]:
     )
 
 
-def _finished(
-    one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]
-) -> tuple[ScoreRow, ...]:
+def _finished(one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> tuple[ScoreRow, ...]:
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
     mine = one.table
     if mine.setting == "none":
@@ -185,7 +183,13 @@ def _place(one: BoardTable) -> tuple[str | None, ...]:
 
 
 def _table(
-    one: BoardTable, runs: Mapping[str, PublishedRun], known: Mapping[str, str], finished: tuple[ScoreRow, ...], *, alone: bool, linked: bool,
+    one: BoardTable,
+    runs: Mapping[str, PublishedRun],
+    known: Mapping[str, str],
+    finished: tuple[ScoreRow, ...],
+    *,
+    alone: bool,
+    linked: bool,
 ) -> ScoreTable:
     table = one.table
     columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
