@@ -64,7 +64,8 @@ def made(runs: Sequence[PublishedRun], tables: Sequence[BoardTable], left_out: S
         Fact(topic="What papers printed", text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
              "run stands only a number of the same method, backbone, setting and protocol."),
         Fact(topic="Trust", text=_grades(runs)),
-        Fact(topic="Repeat", text="The page of every run has the command that made it."),
+        Fact(topic="Repeat", text="Every number opens to the one command that makes its row again, with its seeds; so does the page of every run. "
+             "Each says what it needs that bench cannot fetch."),
         Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{version}"),
         Fact(topic="Add a row", text="Packs a run into one file, which is verified before it is taken.", command="bench submit RUN"),
     ]  # fmt: skip

@@ -1,16 +1,15 @@
-"""The sentence that a reader came for: which rows are best, how surely, and whether they beat the baseline."""
+"""The sentence that a reader came for: which row is best, by how much, how surely, and what it cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from bench.board.board import BoardTable
-from bench.compare.formatting import is_top, score, signed, variant_words
+from bench.compare.formatting import duration, is_top, score, signed, variant_words
 from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import Against, Cell, Row, Table
 
 NAMED = 4  # rows that the sentence names
-COUNTS = ("none", "it", "both", "all three", "all four", "all five", "all six", "all seven", "all eight", "all nine")
 NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 Ranked = tuple[Row, Cell]
 """A row, and its cell in the column that ranks."""
@@ -27,19 +26,24 @@ def answer(tables: Sequence[BoardTable]) -> str:
     best = f"{row_name(rows[0][0], table)}"
     value = score(rows[0][1].mean, rows[0][1].decimals)
     if len(rows) == 1:
-        return f"{where}: {best} reaches {value} on {what}."
+        return f"{where}: {best} reaches {value} on {what}{cost_words(rows[0][0], best)}."
     second, below = row_name(rows[1][0], table), rows[1][1]
     ahead = signed(round(rows[0][1].mean, below.decimals) - round(below.mean, below.decimals), below.decimals).lstrip("+")
     if any(row.rank is None for row, _ in rows):
-        return f"{where}: {best} has the highest value on {what}, {value}, {ahead} above {second}; differences were not tested."
-    top = [one for one in rows if is_top(one[0])]
-    if len(top) == 1:
+        said = f"{best} has the highest value on {what}, {value}, {ahead} above {second}; differences were not tested"
+        return f"{where}: {said}{cost_words(rows[0][0], best)}."
+    others = [one for one in rows[1:] if is_top(one[0], table)]
+    base = _against_baseline(rows[0], table)
+    if len(others) == 1 and others[0][0].is_baseline and (against := rows[0][1].against) is not None:
+        name = row_name(others[0][0], table)
+        said = f"{best} is highest on {what}, {value}, but cannot be told from {name}, the baseline ({_interval(against)})"
+        base = _worse(table, name)
+    elif not others:
         said = f"{best} is the best on {what}, {value}, {ahead} above {second}"
-    elif len(top) == len(rows):
-        said = f"none of the {len(rows)} rows can be told from {best}, the highest on {what} with {value}"
     else:
-        said = f"{_listed([row_name(row, table) for row, _ in top])} cannot be told apart on {what}"
-    return f"{where}: {said}{_against_baseline(top, table)}."
+        level = "any other row" if len(others) == len(rows) - 1 > 1 else _listed([row_name(row, table) for row, _ in others])
+        said = f"{best} is highest on {what}, {value}, but cannot be told from {level}"
+    return f"{where}: {said}{base}{cost_words(rows[0][0], best)}."
 
 
 def place_words(table: Table) -> str:
@@ -71,37 +75,47 @@ def _best_first(table: Table) -> list[Ranked]:
     return sorted(having, key=lambda one: -one[1].mean)
 
 
-def _against_baseline(top: Sequence[Ranked], table: Table) -> str:
-    """What can be said of the best rows and the baseline; empty where they were not tested against it."""
+def cost_words(row: Row, name: str) -> str:
+    """What the best row cost; "" where that was not recorded, or is no time of training."""
+    seconds = row.cost.train_seconds if row.cost is not None else None
+    return f"; training {name} takes {duration(seconds)}" if seconds else ""
+
+
+def _against_baseline(best: Ranked, table: Table) -> str:
+    """What can be said of the best row and the baseline; empty where it was not tested against it."""
     base = next((row for row in table.rows if row.is_baseline), None)
     if base is None or table.baseline is None:
         return ""
     name = row_name(base, table)
-    if any(row.is_baseline for row, _ in top):
-        worse = sum(
-            cell is not None and cell.against is not None and cell.against.verdict == "worse"
-            for cell in (row.cells[-1] for row in table.rows)
-        )
-        told = f"; {worse} of {len(table.rows) - 1} other rows {'is' if worse == 1 else 'are'} worse than it" if worse else ""
-        return (f"; the baseline, {name}, is among them" if len(top) > 1 else ", and it is the baseline") + told
-    verdicts = [(row, cell.against) for row, cell in top if cell.against is not None and cell.against.verdict is not None]
-    better = [(row, one) for row, one in verdicts if one.verdict == "better"]
-    if len(verdicts) < len(top):
+    against = best[1].against
+    if best[0].is_baseline:
+        return f", and it is the baseline{_worse(table, 'it')}"
+    if against is None or against.verdict is None:
         return ""
-    if not better:
-        if all(one.verdict == "equivalent" for _, one in verdicts):
-            return f"; {'it is' if len(top) == 1 else 'all are'} equivalent to the baseline {name}"
-        told = "it cannot" if len(top) == 1 else "none of them can"
-        return f"; {told} be told from the baseline {name}"
-    least = min((one for _, one in better), key=lambda one: one.difference)
-    between = "" if least.low is None or least.high is None else f" [{signed(least.low)}, {signed(least.high)}]"
-    if len(better) < len(top):
-        which = _listed([row_name(row, table) for row, _ in better])
-        return f"; better than {name}: {which} (smallest difference {signed(least.difference)}{between})"
-    if len(top) == 1:
-        return f"; it is better than {name} by {score(least.difference)}{between}"
-    count = COUNTS[len(top)] if len(top) < len(COUNTS) else f"all {len(top)}"
-    return f"; {count} are better than {name} (smallest difference {signed(least.difference)}{between})"
+    by = _interval(against)
+    among = _worse(table, name) if is_top(base, table) else ""
+    if against.verdict in ("better", "worse"):
+        return f"; it is {against.verdict} than the baseline {name}: {by}{among}"
+    if against.verdict == "equivalent":
+        return f"; it is equivalent to the baseline {name}: {by}{among}"
+    return (
+        f"; the difference to the baseline {name} is {by}{among}"
+        if is_top(base, table)
+        else f"; it cannot be told from the baseline {name}: {by}"
+    )
+
+
+def _interval(against: Against) -> str:
+    """ "+0.55 [-0.55, +1.65]" """
+    between = "" if against.low is None or against.high is None else f" [{signed(against.low)}, {signed(against.high)}]"
+    return f"{signed(against.difference)}{between}"
+
+
+def _worse(table: Table, name: str) -> str:
+    """How many rows are worse than the baseline."""
+    heads = [cell.against for row in table.rows if (cell := row.cells[-1]) is not None]
+    worse = sum(against is not None and against.verdict == "worse" for against in heads)
+    return f"; {worse} of {len(table.rows) - 1} other rows {'is' if worse == 1 else 'are'} worse than {name}" if worse else ""
 
 
 def _listed(names: Sequence[str]) -> str:

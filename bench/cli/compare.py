@@ -144,7 +144,7 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     if table.head is None or not ranked:
         return what, f"not ranked ({len(table.rows)} row{'s' * (len(table.rows) != 1)})"
     (value, best), *others = ranked
-    too = [row_name(row, table) for _, row in others if is_top(row)]
+    too = [row_name(row, table) for _, row in others if is_top(row, table)]
     return what, f"{row_name(best, table)} {score(value)}" + (f"; {', '.join(too)}" if too else "")
 
 

@@ -113,9 +113,13 @@ def rank_words(row: Row) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def is_top(row: Row) -> bool:
-    """Whether it may be the best."""
-    return row.rank is not None and row.rank[0] == 1
+def is_top(row: Row, table: Table) -> bool:
+    """Whether it may be the best: no pair of rows says otherwise, nor does the comparison with the baseline, a family of its own that
+    may find what all pairs do not."""
+    if row.rank is None or row.rank[0] != 1 or table.head is None:
+        return False
+    verdicts = [cell.against.verdict if (cell := one.cells[-1]) is not None and cell.against else None for one in table.rows]
+    return "better" not in verdicts if row.is_baseline else verdicts[table.rows.index(row)] != "worse"
 
 
 def has_ranks(table: Table) -> bool:
@@ -138,6 +142,14 @@ def metric_words(metric: str) -> str:
 
 def score(value: float, decimals: int = 2) -> str:
     return f"{value:.{decimals}f}"
+
+
+def duration(seconds: float) -> str:
+    """ "39s", "13m32s", "2h05m"."""
+    if seconds < 59.5:
+        return f"{seconds:.0f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
 
 
 def signed(value: float, decimals: int = 2) -> str:

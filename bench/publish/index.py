@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
 from bench.board.board import Board
-from bench.compare.formatting import visible
+from bench.board.names import method_page
+from bench.compare.formatting import score, visible
 from bench.publish.errata import ERRATA, Erratum, errata_bytes
 from bench.publish.signature import signature_files
 from bench.publish.versions import Version
+from bench.runs.reading import loads
 
 LIST, LIST_SCHEMA = "versions.json", "bench.versions/1"
 BADGE = "badge.svg"
@@ -42,10 +45,32 @@ class PageVersion:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MainRow:
+    """One row of the newest version's first table."""
+
+    method: str  # with its variant and whatever else sets it apart
+    link: str  # its page; empty where the version has no pages
+    rank: str  # "1-2"; empty where it was not tested
+    top: bool  # it may be the best
+    finished: bool  # of another backbone, nothing trained: for scale
+    cells: tuple[tuple[str, str], ...]  # of each column: the mean, and half of its interval; empty where there is none
+
+
+@dataclass(frozen=True, kw_only=True)
+class MainTable:
+    """The newest version's first table, as that version says it."""
+
+    caption: str  # "sts, unsupervised, builtin"
+    columns: tuple[str, ...]  # the one that ranks first
+    rows: tuple[MainRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class IndexPage:
     """The page of versions."""
 
     title: str  # of the newest version
+    main: MainTable | None  # None where the newest version has no table that can be read
     versions: tuple[PageVersion, ...]  # newest first
 
 
@@ -70,8 +95,58 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
 def index_page(versions: Sequence[Version]) -> IndexPage:
     before: Mapping[str, str] = {now.name: last.name for last, now in zip(versions, versions[1:], strict=False)}
     return IndexPage(
-        title=versions[-1].title, versions=tuple(_version(one, before.get(one.name, "")) for one in reversed(versions))
+        title=versions[-1].title,
+        main=main_table(versions[-1]),
+        versions=tuple(_version(one, before.get(one.name, "")) for one in reversed(versions)),
     )
+
+
+def main_table(version: Version) -> MainTable | None:
+    """Out of ``tables.json`` of the version, which never changes; None where that cannot be read as one of ours."""
+    try:
+        tables = [one["table"] for one in loads((version.folder / "tables.json").read_bytes())["tables"]]
+        first = tables[0]
+        columns = [first["columns"][-1], *first["columns"][:-1]]
+        alike = [one for one in tables[1:] if one["setting"] == "none" and one["backbone"] != first["backbone"]
+                 and [one[key] for key in ("suite", "protocol", "text", "columns")] == [first[key] for key in ("suite", "protocol", "text", "columns")]]  # fmt: skip
+        beaten = any(((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict") == "better" for row in first["rows"])
+        rows = [_main_row(row, columns, version, beaten=beaten, finished=False) for row in first["rows"]]
+        rows += [
+            _main_row(one["rows"][0], columns, version, beaten=False, finished=True)
+            for one in alike
+            if first["setting"] != "none"
+        ]
+        caption = ", ".join(str(first[key]) for key in ("suite", "setting", "backbone") if first[key] and first[key] != "none")
+        return MainTable(caption=caption, columns=tuple(map(str, columns)), rows=tuple(rows))
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        return None  # the page of versions is no place to refuse; `bench publish --check` says what was altered
+
+
+def _main_row(row: Mapping[str, Any], columns: Sequence[str], version: Version, *, beaten: bool, finished: bool) -> MainRow:
+    """``beaten``: some row is better than the baseline, the one row that is compared with nothing."""
+    names = [
+        row["method"],
+        row["variant"],
+        *(f"{key}={value}" for key, value in row["differs"].items()),
+        row["backbone"] if finished else "",
+    ]
+    rank, cells = None if finished else row["rank"], [row["cells"][name] for name in columns]
+    against = (cells[0] or {}).get("against")
+    level = not beaten if against is None else against["verdict"] != "worse"
+    return MainRow(
+        method=" ".join(name for name in names if name), finished=finished,
+        link=f"{version.name}/{method_page(row['method'])}" if version.has_page else "",
+        rank="" if rank is None else str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}",
+        top=rank is not None and rank[0] == 1 and level, cells=tuple(_main_cell(cell) for cell in cells),
+    )  # fmt: skip
+
+
+def _main_cell(cell: Mapping[str, Any] | None) -> tuple[str, str]:
+    if cell is None:
+        return "", ""
+    spread = cell["spread"]
+    half = "" if spread is None else score((spread["high"] - spread["low"]) / 2, cell["decimals"])
+    return score(cell["mean"], cell["decimals"]), half
 
 
 def _version(one: Version, before: str) -> PageVersion:
@@ -109,11 +184,11 @@ def _markdown(page: IndexPage) -> str:
     for one in page.versions:
         lines += ["", f"## {one.name}, {one.date}", ""]
         lines += [line for text in one.errata for line in (f"**Erratum** {markdown(text, limit=None)}", "")]
-        lines += [markdown(one.answer)]
-        lines += ["", markdown(one.note)] if one.note else []
+        lines += [markdown(one.answer, limit=None)]
+        lines += ["", markdown(one.note, limit=None)] if one.note else []
         lines += ["", one.signed] if one.signed else []
         lines += ["", f"Since {one.before}:" if one.before else "The first version."]
-        lines += ["", *(f"- {markdown(line)}" for line in one.changes)] if one.changes else []
+        lines += ["", *(f"- {markdown(line, limit=None)}" for line in one.changes)] if one.changes else []
     lines += ["", "A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and"]
     lines += ["`bench publish --check` compares them. `bench verify leaderboards/v1` computes every score again."]
     return "\n".join(lines) + "\n"
@@ -124,8 +199,6 @@ def read_list(out: Path) -> dict[str, dict[str, str]] | None:
 
     Raises ValueError where it is something else.
     """
-    from bench.runs.reading import loads
-
     path = out / LIST
     if not path.is_file():
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.board.board import Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.grades import weakest
-from bench.board.names import link, method_page, run_file
+from bench.board.names import link, run_file
 from bench.compare.formatting import has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, sign_name, under
@@ -23,14 +23,14 @@ prose = partial(markdown, limit=None)  # sentences are shown whole, names are cu
 
 
 def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool = True) -> str:
-    """The whole version. ``pages``: HTML pages lie beside it, and are linked."""
-    parts = [*_head(board, pages), *_tables(board, pages)]
+    """The whole version. ``pages``: HTML pages lie beside it; only the first of them is linked, for a code host shows their source."""
+    parts = [*_head(board, pages), *_tables(board)]
     if figures:
         parts += ["## Figures", *(_figure(figure) for figure in figures)]
     if board.references:
         parts += ["## What papers printed", "As printed, with what an audit of the tables says of them. No run of this board is among "
                   "these rows, and none of them is ranked above.", *(_printed(one, board.older) for one in board.references)]  # fmt: skip
-    parts += ["## How this was made", "\n".join(_facts(board)), "## Runs", _runs(board, pages)]
+    parts += ["## How this was made", "\n".join(_facts(board)), "## Runs", _runs(board)]
     if board.left_out:
         parts += ["## Left out", "\n".join(f"- {prose(line)}" for line in board.left_out)]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
@@ -43,7 +43,7 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
         yield f"> {prose(board.note)}"
     runs, methods = len(board.runs), len(board.methods)
     links = [
-        *(["[page](index.html)"] if pages else []),
+        *(["[page, for a browser](index.html)"] if pages else []),
         "[tables as JSON](tables.json)",
         *([] if board.alone else ["[all versions](../README.md)"]),
     ]
@@ -53,7 +53,7 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
         yield "\n".join(f"- {prose(line)}" for line in board.changes.lines)
 
 
-def _tables(board: Board, pages: bool) -> Iterator[str]:
+def _tables(board: Board) -> Iterator[str]:
     """Under a heading for each setting and backbone."""
     runs = {one.record.run_id: one for one in board.runs}
     last: tuple[str | None, str | None] | None = None
@@ -64,7 +64,7 @@ def _tables(board: Board, pages: bool) -> Iterator[str]:
         last = place
         form = f" on {one.table.text} text" if one.table.text else ""
         yield f"### {markdown(f'{one.table.suite}, {one.table.protocol}{form}')}"
-        yield table(one.table, runs, pages=pages)
+        yield table(one.table, runs)
         told = " ".join(prose(text) for text in (one.selection, one.cost_note) if text)
         yield f"{told}{' ' if told else ''}[CSV](tables/{one.anchor}.csv)"
 
@@ -108,14 +108,13 @@ def _facts(board: Board) -> Iterator[str]:
         yield f"- **{markdown(fact.topic)}.** {prose(fact.text)}{command}"
 
 
-def _runs(board: Board, pages: bool) -> str:
+def _runs(board: Board) -> str:
     """Every run with its record, by method; folded."""
     lines = [line(["run", "seed", "grade", "record", "scores"]), line([":--", "--:", ":--", ":--", ":--"])]
     for one in board.runs:
         run_id = one.record.run_id
-        name = f"[{markdown(run_id)}]({link(run_file(run_id, 'index.html'))})" if pages else markdown(run_id)
         seed = "any" if one.record.seed is None else str(one.record.seed)
-        lines.append(line([name, seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})",
+        lines.append(line([markdown(run_id), seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})",
                             f"[CSV]({link(run_file(run_id, 'scores.csv'))})"]))  # fmt: skip
     words = "The record of a run holds its recipe, its command and every score."
     return "\n".join(
@@ -128,21 +127,21 @@ def _runs(board: Board, pages: bool) -> str:
 SEEDS = 10  # of a row that are linked; the list of runs has all
 
 
-def table(shown: Table, runs: Mapping[str, PublishedRun], *, pages: bool) -> str:
-    """The table, then what its signs mean and what a reader must know. ``pages``: method names lead to their pages."""
+def table(shown: Table, runs: Mapping[str, PublishedRun]) -> str:
+    """The table, then what its signs mean and what a reader must know."""
     before = [*(["rank"] if has_ranks(shown) else []), "method"]
     after = [*(COSTS if has_costs(shown) else ()), "records by seed", "grade"]
     heading = [*before, *shown.columns, *after]
     aligned = [":--" if name in ("method", *after[-2:]) else "--:" for name in heading]
     lines = [line([markdown(name) for name in heading]), line(aligned)]
     for row in shown.rows:
-        lines.append(line(_cells(row, shown, runs, pages)))
+        lines.append(line(_cells(row, shown, runs)))
         lines += [
             _printed_cell(one, len(before) - 1, len(after)) for one in under(row, shown) if not one.label.startswith("less ")
         ]
     notes = [f"<sup>{i}</sup> {markdown(note, limit=None)}" for i, note in enumerate(shown.footnotes, 1)]
     notes += [markdown(note, limit=None) for note in (*shown.notes, *legend(shown, SIGNS))]
-    notes += ["**best**, <u>second</u>"] if len(shown.rows) > 2 else ["**best**"] if len(shown.rows) > 1 else []
+    notes += ["**best**, *second*"] if len(shown.rows) > 2 else ["**best**"] if len(shown.rows) > 1 else []
     return "\n".join([*lines, "", *(f"- {note}" for note in notes)])
 
 
@@ -150,13 +149,12 @@ def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun], pages: bool) -> list[str]:
+def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
     beside = variant_words(row, shown)
-    name = f"[{markdown(row.method)}]({link(method_page(row.method))})" if pages else markdown(row.method)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
     first = [rank_words(row)] if has_ranks(shown) else []
     return [
-        *first, name + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
+        *first, markdown(row.method) + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
         *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
         *(costs(row.cost) if has_costs(shown) else ()), _records(row, runs),
         markdown(weakest(runs[run].grade for run in row.runs)),
@@ -167,7 +165,7 @@ def _number(cell: Cell | None, *, primary: bool) -> str:
     """ "**76.25** ± 0.31 ▲" """
     if cell is None:
         return ""
-    mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
+    mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
     value = spread(cell)
     sign = sign_name(cell, primary=primary)
     return mean + ("" if value is None else f" ± {score(value, cell.decimals)}") + (f" {SIGNS[sign]}" if sign else "")

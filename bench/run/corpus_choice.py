@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.base.errors import BenchError, DataMissing
+from bench.base.errors import BenchError, CorpusError, DataMissing
 from bench.base.files import write_whole
 from bench.data.corpora import KINDS, Corpus, default_cache, open_corpus
 from bench.data.corpora.hub import PREFIX, HubName, hub_corpus, is_here, name_columns
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.score.suites.known import KnownTask
 
+BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
 TARGET = "target"  # the name of the corpus of all sentences that are scored
 RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv", "nli-labelled": "nli_labelled.csv"}
 EXPECTED = {"sentences": "one column of sentences", "pairs": "columns sent0, sent1", "triplets": "columns sent0, sent1, hard_neg",
@@ -56,7 +58,9 @@ class CorpusShelf:
         name = self._asked or ""
         if name:
             check_asked(name)
-        if not name or is_recipe_corpus(name):
+        if name.startswith(BY_HASH):
+            name = str(found_by_hash(name, self._data))
+        elif not name or is_recipe_corpus(name):
             try:
                 name = corpus_file(name or (entry.corpus if entry else None), self._data, needed)
             except NotFetchedYet as later:
@@ -106,12 +110,29 @@ def is_recipe_corpus(asked: str) -> bool:
 def check_asked(asked: str) -> None:
     """Raises DataMissing where --corpus is neither a name that is known nor a file."""
     names = ("builtin", TARGET, *RECIPE_CORPORA)
-    if asked in names or asked.startswith(PREFIX):
+    if asked in names or asked.startswith((PREFIX, BY_HASH)):
         return
     try:
         open_corpus(Path(asked))
     except DataMissing as error:
         raise DataMissing(error.message, f"--corpus FILE, with one sentence a line, or a name: {', '.join(names)}") from None
+
+
+def found_by_hash(asked: str, data: DataFolder) -> Path:
+    """The file with the text of that sha256 (of its decompressed content), here or in train/ of the data folders.
+
+    Raises DataMissing where none has it. A file that is no corpus is passed over; hashes are kept from one time to the next.
+    """
+    wanted = asked.removeprefix(BY_HASH).lower()
+    folders = [Path(), *(root / "train" for root in data.roots)]
+    for path in (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()) if path.is_file()):
+        with suppress(CorpusError):
+            if open_corpus(path).sha256 == wanted:
+                return path
+    looked = ", ".join(str(folder.resolve()) for folder in folders)
+    raise DataMissing(
+        f"no text with {asked} in {looked}", "put the file there under any name, or --corpus FILE with another text"
+    )
 
 
 def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("sentences",)) -> str:

@@ -52,7 +52,7 @@ def test_groups_of_a_run_with_vectors(runs: Path) -> None:
         chosen = [i for i, gold in enumerate(GOLD) if gold == level]
         plain = [float(first[i] @ second[i] / np.sqrt((first[i] @ first[i]) * (second[i] @ second[i]))) for i in chosen]
         assert n == 10.0 and cosine == pytest.approx(np.mean(plain), abs=1e-3)
-    assert f"{float(one.data[2][3]) - float(one.data[0][3]):.2f} above" in one.caption
+    assert f"+{float(one.data[2][3]) - float(one.data[0][3]):.2f} in promptbert" in one.caption
     assert {file: file.read_bytes() for file in runs.glob("*/vectors/*")} == before
     assert figures(board, PAIRS)[-1].svg == one.svg
 

@@ -111,7 +111,7 @@ def test_the_front_is_what_nothing_is_cheaper_and_better_than() -> None:
         pairs = [(float(c), float(q)) for c, q in rng.integers(0, 8, (12, 2))]
         dominated = {p for p in pairs for o in pairs if o != p and o[0] <= p[0] and o[1] >= p[1]}
         assert {pairs[i] for i in front(pairs)} == set(pairs) - dominated
-    assert front([(1.0, 5.0), (1.0, 5.0)]) == [0]
+    assert front([(1.0, 5.0), (1.0, 5.0), (2.0, 5.0)]) == [0, 1]
 
 
 def test_geometry_has_the_average_in_brackets(found: dict[str, Figure], made: Board) -> None:

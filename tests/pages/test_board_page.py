@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from html5lib import HTMLParser
-from made_runs import HOSTILE, made_runs
+from made_runs import HOSTILE, made_run, made_runs
 from msgspec import structs
 
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
-from bench.runs import RunsFolder
+from bench.board.repeat import repeat
+from bench.runs import Cost, RunsFolder
 from bench.show.figures import Figure
 from bench.show.pages import board as cell_data
 from bench.show.pages import board as pages
@@ -62,16 +63,17 @@ def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
     data = data_of(pages.render(made))
     for one in made.tables:
         kept = data["tables"][one.anchor]
-        for row, (runs, cells) in zip(one.table.rows, kept["rows"], strict=True):
+        for row, (runs, cells, (what, suites, needs)) in zip(one.table.rows, kept["rows"], strict=True):
+            again = repeat([made.run(run).record for run in row.runs], [one.table.suite])
+            assert (f"{data['texts'][what]} {data['texts'][suites]}", data["texts"][needs]) == (again.command, again.needs)
             assert [data["runs"][run][0] for run in runs] == [f"runs/{run}" for run in row.runs]
             for cell, found, column in zip(row.cells, cells, kept["columns"], strict=False):
                 assert cell is not None and found[0] == [round(value, column["d"]) for value in cell.values]
                 if cell.spread:
                     assert found[1:3] == [round(cell.spread.low, column["d"]), round(cell.spread.high, column["d"])]
             for run in runs:
-                folder, seed, command, _, grade = data["runs"][run]
-                record = made.run(folder.removeprefix("runs/")).record
-                assert (seed, data["commands"][command], grade) == (record.seed, record.provenance.command, "submitted")
+                folder, seed, _, grade = data["runs"][run]
+                assert (seed, grade) == (made.run(folder.removeprefix("runs/")).record.seed, "submitted")
 
 
 def test_predictions_are_linked_where_they_lie(made: Board) -> None:
@@ -134,13 +136,15 @@ def test_a_row_has_the_grade_of_its_least_checked_run(made: Board) -> None:
 def test_foreign_text_stays_text(made: Board) -> None:
     hostile = replace(
         made, title=HOSTILE, note=HOSTILE, answer=HOSTILE, left_out=(HOSTILE,),
-        runs=tuple(replace(run, record=structs.replace(run.record, provenance=structs.replace(run.record.provenance, command=HOSTILE))) for run in made.runs),
+        runs=tuple(replace(run, record=structs.replace(run.record, method=HOSTILE, variant=HOSTILE)) for run in made.runs),
     )  # fmt: skip
     html = pages.render(hostile)
     HTMLParser(strict=True).parse(html)
     assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
     assert html.count("<script") == 3, "two of ours, and the data"
-    assert "<" not in json.dumps(data_of(html)).replace(json.dumps(data_of(html)["commands"]), "")
+    commands = data_of(html)["texts"]
+    assert any("<script>window" in one for one in commands) and not any("\u202e" in one for one in commands)
+    assert "<" not in json.dumps(data_of(html)).replace(json.dumps(commands), "")
 
 
 def test_a_long_table_of_a_figure_is_in_its_file(made: Board) -> None:
@@ -175,3 +179,72 @@ def test_what_the_page_weighs_without_its_data(made: Board) -> None:
         (templates / name).stat().st_size for name in ("board.css", "panel.js", "board.js")
     )
     assert weight < 60_000
+
+
+def test_a_note_is_two_sentences_and_the_rest_behind_a_word(made: Board) -> None:
+    assert pages.first_sentences("One. Two! Three? Four.") == ("One. Two!", "Three? Four.")
+    assert pages.first_sentences("Of 5.4 million weights, e.g. these. And v2.1 too.") == (
+        "Of 5.4 million weights, e.g. these. And v2.1 too.",
+        "",
+    )
+    assert pages.first_sentences("no end") == ("no end", "") and pages.first_sentences("") == ("", "")
+    html = pages.render(replace(made, note="One. Two. Three <b>."))
+    assert re.search(
+        r'<details class="note"><summary>One. Two. <span class="word">more</span></summary><p>Three &lt;b&gt;.</p></details>',
+        html,
+    )
+    assert '<p class="note">One. Two.</p>' in pages.render(replace(made, note="One. Two."))
+    assert 'class="note"' not in pages.render(replace(made, note=None))
+
+
+def test_finished_encoders_stand_below_for_scale(tmp_path: Path) -> None:
+    """The best untrained row of each other backbone, scored alike; never a trained one, and never ranked."""
+    made_runs(tmp_path, {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2))
+    made_run(tmp_path, "cls", None, noise=1.4)
+    made_run(tmp_path, "cls", None, noise=0.2, backbone="mini")
+    made_run(tmp_path, "first-last-avg", None, noise=0.1, backbone="mini")
+    made_run(tmp_path, "cls", None, noise=0.3, backbone="other", text="raw")  # another text form
+    made_run(tmp_path, "simcse", 1, noise=0.01, backbone="trained")
+    found = board(
+        [PublishedRun(record=one, folder=tmp_path) for one in RunsFolder(tmp_path).records()[0]],
+        version="v1",
+        title="t",
+        statistics="no",
+    )
+    tables = {(one.setting, one.backbone, one.text): one for one in score_tables.score_tables(found)}
+    scale = tables["unsupervised", "builtin", "tokenised"].finished
+    assert [(row.method, row.beside, row.rank) for row in scale] == [("first-last-avg", "mini", "")]
+    (of_its_own,) = [row for row in tables["none", "mini", "tokenised"].rows if row.method == "first-last-avg"]
+    assert [cell and cell.text for cell in scale[0].cells] == [cell and cell.text for cell in of_its_own.cells]
+    assert tables["none", "mini", "tokenised"].finished == ()
+    html = pages.render(found)
+    assert html.count('<tbody class="finished">') == 2  # the trained backbone's table has it, too
+
+
+def test_nothing_trained_took_no_time(tmp_path: Path) -> None:
+    """Which is known, unlike the time of a trained run that did not record it."""
+    free, unknown = Cost(trainable_parameters=0, device="cpu"), Cost(trainable_parameters=5, device="cpu")
+    made_run(tmp_path, "cls", None, cost=free)
+    made_run(tmp_path, "simcse", 1)
+    made_run(tmp_path, "promcse", 1, cost=unknown)
+    found = board(
+        [PublishedRun(record=one, folder=tmp_path) for one in RunsFolder(tmp_path).records()[0]],
+        version="v1",
+        title="t",
+        statistics="no",
+    )
+    (table,) = score_tables.score_tables(found)
+    times = {row.method: row.costs[1] for row in table.rows}
+    assert times["cls"] == ("none", 0.0) and times["promcse"] == ("", -1.0) and times["simcse"][1] > 0
+
+
+def test_a_remark_stands_once_however_many_rows_it_concerns(made: Board) -> None:
+    for paper in printed.printed_papers(made):
+        for one in paper.tables:
+            (table,) = [table for table in made.references if table.anchor == one.anchor]
+            said = [remark for row in table.rows for part in (row, *row.cells) if part is not None for remark in part.remarks]
+            assert len(one.remarks) == len({(r.kind, r.text) for r in said if r.kind != "copied"})
+            assert sorted(r.text for r in one.remarks) == sorted({r.text for r in one.remarks})
+            anchors = {remark.anchor for remark in one.remarks}
+            marks = {r.anchor for row in one.rows for part in (row, *row.cells) if part is not None for r in part.remarks}
+            assert marks == anchors and all(remark.where for remark in one.remarks)

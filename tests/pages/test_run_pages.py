@@ -17,6 +17,7 @@ from msgspec import structs
 from bench.board import names as addresses
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
+from bench.board.repeat import repeat
 from bench.runs import RunRecord
 from bench.show.pages import run_page
 from bench.show.tables.data import scores_csv
@@ -80,7 +81,7 @@ def test_everything_that_the_record_holds_is_on_its_page(made) -> None:
         assert f"{score.task} {score.value:.{decimals}f}" in text, score.task
     for key, one in run.record.recipe.items():
         assert key in text and one.source in text
-    assert run.record.provenance.command in text
+    assert repeat([run.record]).command in text and run.record.provenance.command in text
     assert run.record.fingerprint[:12] in text
     for name in run.record.provenance.data:
         assert name in text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from board_page import STS, choose, column, current, header, methods, rows, shown_tables, sort_by, switch
-from browser import address, visit
+from browser import PHONE, address, visit
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.slow  # each of them drives a browser
@@ -19,7 +19,43 @@ def test_the_first_screen_answers(page: Page) -> None:
     assert {table.get_attribute("data-suite") for table in shown_tables(page).all()} == {"sts"}
 
 
+@pytest.mark.parametrize("size", [(1280, 800), PHONE])
+def test_the_numbers_begin_above_320_pixels(chromium: Browser, site: Path, size: tuple[int, int]) -> None:
+    with visit(chromium, address(site / "index.html"), size) as one:
+        first = rows(one.page).first.bounding_box()
+        assert first is not None and first["y"] < 320
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_no_width_and_no_suite_makes_the_page_scroll_sideways(chromium: Browser, site: Path, script: bool) -> None:
+    with visit(chromium, address(site / "index.html"), script=script) as one:
+        names = (
+            [str(link.get_attribute("data-value")) for link in switch(one.page, "suite").locator("a").all()] if script else [""]
+        )
+        assert "clustering" in names or not script
+        for suite in names:
+            if suite:
+                one.page.goto(address(site / "index.html") + f"#suite={suite}")
+            for width in (320, 360, 640, 641, 900, 1024, 1200, 1279, 1280, 1281, 1440, 1480, 1600):
+                one.page.set_viewport_size({"width": width, "height": 800})
+                # asked of the browser, which answers without a page's script too
+                assert one.page.locator("html").evaluate("one => one.scrollWidth") <= width, (suite, width)
+
+
 # --- order ---
+
+
+def test_what_was_not_trained_comes_first_by_time(page: Page) -> None:
+    sort_by(page, "train")
+    cells = [row.locator("td.cost").nth(1).inner_text() for row in rows(page).all()]
+    assert cells[0] == "none" and sorted(cells, key=lambda text: text != "none") == cells and set(cells) > {"none"}
+
+
+def test_a_grade_is_explained_where_it_stands(page: Page) -> None:
+    link = shown_tables(page).first.get_by_role("link", name="what grade means")
+    link.click()
+    assert page.url.endswith("#grades")
+    expect(page.locator("#grades + dd")).to_contain_text("retrained")
 
 
 @pytest.mark.parametrize("name", ["STS12", "SICK-R"])
@@ -137,6 +173,32 @@ def test_ours_and_papers(page: Page) -> None:
     assert shown_tables(page).count() == 0 and page.locator(".printed-tables").is_visible()
     page.go_back()
     assert rows(page).count() > 0
+
+
+def test_runs_alone_is_offered_only_where_it_hides_something(page: Page) -> None:
+    ours = switch(page, "show").locator("a[data-value=ours]")
+    assert page.locator("section.scores:visible tr.printed").count() == 0 and not ours.is_visible()
+    choose(page, "backbone", "bert-base-uncased")
+    assert page.locator("section.scores:visible tr.printed").count() > 0 and ours.is_visible()
+
+
+def test_the_sentence_and_the_figures_are_of_the_suite_that_is_shown(page: Page) -> None:
+    sentence, figures = page.locator("p.answer"), page.locator(".figures figure:visible")
+    page.locator(".figures details.more").evaluate("one => { one.open = true }")
+
+    def shown() -> set[str]:
+        return {str(one.get_attribute("data-suites")) for one in figures.all()}
+
+    begun = sentence.inner_text()
+    assert "STS average" in begun and any("sts" in one for one in shown()) and not any("geometry" in one for one in shown())
+    choose(page, "suite", "transfer")
+    assert "transfer average" in sentence.inner_text() and "STS" not in sentence.inner_text()
+    assert shown() <= {""} and page.locator(".figures .none").is_visible() == (not shown())
+    choose(page, "suite", "geometry")
+    assert any("geometry" in one for one in shown()) and not any("sts" in one for one in shown())
+    page.go_back()
+    page.go_back()
+    assert sentence.inner_text() == begun
 
 
 def test_printed_rows_have_no_rank(page: Page) -> None:

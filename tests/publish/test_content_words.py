@@ -13,7 +13,7 @@ from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.headline import answer
 from bench.board.names import slug, unused
-from bench.compare.statistics.table import Against, Cell, Row, Table
+from bench.compare.statistics.table import Against, Cell, Cost, Row, Table
 from bench.runs import Training
 from bench.runs.record import public_name
 
@@ -54,8 +54,8 @@ def test_rows_that_cannot_be_told_apart_and_beat_the_baseline() -> None:
         SIMCSE,
     ]
     assert says(*rows) == (
-        "On the built-in backbone, unsupervised, 3 seeds: promptbert, conpvp and promcse cannot be told apart on the STS average; "
-        "all three are better than simcse (smallest difference +1.40 [+0.90, +1.90])."
+        "On the built-in backbone, unsupervised, 3 seeds: promptbert is highest on the STS average, 72.00, but cannot be told from "
+        "conpvp and promcse; it is better than the baseline simcse: +2.00 [+1.50, +2.50]."
     )
 
 
@@ -63,22 +63,24 @@ def test_one_row_above_all() -> None:
     rows = [row("promcse", 71.4, 1, "better", 1.4), row("conpvp", 70.5, 2), SIMCSE]
     assert says(*rows) == (
         "On the built-in backbone, unsupervised, 3 seeds: promcse is the best on the STS average, 71.40, 0.90 above conpvp; "
-        "it is better than simcse by 1.40 [+0.90, +1.90]."
+        "it is better than the baseline simcse: +1.40 [+0.90, +1.90]."
     )
 
 
 @pytest.mark.parametrize(
     "rows, end",
     [
-        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "better than simcse: a (smallest difference +1.00 [+0.50, +1.50])."),
-        ([row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "; none of them can be told from the baseline simcse."),
-        ([row("a", 71, 1, "unknown", 1), SIMCSE], "; it cannot be told from the baseline simcse."),
-        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "better", 0.5), SIMCSE], "; both are better than simcse (smallest difference +0.50 [0.00, +1.00])."),
-        ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3)], "a and simcse cannot be told apart on the STS average; the baseline, simcse, is among them."),
+        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "but cannot be told from b; it is better than the baseline simcse: +1.00 [+0.50, +1.50]."),
+        ([row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "; it cannot be told from the baseline simcse: +1.00 [+0.50, +1.50]."),
+        ([row("a", 71, 1, "worse", -1), SIMCSE], "; it is worse than the baseline simcse: -1.00 [-1.50, -0.50]."),
+        ([row("a", 71, 1, "unknown", 0.2), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3, "worse", -10)], "a is highest on the STS average, 71.00, but cannot be told from simcse, the baseline (+0.20 [-0.30, +0.70]); 1 of 2 other rows is worse than simcse."),
+        ([row("a", 71, 1, "better", 1), replace(SIMCSE, rank=(1, 2))], "a is the best on the STS average, 71.00, 1.00 above simcse; it is better than the baseline simcse: +1.00 [+0.50, +1.50]."),
+        ([row("a", 71, 1, "unknown", 0.2), row("b", 70.9, 1, "unknown", 0.1), replace(SIMCSE, rank=(1, 3))], "but cannot be told from any other row; the difference to the baseline simcse is +0.20 [-0.30, +0.70]."),
+        ([replace(SIMCSE, rank=(1, 2)), row("c", 69, 1, "worse", -1)], "simcse is the best on the STS average, 70.00, 1.00 above c, and it is the baseline; 1 of 1 other rows is worse than it."),
+        ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 1)], "a is highest on the STS average, 71.00, but cannot be told from any other row."),
         ([replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)], "10.00 above c, and it is the baseline; 1 of 1 other rows is worse than it."),
         ([replace(SIMCSE, rank=(1, 2)), row("c", 60, 2)], "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline."),
-        ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2))], "none of the 2 rows can be told from a, the highest on the STS average with 71.00; the baseline, simcse, is among them."),
-        ([row("a", 71, 1, "equivalent", 0.1), SIMCSE], "; it is equivalent to the baseline simcse."),
+        ([row("a", 71, 1, "equivalent", 0.1), SIMCSE], "; it is equivalent to the baseline simcse: +0.10 [-0.40, +0.60]."),
         ([row("a", 71, 1), SIMCSE], "a is the best on the STS average, 71.00, 1.00 above simcse."),
     ],
 )  # fmt: skip
@@ -94,7 +96,22 @@ def test_where_nothing_was_tested_only_the_numbers_are_told() -> None:
 
 def test_many_rows_of_one_group_are_counted() -> None:
     rows = [row(f"m{i}", 80.0 - i, 1) for i in range(7)]
-    assert ": m0, m1, m2, m3 and 3 more cannot be told apart" in says(*rows, SIMCSE)
+    assert ": m0 is highest on the STS average, 80.00, but cannot be told from m1, m2, m3, m4 and 2 more." in says(*rows, SIMCSE)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(39.2, "; training a takes 39s."), (812.0, "; training a takes 13m32s."), (0.0, "."), (None, ".")]
+)
+def test_what_the_best_row_cost(seconds: float | None, words: str) -> None:
+    """Of the best row, not of another; nothing where it was not trained."""
+    best = replace(row("a", 71.0, 1), cost=Cost(trainable_parameters=None, train_seconds=seconds, peak_memory_bytes=None))
+    other = replace(row("b", 70.0, 2), cost=Cost(trainable_parameters=None, train_seconds=5.0, peak_memory_bytes=None))
+    for said in (
+        says(best, other, baseline=None),
+        says(best, baseline=None),
+        says(best, replace(other, rank=None), baseline=None),
+    ):
+        assert said.endswith(words) and "5s" not in said
 
 
 def test_where_the_numbers_are_from() -> None:

@@ -29,7 +29,8 @@ def test_a_number_tells_what_it_is_made_of(page: Page, site: Path) -> None:
     assert len(records) == 3
     for record in records:
         (score,) = [one for one in record["scores"] if one["task"] == "STS12"]
-        assert f"{score['value']:.2f}" in said and record["provenance"]["command"] in said
+        assert f"{score['value']:.2f}" in said
+    assert "bench run --method promptbert --setting unsupervised --backbone builtin --seeds 1-3" in said
     assert "senteval-all/1" in said and "interval" in said and "150" in said
     for link in panel.get_by_role("link").all():
         path = site / unquote(str(link.get_attribute("href")))

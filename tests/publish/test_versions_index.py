@@ -8,11 +8,16 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from made_runs import HOSTILE
+from made_runs import HOSTILE, made_run, made_runs
 
+from bench.board.board import PublishedRun
+from bench.board.content import board
+from bench.compare.formatting import is_top
 from bench.publish import index
-from bench.publish.index import ATOM, index_files
+from bench.publish.data import as_json
+from bench.publish.index import ATOM, index_files, main_table
 from bench.publish.versions import Version, VersionRun, versions
+from bench.runs import RunsFolder
 
 EVIL = HOSTILE + " [x](javascript:alert(1)) | \x00\x1b[2J \ud800"
 
@@ -115,3 +120,40 @@ def test_other_folders_are_no_versions(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     (tmp_path / "v9").write_text("a file")
     assert versions(tmp_path) == ()
+
+
+def test_the_newest_versions_main_table_stands_first(tmp_path: Path) -> None:
+    """As its own tables.json says it; grey below it what was not trained, on other backbones."""
+    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.3}, seeds=(1, 2))
+    made_run(tmp_path / "runs", "cls", None, noise=0.2, backbone="mini")
+    made_run(tmp_path / "runs", "simcse", 1, noise=0.1, backbone="trained")
+    store = RunsFolder(tmp_path / "runs")
+    runs = [PublishedRun(record=one, folder=store.folder(one.run_id)) for one in store.records()[0]]
+    found = board(runs, version="v1", title="t", statistics="yes")
+    one = version(tmp_path, 1)
+    (one.folder / "tables.json").write_text(as_json(found), encoding="utf-8")
+    shown = main_table(one)
+    assert shown is not None and shown.columns[0] == "Avg." and shown.caption == "sts, unsupervised, builtin"
+    table = found.tables[0].table
+    assert [row.method for row in shown.rows] == [*(row.method for row in table.rows), "cls mini"]
+    assert [row.cells[0][0] for row in shown.rows[:-1]] == [f"{row.cells[-1].mean:.2f}" for row in table.rows if row.cells[-1]]
+    assert [row.top for row in shown.rows] == [is_top(row, table) for row in table.rows] + [False] == [True, False, False]
+    assert [row.finished for row in shown.rows] == [False, False, True] and shown.rows[-1].rank == ""
+    page = index_files([one])["index.html"].decode()
+    assert page.index("promcse") < page.index("simcse") < page.index('<tbody class="finished">') < page.index('id="v1"')
+    assert 'href="v1/methods/promcse.html"' in page
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"tables": []}', '{"tables": [{"table": {"columns": [], "rows": []}}]}', '{"tables": 3}']
+)
+def test_a_version_whose_tables_cannot_be_read_has_no_main_table(tmp_path: Path, text: str) -> None:
+    one = version(tmp_path, 1)
+    (one.folder / "tables.json").write_text(text)
+    assert main_table(one) is None and b'id="main"' not in index_files([one])["index.html"]
+
+
+def test_nothing_is_cut_in_the_markdown_of_versions(tmp_path: Path) -> None:
+    long = " ".join(f"word{i}" for i in range(200))
+    readme = index_files([version(tmp_path, 1), version(tmp_path, 2, text=long, changes=(long,))])["README.md"].decode()
+    assert readme.count(long) >= 3 and "\u2026" not in readme.partition("## v2")[2]

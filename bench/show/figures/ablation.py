@@ -11,7 +11,7 @@ from bench.compare.statistics.grouping import SENDER
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
 from bench.show.figures.figure import Figure, parsed
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, points
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, leading, listed, points
 
 FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
@@ -68,7 +68,6 @@ def _figure(group: Group, one: Swept, there: Mapping[str, Point]) -> Figure:
     if sum(point is not None for point in others) >= FEWEST:
         panels.append(("CxC-STS", [point for point in others if point is not None]))
     table = group.tables["sts"].table
-    best = max(range(len(one.points)), key=lambda i: one.points[i].cell.mean)
     log = one.values[0] > 0 and one.values[-1] / one.values[0] >= 8
     with library():
         high = 190.0
@@ -83,10 +82,12 @@ def _figure(group: Group, one: Swept, there: Mapping[str, Point]) -> Figure:
             lines.ticks(drawing, axes, one.values, [f"{v:g}" for v in one.values])
             drawing.names(axes, one.key if last else "", what)
         name, title = group.name("ablation", one.method, one.key.replace("_", "-")), group.titled(f"{one.method}: {one.key}")
-        lowest = min(point.cell.mean for point in one.points)
-        top = one.points[best].cell.mean
-        finding = (f"{one.method} is highest at {one.key} = {one.values[best]:g}: {score(top)}; over {one.values[0]:g} to "
-                   f"{one.values[-1]:g} it moves by {score(top - lowest)} points.")  # fmt: skip
+        means = [point.cell.mean for point in one.points]
+        lowest, top = min(means), max(means)
+        highest = leading([(f"{value:g}", point.cell.mean) for value, point in zip(one.values, one.points, strict=True)])
+        over = f"over {one.values[0]:g} to {one.values[-1]:g}"
+        finding = (f"{one.method} is highest at {one.key} = {listed(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
+                   if len(highest) < len(one.values) else f"{one.method} stays at {score(top)} {over} of {one.key}.")  # fmt: skip
         seeds = sorted({len(point.row.runs) for point in one.points})
         how = (
             f"Runs that are equal in all else, {counted(seeds[-1], 'seed')} each."

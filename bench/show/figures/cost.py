@@ -1,4 +1,4 @@
-"""Quality against cost, with the Pareto front: the methods that no other is both cheaper and better than."""
+"""Quality against cost, with the Pareto front: the methods than which every other one scores lower or costs more."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def _trained(point: Point) -> float | None:
 
 
 def front(priced: Sequence[tuple[float, float]]) -> list[int]:
-    """Of (cost, quality) pairs those on the Pareto front, cheapest first; of equals the first."""
+    """Of (cost, quality) pairs those on the Pareto front, cheapest first: every other is worse, costs more, or is equal in both."""
     found: list[int] = []
     for i in sorted(range(len(priced)), key=lambda i: (priced[i][0], -priced[i][1], i)):
-        if not found or priced[i][1] > priced[found[-1]][1]:
+        if not found or priced[i][1] > priced[found[-1]][1] or priced[i] == priced[found[-1]]:
             found.append(i)
     return found
 
@@ -75,13 +75,14 @@ def _figure(
         axes = drawing.axes()
         left_out = _draw(drawing, axes, priced, on_front, ticks, words, what, f"STS {table.head}")
         names = [f"{priced[i][1].label} ({words(priced[i][0])}, {score(priced[i][1].cell.mean)})" for i in on_front]
+        equal = len({(priced[i][0], priced[i][1].cell.mean) for i in on_front}) < len(on_front)
         caption = " ".join(filter(None, (
             f"{counted(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
-            f"where no other is both cheaper and better: {listed(names, 5)}.",
+            f"where every other method scores lower or costs more{' (equal ones share their place)' if equal else ''}: {listed(names, 5)}.",
             "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), scatter.unlabelled(left_out),
         )))  # fmt: skip
         name, heading = group.name(kind), group.titled(title)
-        alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; the front runs from {names[0]} to {names[-1]}."
+        alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; on the front: {listed(names, 5)}."
         return Figure(
             name=name, kind=kind, title=heading, caption=caption, alt=alt, svg=drawing.svg(name, heading, alt),
             header=("method", what, f"STS {table.head}", "low", "high", "on the front"),

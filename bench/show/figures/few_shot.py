@@ -14,7 +14,7 @@ from bench.show.figures import lines, scatter
 from bench.show.figures.drawing import TEXT, WIDTH, Drawing, fitting, library
 from bench.show.figures.figure import Figure, numbers
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, methods, points
+from bench.show.figures.points import Group, leading, listed, methods, points
 from bench.show.figures.svg import ACCENT, INK, LINE, PAPER, QUIET
 
 if TYPE_CHECKING:
@@ -48,12 +48,13 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         drawing = _draw(rows, [AVERAGE, *tasks])
         name, title = group.name("few-shot"), group.titled("From 16 examples a class")
         finding = _finding([(name, draws) for name, _, draws in found])
-        kept = len(rows[0][1][AVERAGE])
+        kept = sorted({len(draws[AVERAGE]) for _, draws in rows})
+        many = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
         rest = f" Shown are {len(rows)} of {len(found)} methods." if len(rows) < len(found) else ""
         alt = f"Violins of {len(rows)} methods on {len(tasks)} tasks: accuracy over draws of the examples. {finding}"
         return Figure(
             name=name, kind="few-shot", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 7",
-            caption=f"{finding} Each shape is the distribution of accuracy over {kept} draws and seeds, the mark its mean; the draws are the "
+            caption=f"{finding} Each shape is the distribution of accuracy over {many} draws and seeds, the mark its mean; the draws are the "
                     f"same for all methods.{rest}",
             header=("method", "task", "mean", "lowest", "highest", "draws and seeds"),
             data=tuple((name, task, round(fmean(values), 4), round(min(values), 4), round(max(values), 4), float(len(values)))
@@ -78,6 +79,9 @@ def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, R
 
 def _finding(found: Sequence[tuple[str, Draws]]) -> str:
     (best, draws), (second, others) = found[0], found[1]
+    level = leading([(name, fmean(one[AVERAGE])) for name, one in found])
+    if len(level) > 1:
+        return f"{listed(level)} are highest on average: {score(fmean(draws[AVERAGE]))}."
     ahead = "highest" if len(found) > 2 else "higher"
     finding = f"{best} is {ahead} on average: {score(fmean(draws[AVERAGE]))}, {score(fmean(draws[AVERAGE]) - fmean(others[AVERAGE]))} above {second}"
     if len(draws[AVERAGE]) != len(others[AVERAGE]):

@@ -8,6 +8,15 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+SUITES = {
+    "shift": ("sts", "cxc"),
+    "papers": (),
+    "geometry": ("geometry",),
+    "frequent-words": ("geometry",),
+    "few-shot": ("fewshot",),
+}
+"""Kind of figure -> the suites that it shows, where they are not the STS sets alone."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
@@ -22,6 +31,11 @@ class Figure:
     header: tuple[str, ...]  # of the data
     data: tuple[tuple[str | float, ...], ...]  # a row for every mark; "" where something was not recorded
     paper_figure: str = field(default="")  # the paper's figure or table that it corresponds to: "PromCSE, Figure 1"; "" for none
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """The suites that it shows; none where it shows whatever a paper printed."""
+        return SUITES.get(self.kind, ("sts",))
 
     @property
     def csv(self) -> str:

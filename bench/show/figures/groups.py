@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bench.base.errors import BenchError
+from bench.compare.formatting import signed
 from bench.score.encoding.store import KEY_BYTES
 from bench.show.figures import lines
 from bench.show.figures.drawing import TEXT, WIDTH, Drawing, fitting, library
@@ -77,10 +78,7 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
             _panel(drawing, lines.panel(drawing, left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
         name, title = group.name("groups"), group.titled("Sentences that mean the same")
         cosines = [_cosines(x_ND, wanted) for _, x_ND in found]
-        gaps = [(label, one[5.0] - one[0.0]) for (label, _), one in zip(found, cosines, strict=True)]
-        best = max(gaps, key=lambda pair: pair[1])
-        finding = (f"The mean cosine of pairs with gold 5 lies {best[1]:.2f} above that of pairs with gold 0 in {best[0]}"
-                   + (f"; {listed([f'{gap:.2f} in {label}' for label, gap in gaps if label != best[0]])}" if len(gaps) > 1 else "") + ".")  # fmt: skip
+        finding = gap_words([(label, one[5.0] - one[0.0]) for (label, _), one in zip(found, cosines, strict=True)])
         how = (f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
                "a picture, distances between groups mean nothing.")  # fmt: skip
         alt = f"Sentence pairs as points in a plane, for {listed([label for label, _ in found])}. {finding}"
@@ -89,6 +87,12 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
             paper_figure="ConPVP, Figure 6", header=("method", "gold", "pairs", "mean cosine"),
             data=tuple((label, level, float(EACH), round(one[level], 4)) for (label, _), one in zip(found, cosines, strict=True) for level in LEVELS),
         )  # fmt: skip
+
+
+def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
+    """How far pairs of gold 5 lie above those of gold 0, the farthest first; below where they do."""
+    ordered = sorted(gaps, key=lambda pair: (-pair[1], pair[0]))
+    return f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {listed([f'{signed(gap)} in {name}' for name, gap in ordered])}."
 
 
 def _chosen(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:

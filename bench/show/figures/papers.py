@@ -91,14 +91,17 @@ def _finding(cells: Sequence[Compared]) -> str:
     tested = [one for one in cells if one.printed.inside is not None]
     inside = sum(one.printed.inside is True for one in tested)
     far = max(cells, key=lambda one: abs(one.printed.difference))
-    found = f"{inside} of {counted(len(tested), 'printed number')} lie in our interval. " if tested else ""
+    found = f"Inside our interval: {inside} of {counted(len(tested), 'printed number')}. " if tested else ""
+    if score(abs(far.printed.difference)) == score(0.0):
+        return f"{found}Every number is the printed one."
     return f"{found}Farthest apart: {far.method} on {far.task}, printed {score(far.printed.value)}, here {score(far.cell.mean)}."
 
 
 def _caption(cells: Sequence[Compared]) -> str:
     copied = sum(not one.printed.own for one in cells)
-    parts = [_finding(cells), "On the line both are equal; filled points are those whose printed value lies outside our interval, which "
-             "the bars show."]  # fmt: skip
+    parts = [_finding(cells), "On the line both are equal."]
+    parts += ["Bars: our interval."] if any(one.cell.spread for one in cells) else []
+    parts += ["Filled: the printed value lies outside of it."] if any(one.printed.inside is False for one in cells) else []
     if copied:
         parts.append(f"{counted(copied, 'number')} {'was' if copied == 1 else 'were'} copied by the paper from another one.")
     return " ".join(parts)

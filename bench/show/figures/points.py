@@ -144,6 +144,12 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
 
 
+def leading(values: Sequence[tuple[str, float]], decimals: int = 2) -> tuple[str, ...]:
+    """Whoever has the largest value as it is printed, in order: who is equal there is not told to be behind."""
+    top = max(round(value, decimals) for _, value in values)
+    return tuple(name for name, value in values if round(value, decimals) == top)
+
+
 def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 

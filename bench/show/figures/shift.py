@@ -9,7 +9,7 @@ from bench.compare.formatting import score
 from bench.show.figures import scatter
 from bench.show.figures.drawing import Drawing, library
 from bench.show.figures.figure import Figure
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, joined, methods, points
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, joined, leading, listed, methods, points
 
 Pair = tuple[Point, Point]
 
@@ -34,7 +34,7 @@ def shift(group: Group) -> Figure | None:
         drawing.names(axes, f"STS {sts.head}", cxc.columns[0])
         left_out = scatter.draw(drawing, axes, marks)
         name, title = group.name("shift"), group.titled("STS against captions of another domain")
-        finding = _finding(pairs, best)
+        finding = _finding(pairs)
         alt = f"Scatter of {len(pairs)} methods: CxC-STS against the average of the STS sets. {finding}"
         how = f"Seven STS sets ({sts.protocol}) across, captions of images ({cxc.protocol}) upwards."
         return Figure(
@@ -50,9 +50,14 @@ def _numbers(point: Point) -> tuple[float | str, ...]:
     return (round(point.cell.mean, 4), *(("", "") if bar is None else (round(bar[0], 4), round(bar[1], 4))))
 
 
-def _finding(pairs: Sequence[Pair], best: Sequence[int]) -> str:
-    here, there = (pairs[i][0].label for i in best)
-    first = f"{here} is highest on both" if here == there else f"{here} is highest on STS, {there} on CxC"
+def _finding(pairs: Sequence[Pair]) -> str:
+    here, there = (leading([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1))
+    are = "is" if len(here) == 1 else "are"
+    first = (
+        f"{listed(here)} {are} highest on both"
+        if here == there
+        else f"{listed(here)} {are} highest on STS, {listed(there)} on CxC"
+    )
     alike, all_of = agreeing([(one.cell.mean, other.cell.mean) for one, other in pairs])
     if len(pairs) < 3:
         return f"{first}."

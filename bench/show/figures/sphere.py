@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.show.figures import scatter
 from bench.show.figures.drawing import Drawing, library
 from bench.show.figures.figure import Figure
-from bench.show.figures.points import Group, Point, joined, methods, points
+from bench.show.figures.points import Group, Point, joined, leading, listed, methods, points
 
 ALIGNMENT, UNIFORMITY = "alignment", "uniformity"
 
@@ -34,9 +36,7 @@ def sphere(group: Group) -> Figure | None:
         drawing.names(axes, "uniformity (lower: spread more evenly)", "alignment (lower: paraphrases closer)")
         left_out = scatter.draw(drawing, axes, marks)
         name, title = group.name("geometry"), group.titled("Alignment against uniformity")
-        even, close = (pairs[i][0].label for i in best)
-        finding = (f"{even} has the lowest of both." if even == close else
-                   f"{even} spreads sentences most evenly, {close} puts paraphrases closest together.")  # fmt: skip
+        finding = _finding(pairs)
         how = "Lower is better on both; vectors of STS-B test."
         if averages:
             how += " In brackets: the average of the STS sets."
@@ -50,6 +50,14 @@ def sphere(group: Group) -> Figure | None:
             data=tuple((across.label, round(across.cell.mean, 5), round(up.cell.mean, 5), averages.get(across.row.runs[0], ""))
                        for across, up in pairs),
         )  # fmt: skip
+
+
+def _finding(pairs: Sequence[tuple[Point, Point]]) -> str:
+    even, close = (leading([(pair[0].label, -pair[side].cell.mean) for pair in pairs], 3) for side in (0, 1))
+    if even == close:
+        return f"{listed(even)} {'is' if len(even) == 1 else 'are'} lowest on both."
+    spread, put = ("spreads" if len(even) == 1 else "spread"), ("puts" if len(close) == 1 else "put")
+    return f"{listed(even)} {spread} sentences most evenly, {listed(close)} {put} paraphrases closest together."
 
 
 def _averages(group: Group) -> dict[str, float]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link
+from bench.board.repeat import repeat
 from bench.compare.formatting import visible
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import LOWER_IS_BETTER
@@ -81,7 +82,8 @@ class BoardPage:
     lasting: bool  # it is a version, which never changes, and no preview
     date: str  # of the newest own run
     answer: str  # one computed sentence
-    note: str | None  # what the publisher has to say
+    note: str | None  # what the publisher has to say, its first two sentences
+    rest: str  # the others; may be empty
     counts: str  # how many runs, methods and seeds
     switches: tuple[Switch, ...]  # choices that there are; one with a single option is none
     tables: tuple[ScoreTable, ...]  # one per setting, backbone, suite, protocol and text form
@@ -117,17 +119,25 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
 def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     """The page's content: a pure function of the board."""
     tables = score_tables(board)
+    note, rest = first_sentences(board.note or "")
     topics: dict[str, list[Fact]] = {}
     for fact in board.made:
         topics.setdefault(fact.topic, []).append(fact)
     return BoardPage(
-        title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=board.note, counts=_counts(board),
+        title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
     )  # fmt: skip
+
+
+def first_sentences(text: str, count: int = 2) -> tuple[str, str]:
+    """The first sentences of a text, and the rest."""
+    ends = [found.end() for found in re.finditer(r"[.!?](?=\s+[^a-z\s])", text)]
+    at = ends[count - 1] if len(ends) >= count else len(text)
+    return text[:at], text[at:].strip()
 
 
 def _counts(board: Board) -> str:
@@ -141,8 +151,8 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
         name for one in board.tables for name in (*([one.table.baseline] if one.table.baseline else []), *one.baselines)
     )
     first = tables[0].anchor if tables else ""
-    papers = [Option(value="all", words="with papers", anchor=first, rows=None), Option(value="ours", words="ours", anchor=first, rows=None),
-              Option(value="papers", words="only papers", anchor="printed", rows=None)]  # fmt: skip
+    papers = [Option(value="all", words="runs and papers", anchor=first, rows=None), Option(value="ours", words="runs alone", anchor=first, rows=None),
+              Option(value="papers", words="papers alone", anchor="printed", rows=None)]  # fmt: skip
     return (
         *(Switch(key=key, label=key, options=_options(key, tables), scripted=False) for key in ("setting", "backbone", "suite")),
         Switch(key="text", label="text", options=_options("text", _of_several_forms(tables)), scripted=False),
@@ -202,30 +212,30 @@ def board_data(board: Board) -> str:
     own = sum(len(one.table.rows) * len(one.table.columns) for one in board.tables)
     all_of_them = sum(len(one.table.rows) * len(one.table.columns) * (1 + len(one.baselines)) for one in board.tables)
     whole = 2 if all_of_them <= MOST_TESTS else int(own <= MOST_TESTS)
-    commands = {command: i for i, command in enumerate(dict.fromkeys(run.record.provenance.command or "" for run in board.runs))}
     places = {run.record.run_id: i for i, run in enumerate(board.runs)}
     by_id = {run.record.run_id: run for run in board.runs}
     by_anchor = {one.anchor: one for one in board.tables}
-    content = {
-        "commands": [visible(command, limit=None) for command in commands],
-        "runs": [_run(run, commands) for run in board.runs],
-        "tables": {one.anchor: _table(one, places, by_id, by_anchor, whole=whole) for one in board.tables},
+    texts: dict[str, int] = {}
+    content: dict[str, Any] = {
+        "runs": [_run(run) for run in board.runs],
+        "tables": {one.anchor: _table(one, places, by_id, by_anchor, texts, whole=whole) for one in board.tables},
     }  # fmt: skip
+    content["texts"] = list(texts)
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
-def _run(run: PublishedRun, commands: Mapping[str, int]) -> list[Any]:
-    """[folder of the run's page as a link, seed or null, place of its command, has a curve, grade], and where its files lie if they lie
-    in an older version."""
+def _run(run: PublishedRun) -> list[Any]:
+    """[folder of the run's page as a link, seed or null, has a curve, grade], and where its files lie if they lie in an older version."""
     record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
     held = [link(path, version=run.held_by)] if run.held_by is not None else []
-    return [link(path), record.seed, commands[record.provenance.command or ""], curve, run.grade, *held]
+    return [link(path), record.seed, curve, run.grade, *held]
 
 
 def _table(
-    one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable], *, whole: int
+    one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable],
+    texts: dict[str, int], *, whole: int,
 ) -> dict[str, Any]:  # fmt: skip
     table = one.table
     columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
@@ -243,17 +253,28 @@ def _table(
         judged[table.baseline] = table, {other.anchor: by_anchor[other.anchor].table for other in one.beside}
     for name, found in one.baselines.items():
         judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in one.beside}
+    suites = (table.suite, *(other.suite for other in one.beside))
     return {
         "columns": columns,
         "covers": covers,
         "rows": [
-            [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)]]
+            [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)], _repeat(row, by_id, suites, texts)]
             for row, values in zip(table.rows, cells, strict=True)
         ],
         "baselines": [
             [visible(name), _judged(found, others, one, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
         ],
     }  # fmt: skip
+
+
+def _repeat(row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], texts: dict[str, int]) -> list[int]:
+    """Places among ``texts`` of the command that makes the row again: up to its suites, the rest, and what bench cannot fetch for it."""
+    records = [by_id[run].record for run in row.runs]
+    found = repeat(
+        records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)]
+    )
+    what, suite, rest = found.command.rpartition(" --suite ")
+    return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, found.needs)]
 
 
 def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[str, PublishedRun]) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def _how_sure(names: Sequence[str], rows: Sequence[Row]) -> str:
     """Of the rows below the best: which of them may be the best as well."""
     if any(row.rank is None for row in rows):
         return "differences are not tested for significance"
-    alike = [name for name, row in zip(names, rows, strict=True) if is_top(row)]
+    alike = [name for name, row in zip(names, rows, strict=True) if row.rank and row.rank[0] == 1]
     if not alike:
         return "better than every other row, all pairs tested"
     listed = ", ".join(alike[:3]) + (f" and {len(alike) - 3} more" if len(alike) > 3 else "")
@@ -204,7 +204,7 @@ def _table(table: Table, number: int) -> PageTable:
 def _row(row: Row, table: Table) -> PageRow:
     return PageRow(
         method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank=rank_words(row),
-        cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row)) for task, cell in zip(table.columns, row.cells, strict=True)), lines=_lines(row, table),
+        cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row, table)) for task, cell in zip(table.columns, row.cells, strict=True)), lines=_lines(row, table),
         costs=costs(row.cost) if has_costs(table) else (), footnotes=tuple(number + 1 for number in row.footnotes),
         anchor=row.runs[0], untrained=row.setting == "none",
     )  # fmt: skip

@@ -209,7 +209,7 @@ def _row(place: Place, up: int) -> MethodRow:
         table=f"{link('index.html', up)}#{place.of.anchor}", rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
         verdict=SIGNS.get(verdict or "", ""), verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
         runs=tuple(("any" if seed is None else str(seed), link(run_page(run_id), up)) for run_id, seed in runs),
-        cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row)) for cell in row.cells),
+        cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row, place.of.table)) for cell in row.cells),
     )  # fmt: skip
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
+from bench.references.audit import KINDS
 
 if TYPE_CHECKING:
     from bench.board.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
@@ -15,11 +16,10 @@ if TYPE_CHECKING:
 class PrintedRemark:
     """What the audit says of a cell or row."""
 
-    number: int  # its number below the table
     anchor: str  # id of its place on the page
     title: str  # the kind of remark
     text: str  # the reason
-    where: str  # row and task that it concerns
+    where: str  # rows and tasks that it concerns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class PrintedTable:
     suites: tuple[str, ...]  # suites that its numbers belong to
     tasks: tuple[str, ...]  # headings of its columns
     rows: tuple[PrintedRow, ...]  # in the paper's order
-    remarks: tuple[PrintedRemark, ...]  # all of them, by number
+    remarks: tuple[PrintedRemark, ...]  # each once, the gravest kinds first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,21 +74,33 @@ def printed_papers(board: Board) -> tuple[PrintedPaper, ...]:
 
 
 class _Remarks:
-    """Numbers the remarks of a table; the same words about the same row are one remark."""
+    """The remarks of a table: the same words are one, of all rows that they concern. That a row is copied stands beside it."""
 
     def __init__(self, anchor: str) -> None:
         self.anchor = anchor
-        self.found: dict[tuple[str, str, str], PrintedRemark] = {}
+        self.found: dict[tuple[str, str], tuple[PrintedRemark, list[str]]] = {}
 
     def of(self, one: ReferenceRow | ReferenceCell, where: str) -> tuple[PrintedRemark, ...]:
         made = []
         for remark in one.remarks:
-            number = len(self.found) + 1
-            new = PrintedRemark(
-                number=number, anchor=f"{self.anchor}-{number}", title=remark.title, text=remark.text, where=where
-            )
-            made.append(self.found.setdefault((where, remark.kind, remark.text), new))
+            if remark.kind == "copied":
+                continue
+            anchor = f"{self.anchor}-{len(self.found) + 1}"
+            new = PrintedRemark(anchor=anchor, title=remark.title, text=remark.text, where="")
+            known, wheres = self.found.setdefault((remark.kind, remark.text), (new, []))
+            wheres.append(where)
+            made.append(known)
         return tuple(made)
+
+    def all(self) -> tuple[PrintedRemark, ...]:
+        """Wrong sums first, as the audit orders its kinds."""
+        order = list(KINDS)
+        found = sorted(self.found.items(), key=lambda one: order.index(one[0][0]) if one[0][0] in order else len(order))
+        return tuple(replace(remark, where=_few(list(dict.fromkeys(wheres)))) for _, (remark, wheres) in found)
+
+
+def _few(places: list[str], most: int = 4) -> str:
+    return "; ".join(places[:most]) + (f" and {len(places) - most} more" if len(places) > most else "")
 
 
 def _table(one: ReferenceTable, methods: frozenset[str]) -> PrintedTable:
@@ -96,7 +108,7 @@ def _table(one: ReferenceTable, methods: frozenset[str]) -> PrintedTable:
     rows = tuple(_row(row, one.tasks, remarks, methods) for row in one.rows)
     return PrintedTable(
         anchor=one.anchor, paper=one.paper, table=one.table, suites=tuple(one.suite.split(", ")), tasks=one.tasks,
-        rows=rows, remarks=tuple(remarks.found.values()),
+        rows=rows, remarks=remarks.all(),
     )  # fmt: skip
 
 

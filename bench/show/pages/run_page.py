@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
+from bench.board.repeat import repeat
 from bench.compare.formatting import metric_words, rank_words, score, spread, variant_words
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Cell
@@ -93,7 +94,9 @@ class RunPage:
     submitted_by: str | None  # who sent it; None for an own run
     heads: tuple[Head, ...]  # one number per suite
     how: How | None  # how the method works; None where its source is not installed
-    command: str | None  # what repeats it; None where it was not recorded
+    command: str  # what repeats it
+    needs: str  # what that cannot fetch; may be empty
+    typed: str | None  # the command as its author typed it; None where it was not recorded
     files: tuple[File, ...]  # record, scores, curve
     predictions: tuple[File, ...]  # one file per task
     scores: tuple[ScoreTable, ...]  # one per suite, protocol and text form
@@ -118,13 +121,13 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     from bench.board.grades import WORDS
 
     record, known = run.record, places(board).by_run.get(run.record.run_id, [])
-    plugin = record.provenance.plugin or {}
+    plugin, again = record.provenance.plugin or {}, repeat([record])
     rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
     return RunPage(
         run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version, alone=board.alone,
         board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known),
         grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
-        heads=heads(record, known), how=how(record.method, package_of(plugin)), command=record.provenance.command or None,
+        heads=heads(record, known), how=how(record.method, package_of(plugin)), command=again.command, needs=again.needs, typed=record.provenance.command or None,
         files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=side_tables(record),
         curves=curves(record, run.folder), training=report.training(record, None), cosines=cosines(record, run.folder),
         by_hand=tuple(row for row in rows if row.source.startswith("--set")),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bench.board.headline import answer
 from bench.board.names import link, method_page, run_page
 from bench.compare.formatting import (
     cells_of,
@@ -39,8 +40,10 @@ GRADES = ("submitted", "checkpoint", "retrained")
 SETTINGS = {"none": "nothing trained"}
 MOST_LINKS = 4_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
-MOST_COLUMNS = 11
-"""Scores that stand side by side on a wide screen; with more of them the table scrolls in itself."""
+MOST_FINISHED = 3
+"""Backbones beside which a table is set for scale."""
+WIDEST = 1150
+"""Pixels that a table may take on a wide screen; a wider one scrolls in itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +124,9 @@ class ScoreTable:
     spreads: bool  # some number has something after a plus-minus sign
     signs: bool  # some number was compared with a baseline
     rows: tuple[ScoreRow, ...]  # best average first
+    finished: tuple[ScoreRow, ...]  # other backbones in which nothing was trained here: for scale, not ranked
+    selection: str  # how checkpoints were chosen; empty where nothing was trained
+    answer: str  # what the table says, in one sentence
     baseline: str  # what the signs compare with; empty without one
     how: str  # in which families it was compared, with what correction
     rank_words: str  # how ranks were corrected; empty without any
@@ -138,7 +144,38 @@ def score_tables(board: Board) -> tuple[ScoreTable, ...]:
     known = {f"{one.paper}:{one.table}": one.anchor for one in board.references}
     same = Counter(_place(one) for one in board.tables)
     linked = sum(len(one.table.rows) * len(one.table.columns) for one in board.tables) <= MOST_LINKS
-    return tuple(_table(one, runs, known, alone=same[_place(one)] == 1, linked=linked) for one in board.tables)
+    return tuple(
+        _table(one, runs, known, _finished(one, board, runs, known), alone=same[_place(one)] == 1, linked=linked)
+        for one in board.tables
+    )
+
+
+def _finished(one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> tuple[ScoreRow, ...]:
+    """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
+    mine = one.table
+    if mine.setting == "none":
+        return ()
+    names = [*mine.columns, *(other.name for other in one.beside)]
+    found: list[tuple[float, ScoreRow]] = []
+    for other in board.tables:
+        table = other.table
+        alike = (table.suite, table.protocol, table.text, table.columns) == (mine.suite, mine.protocol, mine.text, mine.columns)
+        if not alike or table.setting != "none" or table.backbone in (None, mine.backbone) or not table.rows:
+            continue
+        row, last = _row(other, 0, runs, known), table.rows[0].cells[-1]
+        cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
+        costs = row.costs if has_costs(mine) and row.costs else (("", -1.0),) * (len(COSTS) if has_costs(mine) else 0)
+        beside = " ".join(part for part in (row.beside, table.backbone) if part)
+        made = replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs)
+        found.append((-last.mean if last is not None else 0.0, made))
+    return tuple(row for _, row in sorted(found, key=lambda pair: pair[0])[:MOST_FINISHED])
+
+
+def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
+    """About the pixels that a table takes: names at 7.5 a letter, numbers with their signs at least 50, 14 between."""
+    names = max((len(f"{row.method} {variant_words(row, table)}") for row in table.rows), default=0)
+    scores = sum(14 + max(50, 7.5 * len(column.name)) + 18 * column.apart for column in columns)
+    return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 150 * has_costs(table) + 150
 
 
 def _place(one: BoardTable) -> tuple[str | None, ...]:
@@ -146,11 +183,17 @@ def _place(one: BoardTable) -> tuple[str | None, ...]:
 
 
 def _table(
-    one: BoardTable, runs: Mapping[str, PublishedRun], known: Mapping[str, str], *, alone: bool, linked: bool
+    one: BoardTable,
+    runs: Mapping[str, PublishedRun],
+    known: Mapping[str, str],
+    finished: tuple[ScoreRow, ...],
+    *,
+    alone: bool,
+    linked: bool,
 ) -> ScoreTable:
     table = one.table
     columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
-    groups = [ScoreGroup(words=_group_words(table, one.selection), span=len(columns), apart=False)]
+    groups = [ScoreGroup(words=_group_words(table), span=len(columns), apart=False)]
     for other in one.beside:
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
@@ -160,9 +203,9 @@ def _table(
     return ScoreTable(
         anchor=one.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
         backbone=table.backbone or "", suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
-        wide=len(columns) > MOST_COLUMNS, ranks=ranks, costs=COSTS if cost else (), spreads=has_spread(table),
+        wide=_width(table, columns) > WIDEST, ranks=ranks, costs=COSTS if cost else (), spreads=has_spread(table),
         signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
-        rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), how=compared_words(table),
+        rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=one.selection, answer=answer([one]), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
         cost_note=one.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
@@ -173,9 +216,8 @@ def _average(table: Table) -> int | None:
     return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
 
 
-def _group_words(table: Table, selection: str) -> str:
-    chosen = selection[:1].lower() + selection[1:].rstrip(".")
-    return "; ".join(part for part in (metric_words(table.metric), _form(table), chosen) if part)
+def _group_words(table: Table) -> str:
+    return f"{metric_words(table.metric)}; {_form(table)}"
 
 
 def _form(table: Table) -> str:
@@ -188,10 +230,12 @@ def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mappi
     head = row.cells[-1] if table.head is not None else None
     cost = costs(row.cost)
     amounts = (row.cost.trainable_parameters, row.cost.train_seconds) if row.cost else (None, None)
+    if row.setting == "none" and amounts[1] is None:  # which is no gap in what is known
+        cost, amounts = (cost[0], "none", cost[2]), (amounts[0], 0.0)
     return ScoreRow(
         method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
         rank=rank_words(row),
-        cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row)) for cell in cells), seeds=len(row.runs),
+        cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells), seeds=len(row.runs),
         costs=tuple((text, -1.0 if amount is None else float(amount)) for text, amount in zip(cost, amounts, strict=False))
         if has_costs(table) else (),
         grade=row_grade([runs[run].grade for run in row.runs]), footnotes=tuple(number + 1 for number in row.footnotes),

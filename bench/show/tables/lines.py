@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench.compare.formatting import family_words, has_ranks, seeds_borrowed, signed, spread_words, variant_words
+from bench.compare.formatting import duration, family_words, has_ranks, seeds_borrowed, signed, spread_words, variant_words
 from bench.compare.formatting import score as number
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE, Against, Cell, Cost, Row, Table
 
@@ -76,7 +76,8 @@ def costs(cost: Cost | None) -> tuple[str, str, str]:
     """Trained parameters, training time, peak memory, short: "5.3M", "13m32s", "1.4G"; "" where it was not recorded."""
     if cost is None:
         return "", "", ""
-    return _short(cost.trainable_parameters), _time(cost.train_seconds), _short(cost.peak_memory_bytes)
+    time = "" if cost.train_seconds is None else duration(cost.train_seconds)
+    return _short(cost.trainable_parameters), time, _short(cost.peak_memory_bytes)
 
 
 def _short(count: float | None) -> str:
@@ -87,15 +88,6 @@ def _short(count: float | None) -> str:
             return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}"
         count /= 1000
     return f"{count:.1f}T"
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    if seconds < 59.5:
-        return f"{seconds:.0f}s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
 
 
 def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> list[str]:

@@ -24,7 +24,7 @@ def _table(table: Table) -> str:
     notes = [f"<sup>{i}</sup> {markdown(note)}" for i, note in enumerate(table.footnotes, 1)]
     notes += [markdown(note) for note in table.notes]
     notes += [markdown(words) for words in legend(table, SIGNS)]
-    notes += ["**best**, <u>second</u>"] if len(table.rows) > 2 else ["**best**"] if len(table.rows) > 1 else []
+    notes += ["**best**, *second*"] if len(table.rows) > 2 else ["**best**"] if len(table.rows) > 1 else []
     return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
 
 
@@ -51,6 +51,6 @@ def _under(line: Line, table: Table) -> list[str]:
 def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    mean = {"best": "**{}**", "second": "<u>{}</u>", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
+    mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
     value = spread(cell)
     return mean + ("" if value is None else f" ± {score(value, cell.decimals)}")

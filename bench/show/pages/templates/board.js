@@ -25,6 +25,7 @@
     rows.forEach((one, i) => {
       one.runs = data.rows[i][0];
       one.cells = data.rows[i][1];
+      one.repeat = data.rows[i][2];
     });
     return { section, anchor, heads: [...heads], rows, data, sort: "", baseline: data.baselines[0]?.[0], values: new Map(),
              body: section.querySelector("tbody"), ...section.dataset };
@@ -109,6 +110,7 @@
       arrange(table, matches);
       compare(table);
     }
+    say();
     const printed = showPrinted(matches, words.length > 0);
     document.querySelector(".empty").hidden = rows > 0 || state.show === "papers";
     const output = document.querySelector(".switches output");
@@ -116,6 +118,24 @@
     switches();
     for (const table of tables) if (!table.section.hidden) enter(table, table.shown[0], 0);
     panel();
+  }
+
+  // The sentence above and the figures are those of what is shown.
+  const sentence = document.querySelector(".answer"), figures = [...document.querySelectorAll("figure[data-suites]")];
+  function say() {
+    const table = tables.find((one) => fits(one, state)) ?? first;
+    if (table) sentence.textContent = table.answer;
+    for (const figure of figures) {
+      const suites = figure.dataset.suites.split(" ").filter(Boolean);
+      figure.hidden = state.suite !== "all" && suites.length > 0 && !suites.includes(state.suite);
+    }
+    for (const more of document.querySelectorAll(".figures .more")) {
+      const left = more.querySelectorAll("figure:not([hidden])").length;
+      more.hidden = !left;
+      more.querySelector("summary").textContent = count(left, "more figure");
+    }
+    const none = document.querySelector(".figures .none");
+    if (none) none.hidden = figures.some((figure) => !figure.hidden);
   }
 
   // The rows that are shown come first, in their order; of a long table the rest waits for a click, so that sorting stays quick.
@@ -168,6 +188,7 @@
           link.querySelector("small").textContent = left;
           link.title = `leaves ${count(left, "row")}`;
         }
+        if (key === "show" && value === "ours") link.parentElement.hidden = state.show !== "ours" && !shown.some((table) => table.rows.some((one) => one.printed.length));
         if (key === "baseline") link.parentElement.hidden = !shown.some((table) => judged(table, value));
         if (key === "text") link.parentElement.hidden = !shown.some((table) => table.forms.length > 1 && [...table.forms, "all"].includes(value));
       }
@@ -240,7 +261,13 @@
         const next = state.sort === name ? "-" + name : state.sort === "-" + name ? "" : name;
         go({ ...state, sort: next, cell: "" });
       });
+      const why = head.querySelector("a"); // what the word means, where the heading leads to that
       head.replaceChildren(button);
+      if (why) {
+        why.replaceChildren("?");
+        why.setAttribute("aria-label", `what ${head.dataset.sort} means`);
+        head.append(" ", why);
+      }
     }
   }
 
@@ -328,7 +355,7 @@
   function facts(table, one, c) {
     const found = against(table), base = found && found.row !== null ? table.rows[found.row] : null;
     const side = (row) => ({ name: row.row.cells[0].querySelector("a").textContent, beside: row.row.cells[0].querySelector("small")?.textContent ?? "",
-                             cell: row.cells[c], mean: printedNumber(table, row, c), runs: row.runs });
+                             cell: row.cells[c], mean: printedNumber(table, row, c), runs: row.runs, repeat: row.repeat });
     return told(side(one), base?.cells[c] ? { ...side(base), name: nameOf(table) } : null, base === one, found?.rows[one.place][c], table.data, c);
   }
 
@@ -380,6 +407,17 @@
   }
 
   document.querySelectorAll(".command").forEach(withCopy);
+
+  // --- print: what is folded on a screen is no use on paper ---
+
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const one of folded) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const one of folded) one.open = false;
+  });
 
   // --- go ---
 

@@ -28,12 +28,13 @@ window.numberPanel = (board) => {
     if (printed) fact("printed", `${fixed(printed[0], d)}${printed[3] ? ` \u00b1${printed[3]}` : ""}: ${printed[1]}${printed[2] ? "" : ", copied"}; ours less that ${signed(one.mean - printed[0], d)}`);
     fact("items", (n || column.n).toLocaleString("en"));
     fact("protocol", column.how);
-    const commands = [...new Set(one.runs.map((run) => board.runs[run][2]))].map((i) => board.commands[i]).filter(Boolean);
+    const [what, rest, needs] = one.repeat.map((at) => board.texts[at]), command = `${what} ${rest}`;
     return [
       make("h3", {}, one.name, make("small", {}, ` ${one.beside} `), column.task, " ", fixed(one.mean, d)),
       strip([one, ...(base && !isBase ? [base] : [])], column, printed),
       make("dl", {}, facts),
-      ...commands.map((command) => withCopy(make("div", { class: "command" }, make("pre", { tabindex: "0" }, command)))),
+      withCopy(make("div", { class: "command" }, make("pre", { tabindex: "0" }, command))),
+      needs ? make("p", { class: "needs" }, needs) : "",
       ...one.runs.map((run) => files(run, column)),
     ];
   }
@@ -48,7 +49,7 @@ window.numberPanel = (board) => {
   }
 
   function files(run, column) {
-    const [folder, seed, , curve, grade, held = folder] = board.runs[run];
+    const [folder, seed, curve, grade, held = folder] = board.runs[run];
     const link = (words, file, at = held) => make("a", { href: `${at}/${file}` }, words);
     const links = [link(seed === null ? "run" : `seed ${seed}`, "index.html", folder), link("record", "run.json")];
     if (column.file) links.push(link("predictions", column.file));

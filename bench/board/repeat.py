@@ -1,0 +1,105 @@
+"""The one command that makes a row again, written from its records: a command as it was typed names its author's files, and other rows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.data.sets import data_sets
+from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
+from bench.runs.record import RunRecord, public_name
+
+SET = "--set"  # how the source of a recipe value that was given by hand begins
+OWN = "sentence-bench"  # the distribution whose methods need nothing more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """A command, and what it cannot fetch."""
+
+    command: str
+    needs: str  # one sentence; "" where bench has or fetches everything
+
+
+def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
+    """What makes these runs again, which differ in nothing but the seed; scored on these suites, on all of theirs without any."""
+    first = records[0]
+    scores = [one for record in records for one in record.scores if not suites or one.suite in suites]
+    suites = suites or list(dict.fromkeys(one.suite for one in scores))
+    words = ["bench", "run", "--method", first.method, *(["--variant", first.variant] if first.variant else [])]
+    words += ["--setting", first.setting, "--backbone", _backbone(first)]
+    if seeds := sorted({record.seed for record in records if record.seed is not None}):
+        words += ["--seeds", seed_words(seeds)]
+    determines, needs = first.provenance.determines or {}, []
+    if (corpus := first.provenance.corpus) is not None:
+        name = corpus_word(corpus)
+        words += ["--corpus", name, "--precision", str(determines.get("precision") or "auto")]
+        if name.startswith(BY_HASH):
+            needs.append(f"the training text {public_name(str(corpus.get('name')))} in the folder where you type it, or in train/ of --data: it is "
+                         "found by its sha256, whatever its name")  # fmt: skip
+    by_hand = {key: one.value for key, one in first.recipe.items() if one.source.startswith(SET)}
+    if list(suites) == ["check"] and "select_on" in first.recipe:  # which has a default of its own where nothing else is scored
+        by_hand.setdefault("select_on", first.recipe["select_on"].value)
+    for key, value in by_hand.items():
+        words += ["--set", f"{key}={_value(value)}"]
+    if (ranks := determines.get("ranks")) is not None:
+        words += ["--executor", "torchrun", "--gpus", str(ranks)]
+    tasks = ",".join(dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != "Avg."))
+    words += ["--suite", ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites)]
+    forms = dict.fromkeys(one.text for one in scores if one.text in ("tokenised", "raw") or (one.text or "").startswith("other-"))
+    if forms and list(forms) != ["tokenised"]:
+        words += ["--text", ",".join(form for form in forms if form)]
+    needs += _backbone_needs(first) + _plugin_needs(first)
+    return Repeat(command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else "")
+
+
+def corpus_word(corpus: Mapping[str, object]) -> str:
+    """What --corpus takes: a name that bench can find or fetch, else the hash of the text."""
+    name, sha256 = str(corpus.get("name")), str(corpus.get("sha256"))
+    if name in ("builtin", TARGET) or name.startswith("hub:"):
+        return name
+    for word, file in RECIPE_CORPORA.items():
+        sets = (one for one in data_sets().values() if one.kind == "corpus" and one.files[0].name == file)
+        if any(form.sha256 == sha256 for one in sets for form in one.files[0].forms.values()):
+            return word
+    return f"{BY_HASH}{sha256}"
+
+
+def seed_words(seeds: Sequence[int]) -> str:
+    """[1, 2, 3, 7] -> "1-3,7"."""
+    parts: list[list[int]] = []
+    for seed in seeds:
+        if parts and seed == parts[-1][-1] + 1:
+            parts[-1].append(seed)
+        else:
+            parts.append([seed])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def _backbone(record: RunRecord) -> str:
+    """Of the hub with the very commit."""
+    name, revision = public_name(record.backbone), _revision(record)
+    return f"{name}@{revision}" if len(revision) == 40 and "@" not in name else name
+
+
+def _backbone_needs(record: RunRecord) -> list[str]:
+    revision = _revision(record)
+    if record.backbone == "builtin" or len(revision) != 64:  # a commit of the hub has 40 digits
+        return []
+    return [f"the model folder {public_name(record.backbone)} (sha256 of its weights {revision[:12]}...)"]
+
+
+def _plugin_needs(record: RunRecord) -> list[str]:
+    plugin = record.provenance.plugin or {}
+    package = plugin.get("package")
+    return [] if package in (None, OWN) else [f"the method {record.method} of {package}"]
+
+
+def _revision(record: RunRecord) -> str:
+    return str((record.provenance.backbone or {}).get("revision") or "")
+
+
+def _value(value: object) -> str:
+    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,134 @@
+"""The commands that pages print make their rows again: taken off a published page, run, and the scores compared."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import SMALL, bench, error_line
+from factories import record
+from msgspec.structs import replace
+from published import publish
+
+from bench.board.repeat import repeat, seed_words
+from bench.runs import RunsFolder
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+TEXT = "".join(f"A sentence about {what} number {i}.\n" for i in range(8) for what in ("rivers", "bread", "rails", "snow"))
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a folder to type in, with nothing in it."""
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+
+def rows_of(page: Path) -> dict[str, tuple[str, str]]:
+    """Method -> (command, what it needs) of each row of a version's main page."""
+    html = page.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="board-data">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    made = {}
+    for table in data["tables"].values():
+        for runs, _, (what, rest, needs) in table["rows"]:
+            method = data["runs"][runs[0]][0].removeprefix("runs/").partition("-builtin")[0]
+            made[method] = f"{data['texts'][what]} {data['texts'][rest]}", data["texts"][needs]
+    return made
+
+
+def scores(runs: Path, method: str) -> dict[tuple[int | None, str], float]:
+    found, damaged = RunsFolder(runs).records()
+    assert not damaged
+    return {(one.seed, score.task): score.value for one in found if one.method == method for score in one.scores}
+
+
+def run_again(command: str, runs: Path) -> None:
+    words = shlex.split(command)
+    assert words[:2] == ["bench", "run"]
+    done = bench(*words[1:], "--runs", runs)
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.slow
+def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT)
+    trained = ("--corpus", tmp_path / "text.txt", "--max-steps", "3", "--set", "learning_rate=0.00031", "--precision", "fp32")
+    builtin = ("--corpus", "builtin", "--max-steps", "2", "--precision", "fp32")
+    for words in (
+        ("--method", "cls,last-avg", "--seeds", "7"),
+        ("--method", "simcse", *SMALL, *trained, "--seeds", "1,2"),
+        ("--method", "promptbert", *SMALL, *builtin, "--seeds", "3"),
+    ):
+        done = bench("run", *words, "--suite", "check", "--plain", "--runs", tmp_path / "runs")
+        assert done.exit_code == 0, done.output
+    version = publish(tmp_path / "runs", tmp_path / "leaderboards")
+    rows = rows_of(version / "index.html")
+    assert set(rows) == {"cls", "last-avg", "simcse", "promptbert"}
+
+    for method in ("last-avg", "promptbert"):  # which bench has all of
+        command, needs = rows[method]
+        assert needs == ""
+        run_again(command, tmp_path / "again")
+        assert scores(tmp_path / "again", method) == scores(tmp_path / "runs", method) != {}
+    assert scores(tmp_path / "again", "cls") == {}  # it was typed with last-avg, and is another row
+
+    command, needs = rows["simcse"]
+    assert str(tmp_path) not in command and "text.txt" in needs and "--seeds 1-2" in command
+    assert "no text with sha256:" in error_line(bench(*shlex.split(command)[1:], "--runs", tmp_path / "again"))
+    Path("by-another-name.txt").write_text(TEXT)
+    Path("a-page.txt").write_text("Another text.\n")
+    run_again(command, tmp_path / "again")
+    assert scores(tmp_path / "again", "simcse") == scores(tmp_path / "runs", "simcse")
+    assert len(scores(tmp_path / "runs", "simcse")) == 2
+
+    (page,) = version.glob("runs/promptbert-*/index.html")
+    shown = [unescape(one) for one in re.findall(r"<pre[^>]*>(bench run .*?)</pre>", page.read_text(encoding="utf-8"))]
+    assert shown[0] == rows["promptbert"][0] and "--plain" in shown[1]  # then as it was typed
+
+
+def words_after(command: str, option: str) -> list[str]:
+    words = shlex.split(command)
+    return [words[i + 1] for i, word in enumerate(words) if word == option]
+
+
+def test_what_stands_in_a_command_and_what_it_needs() -> None:
+    one = record("promcse", 3, variant="eh", backbone="bert-base-uncased")
+    origin = replace(one.provenance, backbone={"name": one.backbone, "revision": "a" * 40}, determines={"precision": "bf16", "ranks": 2},
+                     corpus={"name": "hub:owner/name@abc:text", "sha256": "0" * 64}, plugin={"package": "sentence-bench"})  # fmt: skip
+    value = next(iter(one.recipe.values()))
+    recipe = {"learning_rate": replace(value, value=3.1e-5, source="--set"), "dropout": replace(value, value=None, source="--set"),
+              "eh": replace(value, value=True, source="--set"), "batch_size": replace(value, value=64, source="a paper")}  # fmt: skip
+    one = replace(one, provenance=origin, recipe=recipe)
+    made = repeat([replace(one, seed=seed) for seed in (9, 3, 4, 5)])
+    assert made.needs == "" and words_after(made.command, "--backbone") == [f"bert-base-uncased@{'a' * 40}"]
+    assert words_after(made.command, "--set") == ["learning_rate=3.1e-05", "dropout=none", "eh=true"]
+    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(made.command, "--variant") == [
+        "eh"
+    ]
+    assert words_after(made.command, "--seeds") == ["3-5,9"] and words_after(made.command, "--gpus") == ["2"]
+    assert words_after(made.command, "--suite") == ["sts"] and words_after(made.command, "--text") == []
+
+    raw = replace(one, scores=tuple(replace(score, text="raw") for score in one.scores))
+    assert words_after(repeat([raw]).command, "--text") == ["raw"]
+    both = replace(one, scores=(*one.scores, *raw.scores))
+    assert words_after(repeat([both]).command, "--text") == ["tokenised,raw"]
+    tasks = replace(one, scores=tuple(replace(score, suite="mteb") for score in one.scores if score.task in ("STS12", "SICK-R")))
+    assert words_after(repeat([tasks]).command, "--suite") == ["mteb:STS12,SICK-R"]
+
+    folder = replace(one, backbone="/home/ada/models/mini/checkpoint", provenance=replace(origin, plugin={"package": "theirs"}, backbone={"revision": "b" * 64}))  # fmt: skip
+    told = repeat([folder])
+    assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
+    assert told.needs == "Needs the model folder mini (sha256 of its weights bbbbbbbbbbbb...); and the method promcse of theirs."
+
+
+def test_seeds_in_as_few_words_as_can_be() -> None:
+    assert seed_words([42]) == "42"
+    assert seed_words([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"
