@@ -33,6 +33,7 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_above,
     check_mlm_head,
     join,
     load_backbone,
@@ -75,8 +76,7 @@ class DiffCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature={recipe.temperature}: above 0")
+        check_above(recipe, "temperature")
         if not 0 < recipe.masking <= 1:
             raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
         if backbone is not None and (backbone / "config.json").is_file():

@@ -28,7 +28,6 @@ from torch import Tensor, nn
 from bench.method import (
     Backbone,
     Batch,
-    BenchError,
     Features,
     Ids,
     Loss,
@@ -37,6 +36,8 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_above,
+    check_choice,
     check_mlm_head,
     check_placed,
     join,
@@ -48,7 +49,6 @@ from methods.templates import Template, at_mask, blank_before, check_text, empty
 
 CODE = "Prompt-BERT repository, "
 ENDINGS = ".?\"'"  # a sentence that ends in one of these gets no full stop
-CHOICES = {"head": ("tanh", "mlm-transform"), "delta_positions": ("repo", "aligned")}
 
 
 class PromptBERT(TorchMethod):
@@ -86,11 +86,9 @@ class PromptBERT(TorchMethod):
         check_text(recipe.template_1)
         if recipe.template_2 is not None:
             check_text(recipe.template_2)
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature = {recipe.temperature}: above 0")
-        for key, known in CHOICES.items():
-            if recipe[key] not in known:
-                raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
+        check_above(recipe, "temperature")
+        check_choice(recipe, "head", ("tanh", "mlm-transform"))
+        check_choice(recipe, "delta_positions", ("repo", "aligned"))
         if recipe.head == "mlm-transform":
             check_mlm_head(backbone)
         if recipe.debias_train or recipe.debias_at_dev or recipe.debias_at_test:  # the template keeps its positions

@@ -60,7 +60,7 @@ def compare(
     Example:  bench compare --suite sts --baseline simcse
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    from bench.compare.tables import TableOptions, compared
+    from bench.compare.tables import TableOptions, compare_runs
 
     runs = [(one.record, one.folder) for one in kept]
     if items:
@@ -68,11 +68,11 @@ def compare(
             raise BenchError(f"--items has no --format {form}", "--format table or json")
         _show_items(kept, task, top, data, form)
         return
-    wanted = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
+    options = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
                     with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
     with no_collection():
         with _progress() as report:
-            tables = compared(runs, wanted, report)
+            tables = compare_runs(runs, options, report)
         _show(kept, tables, form, html)
 
 

@@ -301,7 +301,7 @@ def with_fingerprint(run: PlannedRun) -> PlannedRun:
     }))  # fmt: skip
 
 
-def changed(run: PlannedRun, key: str, value: Value) -> PlannedRun:
+def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     """The run with another recipe value, which makes it another run."""
     return with_fingerprint(replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None))
 
