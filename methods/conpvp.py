@@ -34,8 +34,8 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_above,
     check_placed,
+    check_positive,
     join,
     rng_for,
 )
@@ -150,7 +150,7 @@ class ConPVP(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_above(recipe, "temperature")
+        check_positive(recipe, "temperature")
         for key, known in CHOICES.items():
             if chosen(recipe[key]) not in known:
                 raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")

@@ -33,8 +33,8 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_above,
     check_mlm_head,
+    check_positive,
     join,
     load_backbone,
     read_json,
@@ -76,7 +76,7 @@ class DiffCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        check_above(recipe, "temperature")
+        check_positive(recipe, "temperature")
         if not 0 < recipe.masking <= 1:
             raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
         if backbone is not None and (backbone / "config.json").is_file():

@@ -36,10 +36,10 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_above,
     check_choice,
     check_mlm_head,
     check_placed,
+    check_positive,
     join,
 )
 from methods.gather import across_ranks
@@ -86,7 +86,7 @@ class PromptBERT(TorchMethod):
         check_text(recipe.template_1)
         if recipe.template_2 is not None:
             check_text(recipe.template_2)
-        check_above(recipe, "temperature")
+        check_positive(recipe, "temperature")
         check_choice(recipe, "head", ("tanh", "mlm-transform"))
         check_choice(recipe, "delta_positions", ("repo", "aligned"))
         if recipe.head == "mlm-transform":
@@ -176,15 +176,13 @@ class PromptBERT(TorchMethod):
             self.at_dev = False
 
     def portable(self) -> Portable:
-        head = self.head if self.recipe.head_at_test else None
         bias = self.delta_by_length() if self.recipe.debias_at_test else None
-        transform = None
-        if self.transforms and head is not None:  # which stands before the subtraction
-            head, transform = None, head
-            bias = None if bias is None else transform(bias)
-        return portable_template(
-            self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, transform=transform, bias=bias, head=head
-        )
+        parts: dict[str, Any] = {"bias": bias}
+        if self.recipe.head_at_test and self.transforms:  # which stands before the subtraction
+            parts = {"transform": self.head, "bias": None if bias is None else self.head(bias)}
+        elif self.recipe.head_at_test:
+            parts["head"] = self.head
+        return portable_template(self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, **parts)
 
     def delta_by_length(self) -> Tensor:
         """(longest sentence + 1, H): delta_T1 behind a sentence of 0, 1, ... tokens."""

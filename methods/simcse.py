@@ -31,9 +31,9 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_above,
     check_choice,
     check_mlm_head,
+    check_positive,
     join,
 )
 from methods.energy import needs_triplets, with_hinge
@@ -83,7 +83,7 @@ class SimCSE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_choice(recipe, "pooler", POOLERS)
         check_choice(recipe, "similarity", SIMILARITIES)
-        check_above(recipe, "temperature")
+        check_positive(recipe, "temperature")
         if not 0 < recipe.mlm_probability <= 1:
             raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
         if recipe.mlm:
@@ -116,7 +116,7 @@ class SimCSE(TorchMethod):
             similarity=SIMILARITIES[recipe.similarity],
         )  # fmt: skip
         loss = with_hinge(contrast, z, recipe) if recipe.eh else Loss(contrast)
-        return with_mlm(loss, *guesses, recipe.mlm_weight) if recipe.mlm else loss
+        return with_mlm(loss, guesses, recipe.mlm_weight) if recipe.mlm else loss
 
     def encode_views(self, texts: tuple[Features, ...]) -> tuple[Tensor, ...]:
         """The vectors that the loss compares, (n, H) for each text."""

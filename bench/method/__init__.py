@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
-    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_above", "check_choice", "check_mlm_head", "check_placed", "check_prefix", "join", "load_backbone",
+    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_choice", "check_mlm_head", "check_placed", "check_positive", "check_prefix", "join", "load_backbone",
     "pad", "read_json", "rng_for", "seed_for", "widened", "write_json",
 ]  # fmt: skip
 
@@ -260,10 +260,10 @@ def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
         raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(choices)}")
 
 
-def check_above(recipe: Recipe, key: str, bound: float = 0) -> None:
-    """Raises BenchError where the recipe's number is not above ``bound``."""
-    if not recipe[key] > bound:
-        raise BenchError(f"{key}={recipe[key]}: above {bound}")
+def check_positive(recipe: Recipe, key: str) -> None:
+    """Raises BenchError where the recipe's number is not above 0."""
+    if not recipe[key] > 0:
+        raise BenchError(f"{key}={recipe[key]}: above 0", f"--set {key}= a number above 0")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
