@@ -335,7 +335,7 @@ def feed_of(method: Any, corpus: Rows, *, ahead: int | None = None, alike: bool 
     what is drawn for a batch has the same shapes on both."""
     import torch
 
-    from bench.training.batches import batch_of, batches, longest_input, padded, row_order
+    from bench.training.batches import batch_of, batches, lengthen, longest_input, row_order
 
     recipe, device = method.recipe, torch.device(method.context.device)
     order = row_order(method.context.seed, len(corpus), recipe.batch_size, recipe.drop_last)
@@ -346,4 +346,4 @@ def feed_of(method: Any, corpus: Rows, *, ahead: int | None = None, alike: bool 
     for step, (epoch, rows) in enumerate(order):
         batch = batch_of(method, corpus, epoch, rows, step)  # type: ignore[arg-type]
         batch.whole = len(rows)
-        yield padded(batch, method.pad_id, longest)
+        yield lengthen(batch, method.pad_id, longest)

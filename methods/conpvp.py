@@ -35,6 +35,7 @@ from bench.method import (
     TorchMethod,
     Value,
     check_placed,
+    check_positive,
     join,
     rng_for,
 )
@@ -149,8 +150,7 @@ class ConPVP(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature = {recipe.temperature}: above 0")
+        check_positive(recipe, "temperature")
         for key, known in CHOICES.items():
             if chosen(recipe[key]) not in known:
                 raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")

@@ -26,7 +26,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bench.method import Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_placed, join, rng_for
+from bench.method import (
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+    check_placed,
+    join,
+    rng_for,
+)
 from methods.augment import kept, shuffled
 from methods.losses import nt_xent
 from methods.pooling import POOLERS, portable_of
@@ -65,9 +78,9 @@ class ConSERT(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        for key, known in (("view1", VIEWS), ("view2", VIEWS), ("train_pooler", tuple(POOLERS))):
-            if recipe[key] not in known:
-                raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(known)}")
+        check_choice(recipe, "view1", VIEWS)
+        check_choice(recipe, "view2", VIEWS)
+        check_choice(recipe, "train_pooler", POOLERS)
         for key in ("rate1", "rate2"):
             if not 0 <= recipe[key] < 1:
                 raise BenchError(f"{key}={recipe[key]}: expected a share from 0 to below 1", f"--set {key}=0.2")

@@ -160,7 +160,7 @@ class DCPCSE(TorchMethod):
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z, weight = across_ranks(vectors, self.recipe.faithful), self.recipe.hard_negative_weight
         loss = Loss(info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight))
-        return with_mlm(loss, *guesses, self.mlm_weight(batch.step)) if self.recipe.mlm else loss
+        return with_mlm(loss, guesses, self.mlm_weight(batch.step)) if self.recipe.mlm else loss
 
     def mlm_weight(self, step: int) -> float:
         """lambda after ``step`` updates: falls by 5 % every 100, smoothly."""

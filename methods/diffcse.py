@@ -34,6 +34,7 @@ from bench.method import (
     TorchMethod,
     Value,
     check_mlm_head,
+    check_positive,
     join,
     load_backbone,
     read_json,
@@ -75,8 +76,7 @@ class DiffCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature={recipe.temperature}: above 0")
+        check_positive(recipe, "temperature")
         if not 0 < recipe.masking <= 1:
             raise BenchError(f"masking={recipe.masking}: a share of the tokens, above 0 and at most 1")
         if backbone is not None and (backbone / "config.json").is_file():

@@ -32,6 +32,7 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_choice,
     rng_for,
 )
 from methods import glow
@@ -75,13 +76,11 @@ class Flow(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if recipe.pooling not in POOLERS:
-            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLERS))}")
+        check_choice(recipe, "pooling", sorted(POOLERS))
         for key in ("levels", "depth", "width"):
             if int(recipe[key]) < 1:
                 raise BenchError(f"{key}={recipe[key]}: at least 1", f"--set {key}={cls.defaults[key].value}")
-        if recipe.permutation not in {"random", "reversed"}:
-            raise BenchError(f"permutation={recipe.permutation} is unknown", "choose random or reversed")
+        check_choice(recipe, "permutation", ("random", "reversed"))
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -18,7 +18,7 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, check_positive, join
 from methods.gather import across_ranks
 from methods.losses import focal_info_nce
 from methods.pooling import Head, portable_of
@@ -50,8 +50,7 @@ class FocalInfoNCE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature={recipe.temperature}: above 0")
+        check_positive(recipe, "temperature")
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)

@@ -6,7 +6,7 @@ SimCSE's authors use it beside a contrastive loss.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -79,7 +79,7 @@ def mean_surprise(sums_n: Tensor, counts_n: Tensor) -> Tensor:
     return sums_n.sum() / counts_n.sum().clamp_min(1)
 
 
-def with_mlm(loss: Loss, sums_n: Tensor, counts_n: Tensor, weight: float) -> Loss:
-    """A contrastive loss plus ``weight`` times the mean surprise."""
-    mlm = mean_surprise(sums_n, counts_n)
+def with_mlm(loss: Loss, guesses: Sequence[Tensor], weight: float) -> Loss:
+    """A contrastive loss plus ``weight`` times the mean surprise of ``guesses``, (n,) sums and (n,) counts."""
+    mlm = mean_surprise(*guesses)
     return Loss(loss.total + weight * mlm, {"info_nce": loss.total} | dict(loss.parts) | {"mlm": mlm})

@@ -28,7 +28,6 @@ from torch import Tensor, nn
 from bench.method import (
     Backbone,
     Batch,
-    BenchError,
     Features,
     Ids,
     Loss,
@@ -37,8 +36,10 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
+    check_choice,
     check_mlm_head,
     check_placed,
+    check_positive,
     join,
 )
 from methods.gather import across_ranks
@@ -48,7 +49,6 @@ from methods.templates import Template, at_mask, blank_before, check_text, empty
 
 CODE = "Prompt-BERT repository, "
 ENDINGS = ".?\"'"  # a sentence that ends in one of these gets no full stop
-CHOICES = {"head": ("tanh", "mlm-transform"), "delta_positions": ("repo", "aligned")}
 
 
 class PromptBERT(TorchMethod):
@@ -86,11 +86,9 @@ class PromptBERT(TorchMethod):
         check_text(recipe.template_1)
         if recipe.template_2 is not None:
             check_text(recipe.template_2)
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature = {recipe.temperature}: above 0")
-        for key, known in CHOICES.items():
-            if recipe[key] not in known:
-                raise BenchError(f"{key} = {recipe[key]}: not one of {', '.join(known)}", f"for example --set {key}={known[0]}")
+        check_positive(recipe, "temperature")
+        check_choice(recipe, "head", ("tanh", "mlm-transform"))
+        check_choice(recipe, "delta_positions", ("repo", "aligned"))
         if recipe.head == "mlm-transform":
             check_mlm_head(backbone)
         if recipe.debias_train or recipe.debias_at_dev or recipe.debias_at_test:  # the template keeps its positions
@@ -178,15 +176,13 @@ class PromptBERT(TorchMethod):
             self.at_dev = False
 
     def portable(self) -> Portable:
-        head = self.head if self.recipe.head_at_test else None
         bias = self.delta_by_length() if self.recipe.debias_at_test else None
-        transform = None
-        if self.transforms and head is not None:  # which stands before the subtraction
-            head, transform = None, head
-            bias = None if bias is None else transform(bias)
-        return portable_template(
-            self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, transform=transform, bias=bias, head=head
-        )
+        parts: dict[str, Any] = {"bias": bias}
+        if self.recipe.head_at_test and self.transforms:  # which stands before the subtraction
+            parts = {"transform": self.head, "bias": None if bias is None else self.head(bias)}
+        elif self.recipe.head_at_test:
+            parts["head"] = self.head
+        return portable_template(self, self.templates[0], blank=self.blank, stop=self.stop, endings=ENDINGS, **parts)
 
     def delta_by_length(self) -> Tensor:
         """(longest sentence + 1, H): delta_T1 behind a sentence of 0, 1, ... tokens."""

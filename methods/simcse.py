@@ -21,7 +21,21 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_mlm_head, join
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_choice,
+    check_mlm_head,
+    check_positive,
+    join,
+)
 from methods.energy import needs_triplets, with_hinge
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, info_nce
@@ -67,11 +81,9 @@ class SimCSE(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        for key, known in (("pooler", POOLERS), ("similarity", SIMILARITIES)):
-            if recipe[key] not in known:
-                raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(known)}")
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature={recipe.temperature}: above 0")
+        check_choice(recipe, "pooler", POOLERS)
+        check_choice(recipe, "similarity", SIMILARITIES)
+        check_positive(recipe, "temperature")
         if not 0 < recipe.mlm_probability <= 1:
             raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
         if recipe.mlm:
@@ -104,7 +116,7 @@ class SimCSE(TorchMethod):
             similarity=SIMILARITIES[recipe.similarity],
         )  # fmt: skip
         loss = with_hinge(contrast, z, recipe) if recipe.eh else Loss(contrast)
-        return with_mlm(loss, *guesses, recipe.mlm_weight) if recipe.mlm else loss
+        return with_mlm(loss, guesses, recipe.mlm_weight) if recipe.mlm else loss
 
     def encode_views(self, texts: tuple[Features, ...]) -> tuple[Tensor, ...]:
         """The vectors that the loss compares, (n, H) for each text."""

@@ -23,7 +23,20 @@ import numpy as np
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
+from bench.method import (
+    Backbone,
+    Batch,
+    BenchError,
+    Features,
+    Ids,
+    Loss,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_positive,
+    join,
+)
 from methods.gather import across_ranks
 from methods.losses import info_nce
 from methods.pooling import Head
@@ -64,8 +77,7 @@ class SNCSE(TorchMethod):
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         for key in ("template_1", "template_2"):
             check_text(recipe[key])
-        if not recipe.temperature > 0:
-            raise BenchError(f"temperature = {recipe.temperature}: above 0")
+        check_positive(recipe, "temperature")
         if not recipe.alpha <= recipe.beta:
             raise BenchError(f"alpha = {recipe.alpha} is above beta = {recipe.beta}", "d is kept between -beta and -alpha")
 

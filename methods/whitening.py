@@ -33,6 +33,7 @@ from bench.method import (
     TorchMethod,
     TrainReport,
     Value,
+    check_choice,
 )
 from methods.pooling import POOLERS, pooled, portable_of
 
@@ -64,8 +65,7 @@ class Whitening(TorchMethod):
 
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
-        if recipe.pooling not in POOLERS:
-            raise BenchError(f"pooling={recipe.pooling} is unknown", f"choose from {', '.join(sorted(POOLERS))}")
+        check_choice(recipe, "pooling", sorted(POOLERS))
         if recipe.components is not None and int(recipe.components) < 1:
             raise BenchError(f"components={recipe.components}: at least 1", "--set components=none keeps all")
 

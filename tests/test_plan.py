@@ -15,7 +15,7 @@ from bench.backbones import resolve, weights_hash
 from bench.base.errors import BenchError, CorpusError, DataMissing, NotAModel, UnknownName
 from bench.data.sets import DataFolder
 from bench.method import Method, Value
-from bench.run.plan import PlannedRun, Request, changed, make
+from bench.run.plan import PlannedRun, Request, make, with_value
 from bench.run.plugins import Plugin, Registry, discover
 from bench.score.suites import expand_suites
 
@@ -76,10 +76,10 @@ def with_plugin(cls: type[Method], sha256: str = "0" * 64) -> Registry:
 def test_a_changed_recipe_value_makes_the_run_that_asking_for_it_makes(registry: Registry, corpus: str) -> None:
     (run,) = planned(registry, corpus=corpus)
     (asked,) = planned(registry, corpus=corpus, overrides={"batch_size": "7"})
-    made = changed(run, "batch_size", Value(7, "--auto-batch"))
+    made = with_value(run, "batch_size", Value(7, "--auto-batch"))
     assert (made.run_id, made.fingerprint) == (asked.run_id, asked.fingerprint) != (run.run_id, run.fingerprint)
     assert made.recipe.values_with_source()["batch_size"] == Value(7, "--auto-batch")
-    assert changed(made, "batch_size", run.recipe.values_with_source()["batch_size"]).fingerprint == run.fingerprint
+    assert with_value(made, "batch_size", run.recipe.values_with_source()["batch_size"]).fingerprint == run.fingerprint
 
 
 def test_a_changed_run_of_a_method_with_places_keeps_their_content(corpus: str, triplets: str) -> None:
@@ -89,7 +89,7 @@ def test_a_changed_run_of_a_method_with_places_keeps_their_content(corpus: str, 
 
     (run,) = planned(with_plugin(Placed), "placed", corpus=corpus, overrides={"words": triplets})
     (asked,) = planned(with_plugin(Placed), "placed", corpus=corpus, overrides={"words": triplets, "temperature": "3"})
-    assert changed(run, "temperature", Value(3.0, "a test")).fingerprint == asked.fingerprint
+    assert with_value(run, "temperature", Value(3.0, "a test")).fingerprint == asked.fingerprint
 
 
 def test_a_variant_stands_in_the_id(corpus: str) -> None:

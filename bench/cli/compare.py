@@ -63,7 +63,7 @@ def compare(
               bench compare --suite sts --baseline simcse
               bench compare simcse-builtin-s42 promcse-builtin-s42 --items --task STS12
     """
-    from bench.compare.tables import TableOptions, compared
+    from bench.compare.tables import TableOptions, compare_runs
 
     runs = [(one.record, one.folder) for one in kept]
     if items:
@@ -79,11 +79,11 @@ def compare(
     ):
         show_answer(kept, statistics, strict=strict, equal_budget=equal_budget, html=html)
         return
-    wanted = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
+    options = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
                     with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
     with no_collection():
         with _progress() as report:
-            tables = compared(runs, wanted, report)
+            tables = compare_runs(runs, options, report)
         _show(kept, tables, form, html)
 
 

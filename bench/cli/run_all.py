@@ -93,7 +93,7 @@ def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, report
     """Execute a run; with ``--auto-batch``, one whose batch does not fit and cannot be cut becomes a run with a smaller batch."""
     from bench.method import Value
     from bench.run.executors.local import execute
-    from bench.run.plan import changed
+    from bench.run.plan import with_value
 
     try:
         return execute(run, store, options, reporter)
@@ -101,7 +101,7 @@ def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, report
         if not options.auto_batch or not error.fits:
             raise
         asked, fits = run.recipe["batch_size"], error.fits
-    smaller = changed(run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory"))
+    smaller = with_value(run, "batch_size", Value(fits, "--auto-batch", f"{asked} did not fit into memory"))
     reporter.note(f"batch_size {asked} does not fit, {fits} does: trained with that, which is another recipe (fewer negatives)")
     reporter.start(smaller.run_id)
     return execute_fitting(smaller, store, options, reporter)

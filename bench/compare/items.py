@@ -23,7 +23,7 @@ RANKED, CLASSED = ("spearman", "spearman-bootstrap"), ("accuracy",)
 
 
 @dataclass(frozen=True)
-class Said:
+class ItemValue:
     """A number of one item. ``place``: by rank among all items, 0 to 100; None for classes."""
 
     text: str
@@ -37,9 +37,9 @@ class Item:
 
     number: int
     texts: tuple[str, ...] | None
-    gold: Said
-    first: Said
-    second: Said
+    gold: ItemValue
+    first: ItemValue
+    second: ItemValue
     apart: float
 
 
@@ -133,18 +133,18 @@ def _right(p: Predicted) -> np.ndarray:
     return share
 
 
-def _ranked(values_N: np.ndarray) -> Callable[[int], Said]:
+def _ranked(values_N: np.ndarray) -> Callable[[int], ItemValue]:
     places_N = _places(values_N)
-    return lambda i: Said(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i]))
+    return lambda i: ItemValue(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i]))
 
 
-def _classed(values_N: np.ndarray, names: object) -> Callable[[int], Said]:
+def _classed(values_N: np.ndarray, names: object) -> Callable[[int], ItemValue]:
     import numpy as np
 
     def name(value: float) -> str:
         return str(names[int(value)]) if isinstance(names, list) and 0 <= value < len(names) else f"{value:g}"
 
-    def said(i: int) -> Said:
+    def said(i: int) -> ItemValue:
         row = np.atleast_1d(values_N[i])
         row = row[row != -1] if row.size > 1 else row
         counts = {value: int((row == value).sum()) for value in row.tolist()}
@@ -152,7 +152,7 @@ def _classed(values_N: np.ndarray, names: object) -> Callable[[int], Said]:
             name(value) + (f" x{count}" if row.size > 1 else "")
             for value, count in sorted(counts.items(), key=lambda one: -one[1])
         ]
-        return Said(", ".join(parts), float(row[0]) if row.size else -1.0)
+        return ItemValue(", ".join(parts), float(row[0]) if row.size else -1.0)
 
     return said
 

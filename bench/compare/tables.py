@@ -40,7 +40,7 @@ class TableOptions:
     strict: bool = False
 
 
-def compared(runs: Sequence[Run], options: TableOptions, report: Report | None = None) -> tuple[Table, ...]:
+def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | None = None) -> tuple[Table, ...]:
     """The tables of these runs. Raises BenchError where the runs have no score, or ``options`` refuse them."""
     records = {record.run_id: record for record, _ in runs}
     tables = summarise(records.values(), baseline=options.baseline, together=options.together)
@@ -107,11 +107,11 @@ def _row(row: Row, table: Table, record: RunRecord) -> Row:
         found = find_printed(row.method, task, suite=table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
                         protocol=table.protocol, recipe=recipe) if cell is not None else ()  # fmt: skip
         fitting = [one for one in found if not one.text or table.text is None or one.text == table.text]
-        cells.append(replace(cell, printed=beside(cell, fitting[0])) if cell is not None and fitting else cell)
+        cells.append(replace(cell, printed=printed_beside(cell, fitting[0])) if cell is not None and fitting else cell)
     return replace(row, cells=tuple(cells))
 
 
-def beside(cell: Cell, result: ReferenceResult) -> Printed:
+def printed_beside(cell: Cell, result: ReferenceResult) -> Printed:
     """Ours less the paper's, as printed; and whether the printed value lies in our interval."""
     spread = cell.spread
     note = ", ".join(filter(None, ("" if result.own_result else "copied by the paper", result.runs)))

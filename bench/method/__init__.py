@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
-    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_mlm_head", "check_placed", "check_prefix", "join", "load_backbone",
+    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_choice", "check_mlm_head", "check_placed", "check_positive", "check_prefix", "join", "load_backbone",
     "pad", "read_json", "rng_for", "seed_for", "widened", "write_json",
 ]  # fmt: skip
 
@@ -252,6 +252,18 @@ class Method:
         stored = read_json(folder / "method.json").get("method")
         if stored != self.name:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
+
+
+def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:
+    """Raises BenchError where the recipe's value is none of ``choices``."""
+    if recipe[key] not in choices:
+        raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(choices)}")
+
+
+def check_positive(recipe: Recipe, key: str) -> None:
+    """Raises BenchError where the recipe's number is not above 0."""
+    if not recipe[key] > 0:
+        raise BenchError(f"{key}={recipe[key]}: above 0", f"--set {key}= a number above 0")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

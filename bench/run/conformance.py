@@ -224,7 +224,7 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float, what: str) -> str:
 
 def a_batch_can_be_cut(case: Case) -> str:
     """In training mode, without dropout: a view that some other cause makes random is not compared."""
-    from bench.training.gradient import chunked
+    from bench.training.gradient import in_chunks
 
     method = case.trained()
     if not method.is_split():
@@ -237,7 +237,7 @@ def a_batch_can_be_cut(case: Case) -> str:
 
     def views(chunk: int | None, seed: int) -> tuple[torch.Tensor, ...]:
         torch.manual_seed(seed)
-        with torch.no_grad(), chunked(method, chunk):
+        with torch.no_grad(), in_chunks(method, chunk):
             return method.views_of(batch)
 
     whole, apart, others = views(None, 0), views(3, 0), [views(None, seed) for seed in (1, 2, 3)]

@@ -142,7 +142,7 @@ def _description(one: Mapping[str, Any], module: ast.Module) -> MethodDescriptio
     if settings is None:
         settings = ("none",)  # as Method has it
     return MethodDescription(
-        name=one["name"], **words,
+        name=one["name"], summary=words["summary"], paper=words["paper"], trains=words["trains"],
         settings=settings if isinstance(settings, tuple) else (),
         about=one["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
         variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},

@@ -108,19 +108,8 @@ def make(
     plugins = [registry[name] for name in request.methods]
     scored = _scored(request.suites, data, request.text.split(","))
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
-    runs: list[PlannedRun] = []
-    corpora = CorpusShelf(request.corpus, data, scored.data)
-    for plugin in plugins:
-        own = plugin.cls.own_backbone
-        backbones = (
-            [Reference(own, "unknown", None)]
-            if own
-            else [ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
-        )
-        if request.names and not own:
-            backbones = [replace(one, title=title) for one, title in zip(backbones, request.names, strict=True)]
-        for backbone in backbones:
-            runs += _runs_of(plugin, backbone, request, scored, data, corpora, ready)
+    planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
+    runs = [run for plugin in plugins for backbone in planner.backbones(plugin) for run in planner.runs(plugin, backbone)]
     unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
 
@@ -241,55 +230,76 @@ def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
     return DataMissing(first.message + (f"; nor are {others} other sets" if others else ""), hint)
 
 
-def _runs_of(
-    plugin: Plugin, backbone: Reference, request: Request, scored: _Scored, data: DataFolder, corpora: CorpusShelf,
-    ready: Callable[[Reference], Reference],
-) -> list[PlannedRun]:  # fmt: skip
-    cls, found, variant = plugin.cls, entries(plugin.folder, plugin.name), request.variant
-    setting, notes = _setting(plugin, backbone, request, found)
-    trained = learns(cls, setting)
-    entry, line = choose(found, setting, backbone.model, variant, shape(backbone.config()))
-    if entry is None and trained:
-        entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
-    notes += [line] if line else []
-    implied = {}
-    if setting != NOT_TRAINED and request.suites == ("check",):
-        implied = {"select_on": Value("captions dev", "only the suite check is scored")}
-    recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=implied)
-    cls.check(recipe, backbone.path)
-    check_dropout(cls, setting, recipe, backbone)
-    if cls.own_backbone:
-        backbone = replace(backbone, revision=cls.own_revision(recipe))
-        notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
-    corpus = corpora.fitting(plugin, setting, recipe, entry) if trained else None
-    if corpus is not None and corpus.name == TARGET:
-        notes.append("transductive: trained on the text of the sets that are scored")
-    dev, later = None, isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
-    if trained and setting != NOT_TRAINED:
-        try:
-            dev = dev_task(str(recipe["select_on"]), data)
-        except NotFetchedYet:
-            later = True
-    seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
-    if len(request.seeds) > len(seeds):
-        notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
-    if by_ranks := _determined_by_ranks(cls, recipe, request.ranks) if trained else "":
-        notes.append(by_ranks)
-    places = {key: None if recipe[key] is None else content_name(str(recipe[key]), ready) for key in cls.places if key in recipe}
-    determines = {
-        "places": places, "precision": request.precision if trained else "fp32", "dev": dev.sha256 if dev else None,
-        **({"ranks": request.ranks} if by_ranks else {}),
-    }  # fmt: skip
-    of_paper = entry is not None and (entry.backbone, entry.variant) == (backbone.model, variant)
-    return [
-        with_fingerprint(PlannedRun(
-            plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
-            tasks=scored.tasks, task_data=scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
-            expect=entry.expect if entry is not None and of_paper else None, determines=determines, missing=scored.missing,
-            provisional=later or "unknown" in places.values(),
-        ))
-        for seed in seeds
-    ]  # fmt: skip
+@dataclass(frozen=True)
+class _Planner:
+    """What all runs of a request share."""
+
+    request: Request
+    scored: _Scored
+    data: DataFolder
+    corpora: CorpusShelf
+    ready: Callable[[Reference], Reference]
+
+    def backbones(self, plugin: Plugin) -> list[Reference]:
+        """Those that were asked for, or the method's own."""
+        if plugin.cls.own_backbone:
+            return [Reference(plugin.cls.own_backbone, "unknown", None)]
+        request = self.request
+        found = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
+        return [replace(one, title=title) for one, title in zip(found, request.names, strict=True)] if request.names else found
+
+    def runs(self, plugin: Plugin, backbone: Reference) -> list[PlannedRun]:
+        """One run a seed. Raises BenchError for what cannot be."""
+        request, cls, found = self.request, plugin.cls, entries(plugin.folder, plugin.name)
+        variant = request.variant
+        setting, notes = _setting(plugin, backbone, request, found)
+        trained = learns(cls, setting)
+        entry, line = choose(found, setting, backbone.model, variant, shape(backbone.config()))
+        if entry is None and trained:
+            entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
+        notes += [line] if line else []
+        implied = {}
+        if setting != NOT_TRAINED and request.suites == ("check",):
+            implied = {"select_on": Value("captions dev", "only the suite check is scored")}
+        recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=implied)
+        cls.check(recipe, backbone.path)
+        check_dropout(cls, setting, recipe, backbone)
+        if cls.own_backbone:
+            backbone = replace(backbone, revision=cls.own_revision(recipe))
+            notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
+        corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
+        if corpus is not None and corpus.name == TARGET:
+            notes.append("transductive: trained on the text of the sets that are scored")
+        dev, later = None, isinstance(corpus, AbsentCorpus) or (backbone.hub and backbone.path is None)
+        if trained and setting != NOT_TRAINED:
+            try:
+                dev = dev_task(str(recipe["select_on"]), self.data)
+            except NotFetchedYet:
+                later = True
+        seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
+        if len(request.seeds) > len(seeds):
+            notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
+        if by_ranks := _determined_by_ranks(cls, recipe, request.ranks) if trained else "":
+            notes.append(by_ranks)
+        places = {
+            key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
+            for key in cls.places
+            if key in recipe
+        }
+        determines = {
+            "places": places, "precision": request.precision if trained else "fp32", "dev": dev.sha256 if dev else None,
+            **({"ranks": request.ranks} if by_ranks else {}),
+        }  # fmt: skip
+        of_paper = entry is not None and (entry.backbone, entry.variant) == (backbone.model, variant)
+        return [
+            with_fingerprint(PlannedRun(
+                plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
+                tasks=self.scored.tasks, task_data=self.scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
+                expect=entry.expect if entry is not None and of_paper else None, determines=determines, missing=self.scored.missing,
+                provisional=later or "unknown" in places.values(),
+            ))
+            for seed in seeds
+        ]  # fmt: skip
 
 
 def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:
@@ -312,7 +322,7 @@ def with_fingerprint(run: PlannedRun) -> PlannedRun:
     }))  # fmt: skip
 
 
-def changed(run: PlannedRun, key: str, value: Value) -> PlannedRun:
+def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
     """The run with another recipe value, which makes it another run."""
     return with_fingerprint(replace(run, recipe=Recipe(run.recipe.values_with_source() | {key: value}), expect=None))
 

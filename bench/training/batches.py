@@ -69,14 +69,14 @@ def batches(
             whole = batch_of(method, corpus, epoch, rows, step)
             batch = part_of(whole, share(np.arange(len(rows)))) if share else whole
             batch.whole, batch.tokens = len(rows), whole.tokens
-            yield pinned(padded(batch, method.pad_id, longest)) if for_gpu else batch
+            yield pin(lengthen(batch, method.pad_id, longest)) if for_gpu else batch
 
     if ahead is None:
         ahead = AHEAD if for_gpu else 0
-    source = prefetched(ready(), ahead) if ahead else ready()
+    source = prefetch(ready(), ahead) if ahead else ready()
     try:
         for batch in source:
-            yield moved(batch, device)
+            yield move(batch, device)
     finally:
         source.close()
 
@@ -103,7 +103,7 @@ def longest_input(method: TorchMethod) -> int:
     return int(method.assemble([[method.pad_id] * (method.backbone.max_tokens + 1)])["input_ids"].shape[1])
 
 
-def padded(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) -> Batch:
+def lengthen(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) -> Batch:
     """The batch with every view as long as the next ``multiple``, where ``longest`` allows that. Masks say 0 there."""
 
     def longer(view: Features) -> Features:
@@ -117,12 +117,12 @@ def padded(batch: Batch, pad_id: int, longest: int, multiple: int = MULTIPLE) ->
     return _each(batch, longer)
 
 
-def pinned(batch: Batch) -> Batch:
+def pin(batch: Batch) -> Batch:
     """The batch in page-locked memory, from which a GPU copies while the host goes on."""
     return _each(batch, lambda view: {key: value.pin_memory() for key, value in view.items()})
 
 
-def moved(batch: Batch, device: torch.device) -> Batch:
+def move(batch: Batch, device: torch.device) -> Batch:
     return _each(batch, lambda view: {key: value.to(device, non_blocking=True) for key, value in view.items()})
 
 
@@ -131,7 +131,7 @@ def _each(batch: Batch, change: Callable[[Features], Features]) -> Batch:
     return batch
 
 
-def prefetched(source: Generator[T], ahead: int) -> Generator[T]:
+def prefetch(source: Generator[T], ahead: int) -> Generator[T]:
     """The same items in the same order, made on a thread of their own; at most ``ahead`` of them wait.
 
     What ``source`` raises is raised here, after the items before it. Closing this ends the thread, and closes ``source``.

@@ -35,7 +35,7 @@ def backward(
     """
     views: tuple[Tensor, ...] = ()
     leaves: tuple[Tensor, ...] = ()
-    with chunked(method, chunk), autocast or nullcontext():
+    with in_chunks(method, chunk), autocast or nullcontext():
         if method.is_split():
             method.prepare(batch)
             views = method.views_of(batch)
@@ -58,7 +58,7 @@ def send_back(views: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> No
 
 
 @contextmanager
-def chunked(method: TorchMethod, chunk: int | None) -> Iterator[None]:
+def in_chunks(method: TorchMethod, chunk: int | None) -> Iterator[None]:
     """While open, the method computes its views in slices of ``chunk`` rows."""
     if chunk is not None:
         check_chunk(method, chunk)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from bench.base.errors import OutOfMemory, RunFailed
-from bench.training.batches import batch_of, moved
+from bench.training.batches import batch_of, move
 from bench.training.trainer import Trainer
 
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cublas_status_alloc_failed")
@@ -87,7 +87,7 @@ def _try(trainer: Trainer, step: int, rows: int) -> None:
     epoch, numbers = trainer.rows_of(step)
     moments = [] if trainer.optimizer.state else [torch.empty_like(p) for p in trainer.trained for _ in range(2)]
     try:
-        trainer.backward(moved(batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1), trainer.device))
+        trainer.backward(move(batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1), trainer.device))
     finally:
         trainer.optimizer.zero_grad(set_to_none=True)
         moments.clear()

@@ -16,7 +16,7 @@ from scipy.stats import pearsonr, spearmanr
 from scored_run import finished_run
 
 from bench.base.errors import DataDamaged, RunFailed
-from bench.compare.tables import TableOptions, compared
+from bench.compare.tables import TableOptions, compare_runs
 from bench.data.sets.cxc import letters
 from bench.runs import RunsFolder, Score
 from bench.runs.predictions import read_predicted
@@ -91,7 +91,7 @@ def test_captions_of_one_image_are_drawn_together(tmp_path, scored):
     record = replace(run, scores=(score,))
     cell = read_predicted([(record, store.folder(run.run_id))], score.key)
     assert cell.shared_NK is not None and cell.shared_NK.shape == (4742, 2) and len(np.unique(cell.shared_NK)) == 800
-    (table,) = compared([(record, store.folder(run.run_id))], TableOptions())
+    (table,) = compare_runs([(record, store.folder(run.run_id))], TableOptions())
     spread = table.rows[0].cells[0].spread
     images = scored.predictions["image"]
     places = [np.flatnonzero(images == one) for one in range(800)]

@@ -20,7 +20,7 @@ from factories import record
 from msgspec.structs import replace
 
 from bench.cli.demo import NOTE, recipe, show, told
-from bench.compare.tables import TableOptions, compared
+from bench.compare.tables import TableOptions, compare_runs
 from bench.publish.build import Asked
 from bench.publish.build import publish as build
 from bench.runs import RunRecord, RunsFolder, Score
@@ -57,7 +57,7 @@ def runs(folder: Path, noise: float, seeds: tuple[int, ...] = (1, 2, 3)) -> tupl
 
 
 def sentences(store: RunsFolder, records: list[RunRecord], **wanted: Any) -> list[str]:
-    (table,) = compared(
+    (table,) = compare_runs(
         [(one, store.folder(one.run_id)) for one in records], TableOptions(baseline="cls", together=True, **wanted)
     )
     return told(table)

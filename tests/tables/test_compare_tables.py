@@ -24,7 +24,7 @@ from bench import show
 from bench.base.errors import BenchError
 from bench.compare import footnotes
 from bench.compare.statistics.table import Row, Table
-from bench.compare.tables import TableOptions, compared
+from bench.compare.tables import TableOptions, compare_runs
 from bench.runs import RecipeValue, RunRecord, RunsFolder
 from bench.runs.predictions import Run
 from bench.score.metrics.correlation import spearman
@@ -46,7 +46,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 @pytest.fixture(scope="module")
 def table(runs: list[Run]) -> Table:
-    (made,) = compared(runs, TableOptions(baseline="good", cost=True))
+    (made,) = compare_runs(runs, TableOptions(baseline="good", cost=True))
     return made
 
 
@@ -134,13 +134,13 @@ def test_intervals_hold_the_mean_and_say_what_they_cover(table: Table, runs: lis
         for cell in one.cells:
             assert cell is not None and cell.spread is not None
             assert cell.spread.low < cell.mean < cell.spread.high and cell.spread.covers == "items and seeds"
-    (single,) = compared([run for run in runs if run[0].seed == 1], TableOptions())
+    (single,) = compare_runs([run for run in runs if run[0].seed == 1], TableOptions())
     assert all(one.rank is None for one in single.rows), "one seed of each: nobody lends a spread"
     assert {cell.spread.covers for one in single.rows for cell in one.cells if cell and cell.spread} == {"items"}
 
 
 def test_the_number_of_cells_is_paid_for(runs: list[Run]) -> None:
-    by = {how: compared(runs, TableOptions(baseline="good", correction=how))[0] for how in ("holm", "bh", "none")}
+    by = {how: compare_runs(runs, TableOptions(baseline="good", correction=how))[0] for how in ("holm", "bh", "none")}
     p = {how: [cell.against.p_adjusted for one in made.rows for cell in one.cells if cell and cell.against and cell.against.p_adjusted is not None]
          for how, made in by.items()}  # fmt: skip
     assert len(p["holm"]) == 24 and all(made.tested is not None for made in by.values())
@@ -150,7 +150,7 @@ def test_the_number_of_cells_is_paid_for(runs: list[Run]) -> None:
 
 
 def test_the_same_runs_give_the_same_table(runs: list[Run], table: Table) -> None:
-    assert compared(runs, TableOptions(baseline="good", cost=True)) == (table,)
+    assert compare_runs(runs, TableOptions(baseline="good", cost=True)) == (table,)
 
 
 # --- where there is nothing to go by ---
@@ -159,13 +159,13 @@ def test_the_same_runs_give_the_same_table(runs: list[Run], table: Table) -> Non
 def test_without_predictions_nothing_is_claimed() -> None:
     made = [record(name, seed, base=base) for name, base in (("a", 70), ("b", 75)) for seed in (1, 2)]
     nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
-    (plain,) = compared(nowhere, TableOptions(baseline="a"))
+    (plain,) = compare_runs(nowhere, TableOptions(baseline="a"))
     assert plain.tested is None and all(one.rank is None for one in plain.rows)
     assert {cell.spread.covers for one in plain.rows for cell in one.cells if cell and cell.spread} == {"seeds"}
     assert all(cell.against is None or cell.against.verdict is None for one in plain.rows for cell in one.cells if cell)
     assert "less a: not tested, no predictions" in printed((plain,), 80)
     with pytest.raises(BenchError, match="none of these runs has predictions"):
-        compared(nowhere, TableOptions(statistics="yes"))
+        compare_runs(nowhere, TableOptions(statistics="yes"))
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_without_predictions_nothing_is_claimed() -> None:
 def test_unusable_predictions_cost_their_cell_its_statistics(tmp_path: Path, spoil, said: str) -> None:  # type: ignore[no-untyped-def]
     made = family(tmp_path, {"one": 0.2, "two": 1.0}, seeds=(1, 2), tasks=("STS13", "STS14"))
     spoil(RunsFolder(tmp_path).predictions_path(made[0].run_id, "STS14", "tokenised"))
-    (table,) = compared(of(tmp_path, made), TableOptions(baseline="two"))
+    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="two"))
     columns = [table.columns.index(task) for task in ("STS13", "STS14")]
     whole, spoilt = (row(table, "one").cells[column] for column in columns)
     assert whole is not None and whole.spread is not None and whole.against is not None and whole.against.verdict == "better"
@@ -196,7 +196,7 @@ def test_unusable_predictions_cost_their_cell_its_statistics(tmp_path: Path, spo
 
 def test_a_method_without_gold_in_common_is_not_tested_against(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "one", None, 0.3, tasks=("STS12",)), sts_run(tmp_path, "two", None, 0.3, tasks=("STS12",), n=100)]
-    (table,) = compared(of(tmp_path, made), TableOptions(baseline="two"))
+    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="two"))
     cell = row(table, "one").cells[0]
     assert cell is not None and cell.against is not None and cell.against.verdict is None
     assert any("the two runs have different" in note for note in table.notes)
@@ -204,11 +204,11 @@ def test_a_method_without_gold_in_common_is_not_tested_against(tmp_path: Path) -
 
 def test_too_many_predictions_are_left_alone_unless_asked_for(runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.compare.tables.MANY_RUNS", 3)
-    (table,) = compared(runs, TableOptions())
+    (table,) = compare_runs(runs, TableOptions())
     assert table.tested is None and any("--statistics yes" in note for note in table.notes)
-    (asked,) = compared(runs, TableOptions(statistics="yes"))
+    (asked,) = compare_runs(runs, TableOptions(statistics="yes"))
     assert asked.tested is not None and asked.tested.families
-    assert not any("not tested" in note for note in compared(runs, TableOptions(statistics="no"))[0].notes)
+    assert not any("not tested" in note for note in compare_runs(runs, TableOptions(statistics="no"))[0].notes)
 
 
 def test_one_seed_is_judged_only_with_what_others_lend(tmp_path: Path) -> None:
@@ -217,12 +217,12 @@ def test_one_seed_is_judged_only_with_what_others_lend(tmp_path: Path) -> None:
         sts_run(tmp_path, "one", 1, 0.1),
         sts_run(tmp_path, "fixed", None, 0.1),
     ]
-    (table,) = compared(of(tmp_path, made), TableOptions(baseline="five"))
+    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="five"))
     assert table.tested is not None and table.tested.lent == ("one",)
     assert "wholly borrowed for one seed of one" in " ".join(printed((table,), 120).split())
     cell = row(table, "one").cells[-1]
     assert cell is not None and cell.against is not None and cell.against.verdict == "better"
-    (table,) = compared(of(tmp_path, [made[0], *made[-2:]]), TableOptions(baseline="one"))
+    (table,) = compare_runs(of(tmp_path, [made[0], *made[-2:]]), TableOptions(baseline="one"))
     assert all(cell.against is None or cell.against.verdict is None for one in table.rows for cell in one.cells if cell)
     (note,) = [note for note in table.notes if note.startswith("not judged")]
     assert "one, five (one seed" in note and "fixed" not in note and "no two other rows with several" in note
@@ -231,7 +231,7 @@ def test_one_seed_is_judged_only_with_what_others_lend(tmp_path: Path) -> None:
 
 def test_what_is_shown_is_what_is_tested_with_unequal_seeds(tmp_path: Path) -> None:
     made = family(tmp_path, {"a": 0.3}, seeds=(1, 2, 3, 4, 5)) + family(tmp_path, {"b": 0.32, "c": 0.5}, seeds=(1, 2))
-    (table,) = compared(of(tmp_path, made), TableOptions(baseline="b"))
+    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="b"))
     for mine, base in zip(row(table, "a").cells, row(table, "b").cells, strict=True):
         assert mine is not None and base is not None and mine.against is not None
         assert mine.against.low is not None and mine.against.high is not None
@@ -240,17 +240,17 @@ def test_what_is_shown_is_what_is_tested_with_unequal_seeds(tmp_path: Path) -> N
 
 def test_a_lone_row_and_a_missing_task_are_said(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, "whole", None, 0.3), sts_run(tmp_path, "part", None, 0.3, tasks=("STS12", "STS13"))]
-    (table,) = compared(of(tmp_path, made), TableOptions(baseline="whole"))
+    (table,) = compare_runs(of(tmp_path, made), TableOptions(baseline="whole"))
     assert "without Avg., for some task is missing: part" in table.notes
     cell = row(table, "part").cells[0]
     assert cell is not None and cell.against is not None and cell.against.verdict is not None
-    (alone,) = compared(of(tmp_path, made[:1]), TableOptions(baseline="whole"))
+    (alone,) = compare_runs(of(tmp_path, made[:1]), TableOptions(baseline="whole"))
     assert "nothing to compare: there is one row" in alone.notes
 
 
 def test_pairs_of_other_data_are_said_to_count_for_themselves(tmp_path: Path) -> None:
     made = [sts_run(tmp_path, name, None, 0.3, tasks=("STS12",)) for name in ("a", "b")]
-    (table,) = compared(of(tmp_path, made), TableOptions())
+    (table,) = compare_runs(of(tmp_path, made), TableOptions())
     assert "pairs of STS12 are taken to share no sentence: the data is not the known one" in table.notes
 
 
@@ -306,7 +306,7 @@ def test_json_follows_its_schema(table: Table, runs: list[Run]) -> None:
     schema = json.loads(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     check = jsonschema.Draft202012Validator(schema)
-    contents = [json.loads(render(tables, "json")) for tables in ((table,), compared(runs, TableOptions(statistics="no")))]
+    contents = [json.loads(render(tables, "json")) for tables in ((table,), compare_runs(runs, TableOptions(statistics="no")))]
     for content in contents:
         assert [error.message for error in check.iter_errors(content)] == []
     broken = json.loads(render((table,), "json"))
@@ -378,7 +378,7 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
         made[3], provenance=structs.replace(made[3].provenance, data={**made[3].provenance.data, "STS14": "9" * 64})
     )
     nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
-    (table,) = compared(nowhere, TableOptions())
+    (table,) = compare_runs(nowhere, TableOptions())
     assert table.footnotes == (
         "torch: 2.6.0 in b (seed 2); 2.13.0 in the others",
         "data of STS14: 99999999 in c; dddddddd in the others",
@@ -388,8 +388,8 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
         assert render((table,), form).count(mark) >= 1 + (form != "json")
     assert "b¹" in printed((table,), 80) and "¹ torch: 2.6.0 in b (seed 2); 2.13.0 in the others" in printed((table,), 80)
     with pytest.raises(BenchError, match=r"torch: 2\.6\.0 in b .* \(and 1 more difference\)"):
-        compared(nowhere, TableOptions(strict=True))
-    assert compared(nowhere[:2], TableOptions(strict=True))[0].footnotes == ()
+        compare_runs(nowhere, TableOptions(strict=True))
+    assert compare_runs(nowhere[:2], TableOptions(strict=True))[0].footnotes == ()
 
 
 def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
@@ -398,13 +398,14 @@ def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
     raw = record("raw-only", 1, scores=sts_scores(text="raw"))
     both = record("both", 1, scores=(*sts_scores(), *sts_scores(60, text="raw")))
     nowhere = [(one, Path("nowhere") / one.run_id) for one in (raw, both)]
-    tables = {table.text: table for table in compared(nowhere, TableOptions())}
+    tables = {table.text: table for table in compare_runs(nowhere, TableOptions())}
     assert tables["tokenised"].footnotes == ("scored as senteval-all/1 (raw) only, in a table of its own: raw-only",)
     assert tables["raw"].footnotes == ()
     with pytest.raises(BenchError, match="--strict.*raw-only"):
-        compared(nowhere, TableOptions(strict=True))
+        compare_runs(nowhere, TableOptions(strict=True))
     assert all(
-        table.footnotes == () for table in footnotes.with_footnotes(compared(nowhere[1:], TableOptions()), {both.run_id: both})
+        table.footnotes == ()
+        for table in footnotes.with_footnotes(compare_runs(nowhere[1:], TableOptions()), {both.run_id: both})
     )
 
 
@@ -417,18 +418,18 @@ def test_unequal_budgets_are_refused_and_named() -> None:
 
     wanted = TableOptions(equal_budget=True)
     untrained = run("cls", None, setting="none", training=None)
-    assert compared([run("a"), run("b", sentences=64_320), untrained], wanted), "a last batch, and nothing trained"
+    assert compare_runs([run("a"), run("b", sentences=64_320), untrained], wanted), "a last batch, and nothing trained"
     with pytest.raises(BenchError, match=r"c had 128,000 rows of wiki.txt@cccccc, 1 seed; a 64,000 rows"):
-        compared([run("a"), run("b"), run("c", sentences=128_000)], wanted)
+        compare_runs([run("a"), run("b"), run("c", sentences=128_000)], wanted)
     with pytest.raises(BenchError, match=r"b had .*, 2 seeds"):
-        compared([run("a"), run("d"), run("b"), run("b", 2)], wanted)
+        compare_runs([run("a"), run("d"), run("b"), run("b", 2)], wanted)
     news = run("c")
     news = (
         structs.replace(news[0], provenance=structs.replace(news[0].provenance, corpus={"name": "news", "sha256": "e" * 64})),
         news[1],
     )
     with pytest.raises(BenchError, match="c had 64,000 rows of news@eeeeee"):
-        compared([run("a"), run("b"), news], wanted)
+        compare_runs([run("a"), run("b"), news], wanted)
 
 
 def test_rows_of_one_stated_budget_are_equal_whatever_they_made_of_it() -> None:
@@ -441,9 +442,9 @@ def test_rows_of_one_stated_budget_are_equal_whatever_they_made_of_it() -> None:
         return structs.replace(made, recipe=recipe, training=structs.replace(made.training, sentences=sentences)), Path("nowhere")
 
     wanted, fast = TableOptions(equal_budget=True), [run("fast", 1, 128_000), run("fast", 2, 120_000)]
-    assert compared([*fast, run("slow", 1, 64_000), run("slow", 2, 60_000)], wanted)
+    assert compare_runs([*fast, run("slow", 1, 64_000), run("slow", 2, 60_000)], wanted)
     with pytest.raises(BenchError, match="had a budget of 1200s on .*, 2 seeds; fast a budget of 600s on"):
-        compared([*fast, run("slow", 1, 64_000, "1200s"), run("slow", 2, 64_000, "1200s")], wanted)
+        compare_runs([*fast, run("slow", 1, 64_000, "1200s"), run("slow", 2, 64_000, "1200s")], wanted)
 
 
 # --- beside the papers ---
@@ -451,7 +452,7 @@ def test_rows_of_one_stated_budget_are_equal_whatever_they_made_of_it() -> None:
 
 def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
     made = family(tmp_path, {"simcse": 0.3, "mine": 0.3}, seeds=(1,), backbone="bert-base-uncased")
-    (table,) = compared(of(tmp_path, made), TableOptions(with_paper=True))
+    (table,) = compare_runs(of(tmp_path, made), TableOptions(with_paper=True))
     cells = dict(zip(table.columns, row(table, "simcse").cells, strict=True))
     printed_values = {
         "STS12": 68.40,
@@ -485,7 +486,7 @@ def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
     )
     raw = record("simcse", 2, backbone="bert-base-uncased", scores=sts_scores(text="raw"))
     for one in (other, raw):
-        (table,) = compared([(one, Path("nowhere"))], TableOptions(with_paper=True))
+        (table,) = compare_runs([(one, Path("nowhere"))], TableOptions(with_paper=True))
         assert all(cell is None or cell.printed is None for one in table.rows for cell in one.cells)
         assert table.notes[-1] == "no paper printed any of these rows"
 
@@ -496,6 +497,6 @@ def test_with_three_values_the_others_are_all_that_are_not_named() -> None:
         versions(record(name, 1), torch=torch)
         for name, torch in (("a", "2.13.0"), ("b", "2.13.0"), ("c", "2.6.0"), ("d", "2.7.0"))
     ]
-    (table,) = compared([(one, Path("nowhere") / one.run_id) for one in made], TableOptions())
+    (table,) = compare_runs([(one, Path("nowhere") / one.run_id) for one in made], TableOptions())
     assert table.footnotes == ("torch: 2.6.0 in c; 2.7.0 in d; 2.13.0 in the others",)
     assert {one.name: one.footnotes for one in table.rows} == {"a": (), "b": (), "c": (0,), "d": (0,)}

@@ -17,7 +17,7 @@ from models import TOY_ROWS, Columns, built, sentences, toy
 
 from bench.method.features import pad
 from bench.method.torch_method import Batch
-from bench.training.batches import batch_of, batches, longest_input, padded, prefetched, row_order
+from bench.training.batches import batch_of, batches, lengthen, longest_input, prefetch, row_order
 from methods.consert import ConSERT
 from methods.diffcse import DiffCSE
 from methods.promcse import PromCSE
@@ -67,8 +67,8 @@ def test_a_gpus_batches_have_lengths_that_repeat_where_the_loss_allows_it(
     from bench.training import batches as feed
 
     chosen: list[Any] = []
-    monkeypatch.setattr(feed, "pinned", lambda batch: batch)
-    monkeypatch.setattr(feed, "moved", lambda batch, device: batch)
+    monkeypatch.setattr(feed, "pin", lambda batch: batch)
+    monkeypatch.setattr(feed, "move", lambda batch, device: batch)
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     values = {"generator": tiny} if cls is DiffCSE else {}
     method = built(cls, tiny, tmp_path, setting="unsupervised", batch_size=3, **values)
@@ -102,9 +102,9 @@ def counted(stop: int, error: Exception | None = None) -> Generator[int]:
 def test_what_is_raised_comes_after_what_was_made_before(tmp_path: Path) -> None:
     taken: list[int] = []
     with pytest.raises(OSError, match="vanished"):
-        taken.extend(prefetched(counted(5, OSError("vanished")), 2))
+        taken.extend(prefetch(counted(5, OSError("vanished")), 2))
     assert taken == [0, 1, 2, 3, 4]
-    assert list(prefetched(counted(4), 9)) == [0, 1, 2, 3]
+    assert list(prefetch(counted(4), 9)) == [0, 1, 2, 3]
 
 
 def test_closing_ends_the_thread_and_no_more_is_made_than_waits() -> None:
@@ -119,7 +119,7 @@ def test_closing_ends_the_thread_and_no_more_is_made_than_waits() -> None:
         finally:
             ended.set()
 
-    feed = prefetched(source(), 2)
+    feed = prefetch(source(), 2)
     assert next(feed) == 0
     deadline = time.monotonic() + 5
     while len(made) < 4 and time.monotonic() < deadline:
@@ -137,7 +137,7 @@ def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: A
     method.eval()  # no dropout: its masks have the shape of the padding
     corpus = Columns(method.token_ids(sentences(5)))
     plain = batch_of(method, corpus, 0, np.arange(5), 0)
-    wide = padded(batch_of(method, corpus, 0, np.arange(5), 0), method.pad_id, longest_input(method), 23)
+    wide = lengthen(batch_of(method, corpus, 0, np.arange(5), 0), method.pad_id, longest_input(method), 23)
     lengths = [view["input_ids"].shape[1] for view in wide.columns]
     assert all(length % 23 == 0 for length in lengths) and wide.tokens == plain.tokens
     assert lengths != [view["input_ids"].shape[1] for view in plain.columns]
@@ -149,7 +149,7 @@ def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: A
 )
 def test_no_input_grows_beyond_what_the_method_takes(length: int, longest: int, wanted: int) -> None:
     view = pad([[3] * length, [4]], 1) | {"labels": torch.tensor([7, 9])}
-    made = padded(Batch((view,)), 1, longest).columns[0]
+    made = lengthen(Batch((view,)), 1, longest).columns[0]
     assert made["input_ids"].shape == made["attention_mask"].shape == (2, wanted)
     assert made["attention_mask"].sum() == length + 1 and (made["input_ids"][:, length:] == 1).all()
     assert made["labels"].tolist() == [7, 9]

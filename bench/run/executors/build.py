@@ -70,7 +70,7 @@ def trains_in_steps(cls: type[Method]) -> bool:
     return cls.fit is TorchMethod.fit or cls.fitted == "steps"
 
 
-def prepared(corpus: Corpus, method: TorchMethod, options: Options) -> TokenisedCorpus:
+def training_corpus(corpus: Corpus, method: TorchMethod, options: Options) -> TokenisedCorpus:
     """The corpus as the method trains on it: as token ids, or as text."""
     from bench.data.corpora.token_cache import as_text, tokenise
 

@@ -23,7 +23,7 @@ from bench.base.hashes import folder_sha256
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter
 from bench.run import provenance
-from bench.run.executors.build import Options, build, prepared
+from bench.run.executors.build import Options, build, training_corpus
 from bench.run.executors.scoring import EncodingReporter, merge_scores, score_tasks, with_overlap
 from bench.run.executors.signals import stop_signals
 from bench.run.plan import PlannedRun
@@ -169,10 +169,10 @@ class Execution:
         shutil.rmtree(self.folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
         if tasks:
             record = self.score(method, record, tasks)
-            if changed(record, left.repaired) and left.lost is None and (self.folder / VECTORS).exists():
+            if changed_scores(record, left.repaired) and left.lost is None and (self.folder / VECTORS).exists():
                 shutil.rmtree(self.folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
                 record = self.score(method, record, tasks)
-            for now, was in changed(record, left.repaired):
+            for now, was in changed_scores(record, left.repaired):
                 self.reporter.note(f"{now.task}: {now.value:.4f}, where {was.value:.4f} was recorded (encoded again, here)")
         record = replace(record, status="finished", error=None)
         self.store.write(record)
@@ -206,7 +206,7 @@ class Execution:
         from bench.run.executors.multi_rank import train_on_all
 
         assert isinstance(method, TorchMethod)
-        report = train_on_all(method, prepared(run.corpus, method, options), run, options.ranks)
+        report = train_on_all(method, training_corpus(run.corpus, method, options), run, options.ranks)
         cost = replace(
             cost, checkpoint_bytes=provenance.folder_bytes(checkpoint), train_seconds=round(report.train_seconds, 2),
             dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
@@ -337,7 +337,7 @@ def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Pa
     return not any(isinstance(one.task, AskingTask) or vectors.missing(one.task.sentences) for one in tasks)
 
 
-def changed(record: RunRecord, before: Sequence[Score]) -> list[tuple[Score, Score]]:
+def changed_scores(record: RunRecord, before: Sequence[Score]) -> list[tuple[Score, Score]]:
     """(as it is recorded now, as it was) of the scores that are not the same any more."""
     now = {score.key: score for score in record.scores}
     return [(now[was.key], was) for was in before if was.key in now and now[was.key].value != was.value]

@@ -37,10 +37,10 @@ def train_on_all(method: TorchMethod, corpus: TokenisedCorpus, run: PlannedRun, 
         method.context.reporter.note(f"{run.method} is fitted by one process; the other {ranks.count - 1} wait")
         return train(method, corpus, method.context)
     ranks.share(run.run_id)
-    return settled(lambda: train(method, corpus, method.context), ranks)
+    return settle(lambda: train(method, corpus, method.context), ranks)
 
 
-def settled(work: Callable[[], T], ranks: Ranks) -> T:
+def settle(work: Callable[[], T], ranks: Ranks) -> T:
     """What ``work`` returns or raises, once all ranks are at its end. Where they do not come there, ``ranks.broken`` is set."""
     try:
         value = work()
@@ -65,7 +65,7 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
         if run_id is None:
             return 0
         try:
-            settled(partial(_train_here, runs, run_id, store, options), ranks)
+            settle(partial(_train_here, runs, run_id, store, options), ranks)
         except Exception:
             if ranks.broken:
                 raise
@@ -73,11 +73,11 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
 
 def _train_here(runs: Mapping[str, PlannedRun], run_id: str, store: RunsFolder, options: Options) -> None:
     from bench.method.torch_method import TorchMethod
-    from bench.run.executors.build import build, prepared
+    from bench.run.executors.build import build, training_corpus
     from bench.training.loop import train
 
     run = runs[run_id]
     with stop_signals(insistent=False) as should_stop:
         method = build(run, options, SilentReporter(), store.folder(run.run_id), should_stop)
         assert isinstance(method, TorchMethod) and run.corpus is not None
-        train(method, prepared(run.corpus, method, options), method.context)
+        train(method, training_corpus(run.corpus, method, options), method.context)

@@ -11,7 +11,7 @@ from bench.compare.formatting import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bench.compare.items import Disagreement, Item, Said
+    from bench.compare.items import Disagreement, Item, ItemValue
 
 
 def print_items(
@@ -54,7 +54,7 @@ def print_items(
         say("in brackets: place by rank among all items, 0 to 100; first the pairs whose places are furthest apart", "dim")
 
 
-def _said(one: Said) -> str:
+def _said(one: ItemValue) -> str:
     return one.text if one.place is None else f"{one.text} ({one.place:.0f})"
 
 
