@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from bench.backbones.families import check_placed, check_prefix
     from bench.backbones.model import Backbone
     from bench.method.features import Features, Ids, join, pad, widened
-    from bench.method.optimizer import adamw
+    from bench.method.optimizer import UncorrectedAdamW, adamw
     from bench.method.portable import Affine, ModuleFile, Portable
     from bench.method.ranks import Alone
     from bench.method.torch_method import Batch, Loss, TorchMethod
 
 __all__ = [
     "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
-    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_mlm_head", "check_placed", "check_prefix", "join", "load_backbone",
+    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "UncorrectedAdamW", "Value", "adamw", "check_mlm_head", "check_placed", "check_prefix", "join", "load_backbone",
     "pad", "read_json", "rng_for", "seed_for", "widened", "write_json",
 ]  # fmt: skip
 
@@ -47,7 +47,7 @@ CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by 
 
 LAZY = {
     "bench.backbones.model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"),
-    "bench.backbones.families": ("check_placed", "check_prefix"), "bench.method.optimizer": ("adamw",),
+    "bench.backbones.families": ("check_placed", "check_prefix"), "bench.method.optimizer": ("UncorrectedAdamW", "adamw"),
     "bench.method.portable": ("Affine", "ModuleFile", "Portable"),
     "bench.method.torch_method": ("Batch", "Loss", "TorchMethod"), "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
 }  # fmt: skip
