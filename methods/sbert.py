@@ -37,7 +37,9 @@ class SBERT(TorchMethod):
         "max_seq_length": Value(128, "sentence-transformers' default for BERT when the tables were made"),
         "weight_decay": Value(0.01, FIT, "the paper says Adam and no decay"),
         "adam_eps": Value(1e-6, FIT, "of AdamW"),
-        "bias_correction": Value(False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it, and the library today"),
+        "bias_correction": Value(
+            False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it, and the library today"
+        ),
         "eval_steps": Value(1000, CODE, "STS-B dev; the best is kept"),
     }
 

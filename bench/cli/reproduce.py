@@ -217,13 +217,11 @@ def _lines_of(job: Job) -> set[tuple[str, ...]]:
 
 def _printed_rows(job: Job) -> list[str]:
     """The labels with the printed values that they will be held against: "PromCSE-BERT-base (Avg. 78.49)"."""
-    from bench.references.audit import show
-
     told: dict[str, list[str]] = {}
     for row in job.run.rows:
         cell = row.average or row.cells[0]
         mark = "" if cell.own_result else ", copied"
-        told.setdefault(row.first.label, []).append(f"{cell.task} {show(cell.value, cell.metric)}{mark}")
+        told.setdefault(row.first.label, []).append(f"{cell.task} {cell.printed}{mark}")
     return [f"{label} ({'; '.join(dict.fromkeys(values))})" for label, values in told.items()]
 
 
@@ -396,7 +394,7 @@ def _printed(cell: Reproduced) -> str:
     from bench.references.audit import show
 
     spread = f" ±{show(cell.printed.std, cell.printed.metric)}" if cell.printed.std is not None else ""
-    return show(cell.printed.value, cell.printed.metric) + spread
+    return cell.printed.printed + spread
 
 
 def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:

@@ -1,7 +1,8 @@
 """What the papers printed, as data: reference results, never mixed up with runs.
 
-``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.9±0.32"). ``by`` is "own" where
-the paper says, or its marks say, that it ran the method itself, and "copied" where it quotes somebody else: ``source`` says whom.
+``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.90±0.32"), with as many decimals
+as its table prints. ``by`` is "own" where the paper says, or its marks say, that it ran the method itself, and "copied" where it
+quotes somebody else: ``source`` says whom.
 ``rows`` puts the cells of a row together, ``ours`` says which run of the harness a row means, ``audit`` computes what the tables
 say about themselves.
 """
@@ -42,6 +43,7 @@ class ReferenceResult:
     task: str
     metric: str
     value: float
+    printed: str  # the value as it is printed, with its zeros: "74.40"
     std: float | None
     own_result: bool  # False: copied from an earlier paper
     source: str  # the paper that it was copied from; "" for an own result
@@ -79,12 +81,13 @@ def _cells(row: dict[str, str]) -> Iterator[ReferenceResult]:
     for score in row["scores"].split(" "):
         try:
             task, printed = score.split("=")
-            value, *std = (float(number) for number in printed.split("±"))
+            value, *std = printed.split("±")
+            number, spread = float(value), float(std[0]) if std else None
         except ValueError:
             raise BenchError(f"{FILE}: '{score}' in the row '{row['label']}' is no score") from None
         yield ReferenceResult(
             paper=row["paper"], table=row["table"], label=row["label"], setting=row["setting"], method=row["method"],
-            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value,
-            std=std[0] if std else None, own_result=row["by"] == "own", note=row["note"],
+            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=number,
+            printed=value, std=spread, own_result=row["by"] == "own", note=row["note"],
             source=row["source"], runs=row["runs"], protocol=row["protocol"], text=row["text"], corpus=row["corpus"],
         )  # fmt: skip
