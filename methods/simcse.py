@@ -21,10 +21,10 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, check_mlm_head, join
+from bench.method import Backbone, Batch, BenchError, Features, Loss, Portable, Recipe, TorchMethod, Value, join
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, energy_hinge, info_nce
-from methods.masking import mean_surprise, surprise_of_copies
+from methods.masking import check_guessing, mean_surprise, surprise_of_copies
 from methods.pooling import POOLERS, Head, pooled, portable_of
 
 
@@ -71,10 +71,7 @@ class SimCSE(TorchMethod):
                 raise BenchError(f"{key}={recipe[key]} is unknown", f"choose from {', '.join(known)}")
         if not recipe.temperature > 0:
             raise BenchError(f"temperature={recipe.temperature}: above 0")
-        if not 0 < recipe.mlm_probability <= 1:
-            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
-        if recipe.mlm:
-            check_mlm_head(backbone)
+        check_guessing(recipe, backbone)
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
