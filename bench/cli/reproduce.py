@@ -276,11 +276,12 @@ def command(job: Job, asked: Asked) -> str:
     from bench.run.reproduce.needs import asked_corpus
 
     run = job.run
-    words = ["bench", "run", "--method", run.method, "--backbone", f"RUN-OF-{run.on.method}" if run.on else run.backbone]
+    below = {run.on_as: f"RUN-OF-{run.on.method}"} if run.on else {}
+    words = ["bench", "run", "--method", run.method, "--backbone", below.get("", run.backbone)]
     words += ["--setting", run.setting, *(["--variant", run.variant] if run.variant else []), "--suite", ",".join(run.suites)]
     corpus = asked_corpus(job.corpus, asked.corpora)
     words += ["--corpus", corpus] if corpus and any(need.kind == "corpus" for need in job.needs) else []
-    for key, value in {**run.changes, **run.asked}.items():
+    for key, value in {**run.changes, **{key: place for key, place in below.items() if key}, **run.asked}.items():
         words += ["--set", f"{key}={value}"]
     return shlex.join([*words, *([] if job.seeds == (None,) else ["--seeds", seeds_words(asked.seeds)])])
 

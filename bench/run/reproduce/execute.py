@@ -45,7 +45,7 @@ class Job:
     seeds: tuple[int | None, ...] = ()  # (None,) where nothing is random: one run stands for all
     set_here: tuple[str, ...] = ()  # recipe keys whose value is not the default
     hours: float | None = None  # on a GPU, of one seed
-    first: Job | None = None  # whose runs are its backbones
+    first: Job | None = None  # whose runs it stands on
     planned: tuple[PlannedRun, ...] = ()
     error: BenchError | None = None  # why it was left out
 
@@ -103,7 +103,7 @@ def plan_job(
     found = []
     for seed in asked.seeds:
         if (folder := folders.get(seed, folders.get(None))) is not None:
-            request = job.run.request((seed,), text=asked.text, corpus=corpus, precision=asked.precision, backbone=str(folder))
+            request = job.run.request((seed,), text=asked.text, corpus=corpus, precision=asked.precision, below=str(folder))
             found += plan.make(request, registry, data, ready)
     return found
 
