@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True,
-              help="Of training; scores are always float32.")  # fmt: skip
+              help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.")  # fmt: skip
 @click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True,
               help="Points within which two numbers are as good as equal.")  # fmt: skip
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
@@ -101,7 +101,8 @@ def reproduce(
         show_plan(name, listed, asked, as_json)
         return
     device = devices.choose_device(device)
-    asked = replace(asked, precision=devices.choose_precision(precision, device, warn))
+    asked = replace(asked, precision=devices.choose_precision(precision, device, warn),
+                    as_authors=precision == "auto" and device.startswith("cuda"))  # fmt: skip
     options = Options(device=device, offline=offline, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
     show_results(name, listed, store, asked, as_json, margin)
@@ -201,6 +202,10 @@ def _show_job(job: Job, i: int, asked: Asked) -> None:
     say(f"{i}. {job.run.name}", hanging=3)
     lines = [("rows", ", ".join(_printed_rows(job)) or "none: others stand on it"), ("recipe", _recipe_words(job))]
     lines += [("note", text) for text in (job.note, *job.run.doubts) if text]
+    if job.in_fp16:
+        lines.append(
+            ("note", "the authors trained in fp16 autocast: so does this on an NVIDIA GPU (bench run: --precision fp16)")
+        )
     if job.run.instead_of:
         lines.append(("note", f"{job.run.backbone} stands in for {job.run.instead_of}: not comparable with the print"))
     lines += [("needs", "; ".join(_need_words(job)))]
@@ -381,7 +386,7 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
             indent=2,
             hanging=2,
         )
-    for note in dict.fromkeys([*_conditions(job), *(note for cell in cells for note in cell.notes)]):
+    for note in dict.fromkeys([*_conditions(job), *_precision_note(job), *(note for cell in cells for note in cell.notes)]):
         say(f"note: {note}", indent=2, hanging=6)
 
 
@@ -389,6 +394,11 @@ def _conditions(job: Job) -> list[str]:
     """Why a run is not comparable with the print."""
     told = [f"{job.run.backbone} stands in for {job.run.instead_of}"] if job.run.instead_of else []
     return told + ([f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}"] if job.run.asked else [])
+
+
+def _precision_note(job: Job) -> list[str]:
+    ours = {one.precision for one in job.planned}
+    return [f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast"] if job.in_fp16 and ours - {"fp16"} else []
 
 
 def _printed(cell: Reproduced) -> str:

@@ -9,7 +9,7 @@ from bench.data.sets import DataFolder
 from bench.references import results
 from bench.references.rows import rows, tables
 from bench.run.plugins import discover
-from bench.run.reproduce.execute import Asked, in_order, jobs
+from bench.run.reproduce.execute import Asked, in_order, jobs, precision_of
 from bench.run.reproduce.wanted import WantedRun, check_table, recipe, wanted
 
 REGISTRY = discover()
@@ -90,6 +90,23 @@ def test_a_teacher_is_a_run_that_is_done_before() -> None:
     assert not [need for job in listed for need in job.needs if need.name == "teacher"]
     own = wanted("focal-infonce", "3", REGISTRY, words=("dclr",), asked={"teacher": "some/model"})
     assert [(run.on, run.on_as, run.asked["teacher"], run.comparable) for run in own] == [(None, "", "some/model", False)] * 2
+
+
+def test_who_trained_in_fp16_is_run_so_where_the_device_can_and_nothing_else_was_asked() -> None:
+    """DCLR's script has the option commented out, SimCSE's and Focal-InfoNCE's have it; nothing is trained of the averages."""
+    listed = jobs(wanted("focal-infonce", "3", REGISTRY), REGISTRY, DataFolder(None), Asked())
+    bf16, theirs = Asked(precision="bf16"), Asked(precision="bf16", as_authors=True)
+    found = {job.run.method: (precision_of(job, bf16), precision_of(job, theirs)) for job in listed}
+    assert found == {
+        "simcse": ("bf16", "fp16"),
+        "focal-infonce": ("bf16", "fp16"),
+        "diffcse": ("bf16", "fp16"),
+        "dclr": ("bf16", "bf16"),
+    }
+    (average,) = jobs(
+        wanted("promcse", "1", REGISTRY, words=("bert-base (first-last avg.)",)), REGISTRY, DataFolder(None), Asked()
+    )
+    assert precision_of(average, theirs) == "bf16"
 
 
 def test_another_backbone_stands_in_and_is_not_comparable() -> None:
