@@ -30,14 +30,19 @@ def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: in
     return np.repeat(np.asarray(ids, dtype=np.int64), doubled).tolist()
 
 
-def mask_span(text: str, rng: np.random.Generator, *, length: int = 5, shortest: int = 30, mask: str = "[MASK]") -> str:
+def mask_span(
+    text: str, rng: np.random.Generator, *, length: int = 5, shortest: int = 30, mask: str = "[MASK]", faithful: bool = False
+) -> str:
     """``text`` with one span of ``length`` characters, anywhere, replaced by the mask between two blanks.
 
-    A text under ``shortest`` characters, or no longer than the span, stays as it is.
+    A text under ``shortest`` characters, or no longer than the span, stays as it is. ``faithful``: as mirror-bert's
+    src/data_loader.py, where the last span is never drawn, and the first occurrence of the drawn characters is replaced.
     """
     if len(text) < max(shortest, length + 1):
         return text
-    start = int(rng.integers(len(text) - length + 1))
+    start = int(rng.integers(len(text) - length + (not faithful)))
+    if faithful:
+        start = text.index(text[start : start + length])
     return f"{text[:start]} {mask} {text[start + length :]}"
 
 

@@ -29,6 +29,7 @@ from methods.losses import cosine_matrix, focal_logits
 from methods.momentum import FrozenCopy
 from methods.pooling import Head, portable_of
 
+BASE = 768  # hidden size up to which the authors train a new head (run.sh: --is_base)
 LOSSES = ("code", "infonce", "focal")
 RUN = "DCLR run.sh, bert-base-uncased"
 CODE = "DCLR simcse/models.py"
@@ -41,13 +42,13 @@ class DCLR(TorchMethod):
     summary = "SimCSE without the negatives that a finished model finds too similar, and with noise vectors as further ones"
     paper = "Zhou, Zhang, Zhao, Wen: Debiased Contrastive Learning of Unsupervised Sentence Representations, ACL 2022, arXiv 2205.00656"
     trains = "the whole encoder, and while training the head; the teacher is frozen"
-    training_only = ("head",)
+    training_only = ("head", "pooling")
     places = ("teacher",)
     variants = {"infonce": {"loss": "infonce"}, "focal": {"loss": "focal", "temperature": 0.07}}
     defaults = {
         "teacher": Value(
             None, "to be given: a run of simcse, or the folder or hub name of a SimCSE model",
-            RUN + ": unsup-simcse-bert-base-uncased, by its CLS after its own head; here by CLS",
+            RUN + ": unsup-simcse-bert-base-uncased, for large models too; by its CLS after its own head; here by CLS",
         ),
         "loss": Value("code", CODE, "the paper's form: variant infonce"),
         "phi": Value(0.9, RUN, "0.85 for RoBERTa"),
@@ -61,9 +62,10 @@ class DCLR(TorchMethod):
         "epochs": Value(3, RUN),
         "select_on": Value("STS-B dev", "as SimCSE", RUN + ": avg_sts, the mean of STS-B dev and SICK-R dev"),
         "faithful": Value(
-            False, "the attention mask is used, and the head stands on CLS",
-            "true: as the authors' code, which passes no mask while it trains, to neither model, so that padding is attended to; "
-            "and their gather. BERT's own pooling layer, which theirs has below the head, is not reproduced",
+            False, "the attention mask is used, the head stands on CLS, the teacher judges by CLS",
+            "true: as the authors' code, which passes no mask while it trains, to neither model, so that padding is attended to; the "
+            "checkpoint's own pooling layer stands below the head, and alone in large models; the teacher judges by the head that "
+            "its checkpoint keeps; and their gather",
         ),
     }  # fmt: skip
 
@@ -82,13 +84,25 @@ class DCLR(TorchMethod):
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
         self.padding_counts = bool(recipe.faithful)  # no attention mask then: padding is attended to
-        self.head = Head(backbone.hidden_size)
+        with_head = not recipe.faithful or backbone.hidden_size <= BASE
+        self.head = Head(backbone.hidden_size) if with_head else nn.Identity()
         teacher = load_backbone(recipe.teacher, offline=self.context.offline)
         if teacher.tokenizer.get_vocab() != backbone.tokenizer.get_vocab():
             raise BenchError(
                 f"{teacher.name} and {backbone.name} have different vocabularies", "take a teacher of the same family"
             )
         self.teacher = FrozenCopy(teacher.encoder, dropout=True)  # in training mode, as the authors have it: two views of it too
+        if not recipe.faithful:
+            self.pooling: nn.Module = nn.Identity()
+            self.judge: nn.Module = nn.Identity()
+            return
+        # where the checkpoint has none, their library made up a new one for the model that is trained
+        self.pooling = Head.kept_by(backbone) or Head(backbone.hidden_size)
+        judge = Head.kept_by(teacher)
+        if judge is None:
+            raise BenchError(f"faithful=true: the teacher {teacher.name} keeps no head, by which the authors' code has it judge",
+                             "take a run of simcse or a published SimCSE model, or faithful=false")  # fmt: skip
+        self.judge = FrozenCopy(judge)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """z and z+ of the method, and both of the teacher, (n, H) each."""
@@ -96,7 +110,8 @@ class DCLR(TorchMethod):
         if self.recipe.faithful:
             del texts["attention_mask"]
         cls = self.states(texts)[:, 0] if self.recipe.faithful else self.embed(texts)
-        return *self.head(cls).chunk(2), *self.teacher(**texts).last_hidden_state[:, 0].chunk(2)
+        judged = self.judge(self.teacher(**texts).last_hidden_state[:, 0])
+        return *self.head(self.pooling(cls)).chunk(2), *judged.chunk(2)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         recipe = self.recipe

@@ -32,14 +32,13 @@ from bench.method import (
     Recipe,
     TorchMethod,
     Value,
-    check_mlm_head,
     join,
 )
 from methods.gather import across_ranks
 from methods.losses import info_nce
-from methods.masking import surprise_of_copies, with_mlm
+from methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
 from methods.pooling import Head
-from methods.prefix import check_prompt, prompt_for, states_behind_prefix
+from methods.prefix import behind_one_draw, check_prompt, prompt_for
 from methods.templates import Template, at_mask, portable_template, wrap
 
 TEMPLATE = 'This sentence : "{s}" means{m}.'  # no blank before the mask: a byte-level vocabulary could make it a token
@@ -124,12 +123,7 @@ class DCPCSE(TorchMethod):
         check_prompt("input-layer" if recipe.shallow else "deep", recipe.prompt_length, recipe.prefix_dropout, backbone)
         if recipe.mlm and recipe.shallow:
             raise BenchError("mlm and shallow do not go together: the template is no text to be guessed", "choose one of them")
-        if recipe.mlm_decay_steps < 1:
-            raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
-        if not 0 < recipe.mlm_probability <= 1:
-            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
-        if recipe.mlm:
-            check_mlm_head(backbone)
+        check_guessing(recipe, backbone)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
         super().build(backbone, recipe)
@@ -152,33 +146,21 @@ class DCPCSE(TorchMethod):
         features = join(texts, self.pad_id)  # (texts * n, T)
         if not self.recipe.mlm:
             return self.vectors(self.hidden(features), features).chunk(len(texts))
-        drawn = self.prompt(len(features["input_ids"]))  # one draw of the prompt's dropout for both passes
-        z = self.vectors(states_behind_prefix(self.encoder, features, drawn), features)
-        return *z.chunk(len(texts)), *self.guess(features, drawn, len(texts))
+        behind = behind_one_draw(self.encoder, self.prompt, features)
+        z = self.vectors(behind(features), features)
+        share = self.recipe.mlm_probability
+        return *z.chunk(len(texts)), *surprise_of_copies(features, len(texts), self.backbone, self.lm_head, share, behind)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
         z, weight = across_ranks(vectors, self.recipe.faithful), self.recipe.hard_negative_weight
         loss = Loss(info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=weight))
-        return with_mlm(loss, guesses, self.mlm_weight(batch.step)) if self.recipe.mlm else loss
-
-    def mlm_weight(self, step: int) -> float:
-        """lambda after ``step`` updates: falls by 5 % every 100, smoothly."""
-        weight: float = self.recipe.mlm_weight * self.recipe.mlm_decay_rate ** (step / self.recipe.mlm_decay_steps)
-        return weight
+        return with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step)) if self.recipe.mlm else loss
 
     def vectors(self, states_nTH: Tensor, features: Features) -> Tensor:
         """(n, H), through the head."""
         z: Tensor = self.head(self.prompt.pooled(states_nTH, features))
         return z
-
-    def guess(self, features: Features, drawn: Any, texts: int) -> tuple[Tensor, Tensor]:
-        """The MLM surprise of a masked copy and how many tokens were guessed, both (n,)."""
-
-        def states(masked: Features) -> Tensor:
-            return states_behind_prefix(self.encoder, masked, drawn)
-
-        return surprise_of_copies(features, texts, self.backbone, self.lm_head, self.recipe.mlm_probability, states)
 
     def embed(self, features: Features) -> Tensor:
         vectors: Tensor = self.prompt.pooled(self.hidden(features), features)

@@ -31,6 +31,7 @@ from bench.method import (
     Portable,
     Recipe,
     TorchMethod,
+    UncorrectedAdamW,
     Value,
     check_choice,
     rng_for,
@@ -131,6 +132,6 @@ class Flow(TorchMethod):
         return pooled(self, features, self.recipe.pooling)  # (n, H)
 
     def optimizer(self) -> torch.optim.Optimizer:
-        """BERT's AdamW: eps 1e-6; decay on all of the flow. (BERT's has no bias correction, torch's has.)"""
+        """BERT's AdamW: no bias correction, eps 1e-6; decay on all of the flow."""
         recipe = self.recipe
-        return torch.optim.AdamW(self.glow.parameters(), lr=recipe.learning_rate, eps=1e-6, weight_decay=recipe.weight_decay)
+        return UncorrectedAdamW(self.glow.parameters(), lr=recipe.learning_rate, eps=1e-6, weight_decay=recipe.weight_decay)

@@ -21,10 +21,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from bench.method import Backbone, Batch, Features, Loss, ModuleFile, Portable, Recipe, TorchMethod, Value
+from bench.method import Backbone, Batch, Features, Loss, ModuleFile, Portable, Recipe, TorchMethod, Value, adamw
 from methods.pooling import masked_mean, portable_of
 from methods.travels import FOLDER
 
+FIT = "IS-BERT sentence_transformers/SentenceTransformer.py, defaults of fit()"
 WIDTHS = (1, 3, 5)  # of the convolutions; odd, so that a token's feature is centred on it
 
 
@@ -60,10 +61,12 @@ class ISBert(TorchMethod):
             256, "IS-BERT unsupervised_training_nli.py", "of each convolution: the vectors have 3 x channels numbers"
         ),
         "batch_size": Value(32, "IS-BERT unsupervised_training_nli.py"),
-        "learning_rate": Value(2e-5, "sentence-transformers' default of that date"),
-        "weight_decay": Value(0.01, "sentence-transformers' default of that date"),
+        "learning_rate": Value(2e-6, FIT, "the training script passes none; sentence-transformers' own default was 2e-5"),
+        "adam_eps": Value(1e-7, FIT, "of AdamW"),
+        "bias_correction": Value(False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it"),
+        "weight_decay": Value(0.01, FIT),
         "epochs": Value(1, "IS-BERT unsupervised_training_nli.py"),
-        "max_seq_length": Value(128, "sentence-transformers' default of that date"),
+        "max_seq_length": Value(128, "IS-BERT sentence_transformers/models/Transformer.py"),
         "warmup_ratio": Value(0.1, "IS-BERT unsupervised_training_nli.py"),
         "eval_steps": Value(1000, "IS-BERT unsupervised_training_nli.py"),
         "corpus_column": Value("all", "IS-BERT: NLI sentences without their labels", "of a corpus with several columns"),
@@ -91,6 +94,9 @@ class ISBert(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.local_features(features), features["attention_mask"])
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        return adamw(self, eps=self.recipe.adam_eps, bias_correction=self.recipe.bias_correction)
 
     def portable(self) -> Portable:
         settings = {"hidden": self.backbone.hidden_size, "channels": self.recipe.channels, "widths": WIDTHS}

@@ -7,15 +7,35 @@ SimCSE's authors use it beside a contrastive loss.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Features, Loss
+from bench.method import Backbone, BenchError, Features, Loss, Recipe, check_mlm_head
 
 NOT_CHOSEN = -100  # the label of a position that is not to be guessed
 MASKED, RANDOM = 0.8, 0.1  # shares of the chosen positions; the rest keeps its token
+
+
+def check_guessing(recipe: Recipe, backbone: Path | None) -> None:
+    """Raises BenchError where a recipe's ``mlm`` cannot work: no share of the tokens, or a ``backbone`` without an MLM head."""
+    if not 0 < recipe.mlm_probability <= 1:
+        raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
+    if recipe.get("mlm_decay_steps", 1) < 1:
+        raise BenchError(f"mlm_decay_steps={recipe.mlm_decay_steps}: at least 1")
+    if recipe.mlm:
+        check_mlm_head(backbone)
+
+
+def decayed_weight(recipe: Recipe, step: int) -> float:
+    """The weight of masked language modelling after ``step`` updates: by default falls by 5 % every 100, smoothly.
+
+    Source: DCPCSE section 2.2; PromCSE promcse/trainers.py.
+    """
+    weight: float = recipe.mlm_weight * recipe.mlm_decay_rate ** (step / recipe.mlm_decay_steps)
+    return weight
 
 
 def special_positions(ids_nT: Tensor, special_ids: Iterable[int]) -> Tensor:

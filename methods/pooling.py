@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
-from bench.method import Affine, Features, ModuleFile, Portable, TorchMethod
+from bench.method import Affine, Backbone, Features, ModuleFile, Portable, TorchMethod
 
 Pooler = Callable[[Sequence[Tensor], Tensor], Tensor]
 
@@ -70,6 +70,16 @@ class Head(nn.Module):
         self.dense = nn.Linear(hidden, hidden)
         nn.init.normal_(self.dense.weight, std=0.02)
         nn.init.zeros_(self.dense.bias)
+
+    @classmethod
+    def kept_by(cls, backbone: Backbone) -> Head | None:
+        """The pooling layer, or SimCSE's head, that a checkpoint keeps; None where it keeps none."""
+        kept = backbone.pooling_layer()
+        if kept is None:
+            return None
+        head = cls(len(kept[1]))
+        head.dense.load_state_dict({"weight": kept[0], "bias": kept[1]})
+        return head
 
     def forward(self, pooled_nH: Tensor) -> Tensor:
         return self.dense(pooled_nH).tanh()

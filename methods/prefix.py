@@ -14,7 +14,7 @@ the sentence, so that CLS stays at index 0 and poolers use the sentence's own ma
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -54,6 +54,12 @@ def states_behind_prefix(encoder: Any, features: Features, keys_values: KeysValu
     mask = with_prompt(features["attention_mask"], cache.get_seq_length())
     states: Tensor = encoder(input_ids=features["input_ids"], attention_mask=mask, past_key_values=cache).last_hidden_state
     return states
+
+
+def behind_one_draw(encoder: Any, prompt: DeepPrefix, features: Features) -> Callable[[Features], Tensor]:
+    """A function from features of as many rows to their states: every call sees one and the same draw of the prompt's dropout."""
+    drawn = prompt(len(features["input_ids"]))
+    return lambda read: states_behind_prefix(encoder, read, drawn)
 
 
 def with_prompt(mask_nT: Tensor, P: int) -> Tensor:

@@ -10,6 +10,9 @@ The pretrained encoder is frozen; what learns is a prompt and the head over CLS.
   negatives) is to be farther than the own positive by a margin:
   L = InfoNCE + weight * mean_i max(0, margin - cos(h_i, h_i+) + max_j cos(h_i, h_j^)).
 
+With `mlm`, which the authors' README has for unsupervised RoBERTa, L also has a weight times the loss of guessing masked tokens
+behind the very same prompt; the weight falls while training (see dcpcse, whose paper says it).
+
 What is scored is CLS of the last layer: without the head where training was unsupervised, with it where it was supervised.
 
 Ablations of table 3 in our reading, for the authors' code has none: `layer-shared` (one pair of keys and values for all
@@ -24,25 +27,29 @@ from typing import Any
 
 from torch import Tensor
 
-from bench.method import Backbone, Batch, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, BenchError, Features, Ids, Loss, Portable, Recipe, TorchMethod, Value, join
 from methods.energy import needs_triplets, with_hinge
 from methods.gather import across_ranks
 from methods.losses import info_nce
+from methods.masking import check_guessing, decayed_weight, surprise_of_copies, with_mlm
 from methods.pooling import Head
-from methods.prefix import check_prompt, prompt_for
+from methods.prefix import DeepPrefix, behind_one_draw, check_prompt, prompt_for
 
 
 class PromCSE(TorchMethod):
     name = "promcse"
     settings = ("unsupervised", "supervised")
-    variants = {"eh": {"eh": True}, "layer-shared": {"prompt": "layer-shared"}, "input-layer": {"prompt": "input-layer"}}
+    variants = {
+        "eh": {"eh": True}, "mlm": {"mlm": True}, "layer-shared": {"prompt": "layer-shared"}, "input-layer": {"prompt": "input-layer"},
+    }  # fmt: skip
     by_dropout = ("unsupervised",)
     summary = "contrastive learning of a deep prompt for a frozen encoder; variant eh adds an energy-based hinge loss"
     paper = (
         "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and Energy-based "
         "Learning, Findings of EMNLP 2022, arXiv 2203.06875"
     )
-    trains = "the prompt and the head (the paper names the prompt alone); the encoder is frozen, its dropout stays on"
+    trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen, its dropout stays on"
+    training_only = ("lm_head",)
     defaults = {
         "prompt": Value(
             "deep", "PromCSE promcse/models.py",
@@ -64,6 +71,12 @@ class PromCSE(TorchMethod):
         "eh": Value(False, "PromCSE section 3.3; the rows + EH have it"),
         "eh_margin": Value(0.2, "PromCSE appendix A; run_sup_example.sh", "table 4: the best of 0 to 0.4 on SimCSE"),
         "eh_weight": Value(10.0, "PromCSE section 3.3, eq. 12; train.py default"),
+        "mlm": Value(False, "PromCSE README (do_mlm): unsupervised RoBERTa with, all else without"),
+        "mlm_weight": Value(0.1, "PromCSE train.py default; DCPCSE section 2.2", "before the first update"),
+        "mlm_decay_rate": Value(0.95, "PromCSE promcse/trainers.py; DCPCSE section 2.2"),
+        "mlm_decay_steps": Value(100, "PromCSE promcse/trainers.py; DCPCSE section 2.2", "updates; no staircase"),
+        "mlm_probability": Value(0.15, "PromCSE train.py; DCPCSE section 2.2"),
+        "freeze_lm_head": Value(False, "PromCSE promcse/models.py: made after the freeze", "true keeps it as it was pretrained"),
         "faithful": Value(
             False, "exact gradient over several processes",
             "true: the authors' gather, whose gradient is divided by the number of processes",
@@ -73,6 +86,10 @@ class PromCSE(TorchMethod):
     @classmethod
     def check(cls, recipe: Recipe, backbone: Path | None) -> None:
         check_prompt(recipe.prompt, recipe.prompt_length, recipe.prefix_dropout, backbone)
+        check_guessing(recipe, backbone)
+        if recipe.mlm and recipe.prompt == "input-layer":
+            raise BenchError("mlm reads masked copies behind keys and values, which the input-layer prompt has none of",
+                             "--set mlm=false, or a deep or layer-shared prompt")  # fmt: skip
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
@@ -83,6 +100,8 @@ class PromCSE(TorchMethod):
         self.encoder.requires_grad_(False)
         self.prompt = prompt_for(backbone, recipe.prompt, recipe.prompt_length, recipe.prefix_dropout)
         self.head = Head(backbone.hidden_size)
+        if recipe.mlm:
+            self.lm_head = backbone.mlm_head().requires_grad_(not recipe.freeze_lm_head)
 
     def assemble(self, ids: Sequence[Ids], max_length: int | None = None) -> Features:
         return self.prompt.assemble(self, ids, max_length)
@@ -91,17 +110,25 @@ class PromCSE(TorchMethod):
         return self.prompt.states(self.encoder, features)  # (n, T, H), the prompt not among them
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Anchor, positive[, hard negative], (n, H) each."""
+        """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""
         # one column: the same features twice, each row under dropout masks of its own
         texts = batch.columns if len(batch.columns) > 1 else batch.columns * 2
-        cls = self.hidden(join(texts, self.pad_id))[:, 0]  # (texts * n, H) in one encoder pass
-        z: Tensor = self.head(cls)
-        return z.chunk(len(texts))
+        features = join(texts, self.pad_id)  # (texts * n, T) in one encoder pass
+        if not self.recipe.mlm:
+            z: Tensor = self.head(self.hidden(features)[:, 0])
+            return z.chunk(len(texts))
+        assert isinstance(self.prompt, DeepPrefix)  # check: no other kind can be read twice behind one draw
+        behind = behind_one_draw(self.encoder, self.prompt, features)
+        z = self.head(behind(features)[:, 0])
+        share = self.recipe.mlm_probability
+        return *z.chunk(len(texts)), *surprise_of_copies(features, len(texts), self.backbone, self.lm_head, share, behind)
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        z = across_ranks(views, self.recipe.faithful)
+        vectors, guesses = (views[:-2], views[-2:]) if self.recipe.mlm else (views, ())
+        z = across_ranks(vectors, self.recipe.faithful)
         contrast = info_nce(*z, temperature=self.recipe.temperature, hard_negative_weight=self.recipe.hard_negative_weight)
-        return with_hinge(contrast, z, self.recipe) if self.recipe.eh else Loss(contrast)
+        loss = with_hinge(contrast, z, self.recipe) if self.recipe.eh else Loss(contrast)
+        return with_mlm(loss, guesses, decayed_weight(self.recipe, batch.step)) if self.recipe.mlm else loss
 
     def embed(self, features: Features) -> Tensor:
         cls = self.hidden(features)[:, 0]  # (n, H)

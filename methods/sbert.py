@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, join
+from bench.method import Backbone, Batch, Features, Loss, Portable, Recipe, TorchMethod, Value, adamw, join
 from methods.pooling import masked_mean, portable_of
 
 LABELS = 3
 CODE = "sentence-transformers examples/training/nli/training_nli.py"
-LIBRARY = "sentence-transformers of 2019 to 2021, fit()'s default (recalled)"
+FIT = "sentence-transformers 2019-08 to 2021-02, defaults of fit() in SentenceTransformer.py"
 
 
 class SBERT(TorchMethod):
@@ -35,7 +35,11 @@ class SBERT(TorchMethod):
         "epochs": Value(1, CODE + "; paper section 3.1", "all 942k pairs of SNLI and MNLI; today's example takes 10k rows"),
         "warmup_ratio": Value(0.1, CODE + "; paper section 3.1"),
         "max_seq_length": Value(128, "sentence-transformers' default for BERT when the tables were made"),
-        "weight_decay": Value(0.01, LIBRARY, "the paper says Adam and no decay"),
+        "weight_decay": Value(0.01, FIT, "the paper says Adam and no decay"),
+        "adam_eps": Value(1e-6, FIT, "of AdamW"),
+        "bias_correction": Value(
+            False, FIT + ": correct_bias=False", "of AdamW; true: as Adam's paper has it, and the library today"
+        ),
         "eval_steps": Value(1000, CODE, "STS-B dev; the best is kept"),
     }
 
@@ -59,6 +63,9 @@ class SBERT(TorchMethod):
 
     def embed(self, features: Features) -> Tensor:
         return masked_mean(self.hidden(features), features["attention_mask"])  # (n, H)
+
+    def optimizer(self) -> torch.optim.Optimizer:
+        return adamw(self, eps=self.recipe.adam_eps, bias_correction=self.recipe.bias_correction)
 
     def portable(self) -> Portable:
         return portable_of(self, "avg")

@@ -32,14 +32,13 @@ from bench.method import (
     TorchMethod,
     Value,
     check_choice,
-    check_mlm_head,
     check_positive,
     join,
 )
 from methods.energy import needs_triplets, with_hinge
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, info_nce
-from methods.masking import surprise_of_copies, with_mlm
+from methods.masking import check_guessing, surprise_of_copies, with_mlm
 from methods.pooling import POOLERS, Head, pooled, portable_of
 
 
@@ -84,10 +83,7 @@ class SimCSE(TorchMethod):
         check_choice(recipe, "pooler", POOLERS)
         check_choice(recipe, "similarity", SIMILARITIES)
         check_positive(recipe, "temperature")
-        if not 0 < recipe.mlm_probability <= 1:
-            raise BenchError(f"mlm_probability={recipe.mlm_probability}: a share of the tokens, above 0 and at most 1")
-        if recipe.mlm:
-            check_mlm_head(backbone)
+        check_guessing(recipe, backbone)
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:

@@ -242,7 +242,17 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
                         "the file is damaged, or its weights are for another architecture")  # fmt: skip
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
-    return Backbone(reference.name, reference.revision, config.model_type, encoder, tokenizer, reference.path, folder, unused)
+    return Backbone(
+        reference.name,
+        reference.revision,
+        config.model_type,
+        encoder,
+        tokenizer,
+        reference.path,
+        folder,
+        reference.trained,
+        unused,
+    )
 
 
 def load_backbone(name: str, *, offline: bool = False) -> Backbone:

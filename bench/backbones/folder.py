@@ -143,6 +143,21 @@ def checkpoint_names(folder: Path) -> list[str]:
         raise NotAModel(f"{index} is damaged: {error}") from None
 
 
+def pooling_layer(folder: Path, trained: Path | None = None) -> tuple[Any, Any] | None:
+    """Weight (H, H) and bias (H) of the dense layer with a tanh that a checkpoint keeps for its first token: the pooling layer of a
+    model folder (in a published SimCSE model, its trained head), or the head in the checkpoint ``trained`` of a run. None: it keeps none.
+    """
+    from safetensors import safe_open
+
+    name = "head.dense.weight" if trained else "pooler.dense.weight"
+    for file in [trained] if trained else sorted(folder.glob("model*.safetensors")):
+        with safe_open(file, "pt") as tensors:
+            for key in tensors.keys():  # noqa: SIM118 (it is no mapping)
+                if f".{key}".endswith(f".{name}"):
+                    return tensors.get_tensor(key).float(), tensors.get_tensor(key.removesuffix("weight") + "bias").float()
+    return None
+
+
 def take_trained(encoder: Any, file: Path) -> None:
     """The ``encoder.*`` tensors of a run's checkpoint into an encoder. Raises NotAModel where one is lacking."""
     from safetensors import SafetensorError

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.backbones.families import FAMILIES, check_mlm_head, head_name, is_head, title
+from bench.backbones.folder import pooling_layer
 from bench.base.errors import BenchError, NotAModel
 
 
@@ -28,6 +29,7 @@ class Backbone:
     tokenizer: Any  # transformers.PreTrainedTokenizerBase, fast
     path: Path
     weights: Path | None = None  # where transformers finds the checkpoint, if it is not ``path`` itself
+    trained: Path | None = None  # the checkpoint of the run that fine-tuned it
     unused: tuple[str, ...] = ()  # tensors of the checkpoint that the encoder has no place for: heads, or something wrong
 
     @property
@@ -85,6 +87,10 @@ class Backbone:
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Each sentence's ids, without special tokens and not cut."""
         return self.tokenizer(list(sentences), add_special_tokens=False, verbose=False)["input_ids"] if sentences else []
+
+    def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
+        """Weight (H, H) and bias (H,) of what the checkpoint keeps for the first token, see :func:`weights.pooling_layer`."""
+        return pooling_layer(self.weights or self.path, self.trained)
 
     def mlm_head(self) -> nn.Module:
         """A fresh copy of the pretrained MLM head: states (..., H) -> logits (..., V), float32.

@@ -8,7 +8,7 @@ from functools import cache
 from bench.board.board import ReferenceCell, ReferenceRemark, ReferenceRow, ReferenceTable
 from bench.board.names import slug
 from bench.references import PAPERS, ReferenceResult, results
-from bench.references.audit import KINDS, Remark, remarks, show
+from bench.references.audit import KINDS, Remark, remarks
 from bench.references.ours import SUITES, meaning
 from bench.references.rows import Row, rows, tables
 
@@ -45,9 +45,7 @@ def _row(row: Row, tasks: tuple[str, ...]) -> ReferenceRow:
 
 def _cell(cell: ReferenceResult) -> ReferenceCell:
     found = tuple(_remark(remark) for remark in remarks(cell) if remark.task)
-    return ReferenceCell(
-        task=cell.task, metric=cell.metric, value=cell.value, std=cell.std, text=show(cell.value, cell.metric), remarks=found
-    )
+    return ReferenceCell(task=cell.task, metric=cell.metric, value=cell.value, std=cell.std, text=cell.printed, remarks=found)
 
 
 def _remark(remark: Remark) -> ReferenceRemark:

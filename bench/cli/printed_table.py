@@ -124,7 +124,7 @@ def _cell(cell: ReferenceResult, notes: dict[str, str]) -> str:
     from bench.references.audit import show
 
     mark = _letters([remark for remark in _of(cell) if remark.task], notes)
-    return show(cell.value, cell.metric) + mark + (f"\n±{show(cell.std, cell.metric)}" if cell.std is not None else "")
+    return cell.printed + mark + (f"\n±{show(cell.std, cell.metric)}" if cell.std is not None else "")
 
 
 def _of(cell: ReferenceResult) -> list[Remark]:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True,
-              help="Of training; scores are always float32.")  # fmt: skip
+              help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.")  # fmt: skip
 @click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True,
               help="Points within which two numbers are as good as equal.")  # fmt: skip
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
@@ -101,7 +101,8 @@ def reproduce(
         show_plan(name, listed, asked, as_json)
         return
     device = devices.choose_device(device)
-    asked = replace(asked, precision=devices.choose_precision(precision, device, warn))
+    asked = replace(asked, precision=devices.choose_precision(precision, device, warn),
+                    as_authors=precision == "auto" and device.startswith("cuda"))  # fmt: skip
     options = Options(device=device, offline=offline, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
     show_results(name, listed, store, asked, as_json, margin)
@@ -201,6 +202,10 @@ def _show_job(job: Job, i: int, asked: Asked) -> None:
     say(f"{i}. {job.run.name}", hanging=3)
     lines = [("rows", ", ".join(_printed_rows(job)) or "none: others stand on it"), ("recipe", _recipe_words(job))]
     lines += [("note", text) for text in (job.note, *job.run.doubts) if text]
+    if job.in_fp16:
+        lines.append(
+            ("note", "the authors trained in fp16 autocast: so does this on an NVIDIA GPU (bench run: --precision fp16)")
+        )
     if job.run.instead_of:
         lines.append(("note", f"{job.run.backbone} stands in for {job.run.instead_of}: not comparable with the print"))
     lines += [("needs", "; ".join(_need_words(job)))]
@@ -217,13 +222,11 @@ def _lines_of(job: Job) -> set[tuple[str, ...]]:
 
 def _printed_rows(job: Job) -> list[str]:
     """The labels with the printed values that they will be held against: "PromCSE-BERT-base (Avg. 78.49)"."""
-    from bench.references.audit import show
-
     told: dict[str, list[str]] = {}
     for row in job.run.rows:
         cell = row.average or row.cells[0]
         mark = "" if cell.own_result else ", copied"
-        told.setdefault(row.first.label, []).append(f"{cell.task} {show(cell.value, cell.metric)}{mark}")
+        told.setdefault(row.first.label, []).append(f"{cell.task} {cell.printed}{mark}")
     return [f"{label} ({'; '.join(dict.fromkeys(values))})" for label, values in told.items()]
 
 
@@ -278,11 +281,12 @@ def command(job: Job, asked: Asked) -> str:
     from bench.run.reproduce.needs import asked_corpus
 
     run = job.run
-    words = ["bench", "run", "--method", run.method, "--backbone", f"RUN-OF-{run.on.method}" if run.on else run.backbone]
+    below = {run.on_as: f"RUN-OF-{run.on.method}"} if run.on else {}
+    words = ["bench", "run", "--method", run.method, "--backbone", below.get("", run.backbone)]
     words += ["--setting", run.setting, *(["--variant", run.variant] if run.variant else []), "--suite", ",".join(run.suites)]
     corpus = asked_corpus(job.corpus, asked.corpora)
     words += ["--corpus", corpus] if corpus and any(need.kind == "corpus" for need in job.needs) else []
-    for key, value in {**run.changes, **run.asked}.items():
+    for key, value in {**run.changes, **{key: place for key, place in below.items() if key}, **run.asked}.items():
         words += ["--set", f"{key}={value}"]
     return shlex.join([*words, *([] if job.seeds == (None,) else ["--seeds", seeds_words(asked.seeds)])])
 
@@ -382,7 +386,7 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
             indent=2,
             hanging=2,
         )
-    for note in dict.fromkeys([*_conditions(job), *(note for cell in cells for note in cell.notes)]):
+    for note in dict.fromkeys([*_conditions(job), *_precision_note(job), *(note for cell in cells for note in cell.notes)]):
         say(f"note: {note}", indent=2, hanging=6)
 
 
@@ -392,11 +396,16 @@ def _conditions(job: Job) -> list[str]:
     return told + ([f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}"] if job.run.asked else [])
 
 
+def _precision_note(job: Job) -> list[str]:
+    ours = {one.precision for one in job.planned}
+    return [f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast"] if job.in_fp16 and ours - {"fp16"} else []
+
+
 def _printed(cell: Reproduced) -> str:
     from bench.references.audit import show
 
     spread = f" ±{show(cell.printed.std, cell.printed.metric)}" if cell.printed.std is not None else ""
-    return show(cell.printed.value, cell.printed.metric) + spread
+    return cell.printed.printed + spread
 
 
 def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:

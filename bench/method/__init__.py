@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from bench.backbones.model import Backbone
     from bench.method.features import Features, Ids, join, pad, widened
     from bench.method.ranks import Alone
-    from bench.method.torch_method import Batch, Loss, TorchMethod, adamw
+    from bench.method.torch_method import Batch, Loss, TorchMethod, UncorrectedAdamW, adamw
 
 __all__ = [
     "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
-    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "Value", "adamw", "check_choice", "check_mlm_head", "check_placed", "check_positive", "check_prefix", "join", "load_backbone",
+    "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "UncorrectedAdamW", "Value", "adamw", "check_choice", "check_mlm_head", "check_placed", "check_positive", "check_prefix", "join", "load_backbone",
     "pad", "read_json", "rng_for", "seed_for", "widened", "write_json",
 ]  # fmt: skip
 
@@ -45,7 +45,7 @@ CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by 
 LAZY = {
     "bench.backbones.model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"),
     "bench.backbones.families": ("check_placed", "check_prefix"),
-    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "adamw"), "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
+    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "UncorrectedAdamW", "adamw"), "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
 }  # fmt: skip
 
 

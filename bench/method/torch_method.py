@@ -5,6 +5,7 @@ Shapes: n rows of a batch, T tokens (padded), H hidden size, L layers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -281,8 +282,33 @@ class TorchMethod(Method, nn.Module):
 # --- the optimiser and the learning rate of the papers' common loop, for any method with a recipe ---
 
 
-def adamw(method: TorchMethod, betas: tuple[float, float] = (0.9, 0.999)) -> torch.optim.AdamW:
-    """AdamW, eps 1e-8, with the rate and the decay of the method's recipe; no decay on biases and layer norms.
+class UncorrectedAdamW(torch.optim.AdamW):
+    """AdamW without bias correction, as in BERT's own code: p -= rate * (m / (sqrt(v) + eps) + decay * p).
+
+    The first updates are larger than corrected ones, the very first 3.2 times as large. Source: google-research/bert
+    optimization.py; ``correct_bias=False`` of transformers' former AdamW, which decays what is already updated: a difference of
+    rate^2 * decay.
+    """
+
+    def step(self, closure: Any = None) -> Any:
+        """torch's own update, with a rate, an eps and a decay that undo its corrections by 1 - beta^t."""
+        done = next((float(state["step"]) for state in self.state.values() if "step" in state), 0.0)
+        before = [(group["lr"], group["eps"], group["weight_decay"]) for group in self.param_groups]
+        for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
+            of_m, of_v = (1 - beta ** (done + 1) for beta in group["betas"])
+            factor = of_m / math.sqrt(of_v)
+            group.update(lr=rate * factor, eps=eps / math.sqrt(of_v), weight_decay=decay / factor)
+        try:
+            return super().step(closure)
+        finally:
+            for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
+                group.update(lr=rate, eps=eps, weight_decay=decay)
+
+
+def adamw(
+    method: TorchMethod, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, *, bias_correction: bool = True
+) -> torch.optim.AdamW:
+    """AdamW with the rate and decay of the method's recipe; no decay on biases and layer norms.
 
     Raises RunFailed where no parameter trains.
     """
@@ -294,7 +320,8 @@ def adamw(method: TorchMethod, betas: tuple[float, float] = (0.9, 0.999)) -> tor
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": recipe.weight_decay},
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([g for g in groups if g["params"]], lr=recipe.learning_rate, betas=betas, eps=1e-8, fused=True)
+    cls = torch.optim.AdamW if bias_correction else UncorrectedAdamW
+    return cls([g for g in groups if g["params"]], lr=recipe.learning_rate, betas=betas, eps=eps, fused=True)
 
 
 def learning_rate_at(step: int, *, peak: float, steps: int, warmup: int = 0, schedule: str = "linear") -> float:

@@ -1,7 +1,8 @@
 """What the papers printed, as data: reference results, never mixed up with runs.
 
-``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.9±0.32"). ``by`` is "own" where
-the paper says, or its marks say, that it ran the method itself, and "copied" where it quotes somebody else: ``source`` says whom.
+``results.tsv`` holds one printed row a line, its cells under ``scores`` ("STS12=55.14", "Avg.=79.90±0.32"), with as many decimals
+as its table prints. ``by`` is "own" where the paper says, or its marks say, that it ran the method itself, and "copied" where it
+quotes somebody else: ``source`` says whom.
 ``rows`` puts the cells of a row together, ``ours`` says which run of the harness a row means, ``audit`` computes what the tables
 say about themselves.
 """
@@ -42,6 +43,7 @@ class ReferenceResult:
     task: str
     metric: str
     value: float
+    printed: str  # the value as it is printed, with its zeros: "74.40"
     std: float | None
     own_result: bool  # False: copied from an earlier paper
     source: str  # the paper that it was copied from; "" for an own result
@@ -74,11 +76,11 @@ def _everything() -> tuple[ReferenceResult, ...]:
     return tuple(
         ReferenceResult(
             paper=row["paper"], table=row["table"], label=row["label"], setting=row["setting"], method=row["method"],
-            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value, std=std,
-            own_result=row["by"] == "own", note=row["note"], source=row["source"], runs=row["runs"],
+            backbone=row["backbone"], variant=row["variant"], task=task, metric=row["metric"], value=value,
+            printed=printed, std=std, own_result=row["by"] == "own", note=row["note"], source=row["source"], runs=row["runs"],
             protocol=row["protocol"], text=row["text"], corpus=row["corpus"],
         )
-        for row in read_rows(FILE) for task, value, std in read_scores(row, FILE)
+        for row in read_rows(FILE) for task, printed, value, std in read_scores(row, FILE)
     )  # fmt: skip
 
 
@@ -88,12 +90,13 @@ def read_rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, float, float | None]]:
-    """(task, value, standard deviation) of every cell that a row has under ``scores``. Raises BenchError, naming the file."""
+def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, float, float | None]]:
+    """(task, value as it is printed, value, standard deviation) of every cell that a row has under ``scores``. Raises BenchError, naming the file."""
     for score in row["scores"].split(" "):
         try:
             task, printed = score.split("=")
-            value, *std = (float(number) for number in printed.split("±"))
+            value, *std = printed.split("±")
+            number, spread = float(value), float(std[0]) if std else None
         except ValueError:
             raise BenchError(f"{file}: '{score}' in the row '{row['label']}' is no score") from None
-        yield task, value, std[0] if std else None
+        yield task, value, number, spread

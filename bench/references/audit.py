@@ -84,7 +84,7 @@ def place(cell: ReferenceResult) -> str:
 
 
 def show(value: float, metric: str = "") -> str:
-    """A printed value; the zeros at its end, which the data does not keep, are those of the metric's tables."""
+    """A value with as many decimals as the metric's tables print."""
     return f"{value:.{DECIMALS.get(metric, 2)}f}"
 
 
@@ -99,8 +99,10 @@ def _averages(every: Sequence[Row]) -> Iterator[Remark]:
         mean = off_average(row)
         if mean is not None and row.average is not None:
             by = row.average.value - mean
-            yield _remark("average", row.average,
-                          f"printed {show(row.average.value)}; the mean of its {len(row.parts)} cells is {show(mean)} ({by:+.2f})")  # fmt: skip
+            text = f"printed {row.average.printed}; the mean of its {len(row.parts)} cells is {show(mean)} ({by:+.2f})"
+            if coarse(row) and abs(by) <= 0.05 + half_unit(row.average) + TINY:
+                text += "; each of its cells ends in 0, and rounding them to one decimal explains the difference"
+            yield _remark("average", row.average, text)
 
 
 def _spreads(every: Sequence[Row]) -> Iterator[Remark]:
@@ -120,7 +122,7 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
                 of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
                 but = "" if cell.runs else ": not the score of one run"
                 nearest = " or ".join(dict.fromkeys(show(v) for v in near))
-                yield _remark("impossible", cell, f"printed {show(cell.value)}; right answers among {of} give {nearest}{but}")
+                yield _remark("impossible", cell, f"printed {cell.printed}; right answers among {of} give {nearest}{but}")
 
 
 # --- a row and other rows ---
@@ -141,7 +143,7 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
                     others.setdefault(other.value, []).append(other)
             if others:
                 told = "; ".join(f"{_places(same)}: {show(v, cell.metric)}{_kind(same[0])}" for v, same in others.items())
-                yield _remark("differs", cell, f"printed {show(cell.value, cell.metric)}{_kind(cell)}; {told}")
+                yield _remark("differs", cell, f"printed {cell.printed}{_kind(cell)}; {told}")
 
 
 def _places(cells: Sequence[ReferenceResult]) -> str:
@@ -183,7 +185,7 @@ def _same_text(row: Row, other: Row) -> str:
     text = f"the same {len(row.parts)} cells as {place(other.first)}"
     text += f", there {there}, here {here}" if here != there else ""
     if row.average and other.average and row.average.value != other.average.value:
-        text += f"; the average is printed {show(row.average.value)} here and {show(other.average.value)} there"
+        text += f"; the average is printed {row.average.printed} here and {other.average.printed} there"
     return text
 
 
@@ -192,7 +194,7 @@ def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
         there = in_source(cell)
         if there is not None and there[1] != cell.value:
             table, value = there
-            yield _remark("quoted", cell, f"printed {show(cell.value)}; {cell.source}, table {table}: {show(value)}")
+            yield _remark("quoted", cell, f"printed {cell.printed}; {cell.source}, table {table}: {show(value)}")
 
 
 def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
@@ -258,19 +260,25 @@ ITEMS = {"TREC": 500, "SST-2": 1821, "MRPC": 1725}
 TINY = 1e-9
 
 
-def decimals(row: Row) -> int:
-    """How many decimals a row is printed with. The data keeps no zeros at the end, so the longest number counts."""
-    return max(len(repr(cell.value).partition(".")[2]) for cell in row.cells)
+def half_unit(cell: ReferenceResult) -> float:
+    """Half a unit of the last printed decimal: what rounding may have changed."""
+    return 0.5 * 10.0 ** -len(cell.printed.partition(".")[2])
+
+
+def coarse(row: Row) -> bool:
+    """Are a row's cells printed with two decimals and all end in 0? Then they were rounded to one before."""
+    return len(row.parts) >= LEAST_CELLS and all(half_unit(cell) < 0.05 and cell.printed.endswith("0") for cell in row.parts)
 
 
 def off_average(row: Row) -> float | None:
-    """The mean of a row's cells, where the printed average cannot be it: where rounding of the cells and of the average,
-    half a unit of the last decimal each, does not explain the difference. None where it can, and where there is no average.
+    """The mean of a row's cells, where the printed average cannot be it: where rounding of the cells and of the average as they
+    are printed does not explain the difference. None where it can, and where there is no average.
     """
     if row.average is None or len(row.parts) < 2:
         return None
     mean = math.fsum(cell.value for cell in row.parts) / len(row.parts)
-    return mean if abs(row.average.value - mean) > 10.0 ** -decimals(row) + TINY else None
+    rounding = half_unit(row.average) + math.fsum(map(half_unit, row.parts)) / len(row.parts)
+    return mean if abs(row.average.value - mean) > rounding + TINY else None
 
 
 def too_wide(row: Row) -> float | None:
@@ -282,7 +290,7 @@ def too_wide(row: Row) -> float | None:
     if row.average is None or row.average.std is None or len(spreads) != len(row.parts) or not spreads:
         return None
     most = math.fsum(spreads) / len(spreads)
-    return most if row.average.std > most + 10.0 ** -decimals(row) + TINY else None
+    return most if row.average.std > most + 2 * half_unit(row.average) + TINY else None
 
 
 def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float, float]] | None:
@@ -295,7 +303,7 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     if cell.metric != "accuracy" or items is None:
         return None
     repeats = int(found.group()) if (found := re.search(r"\d+", cell.runs)) else 1
-    unit = 0.5 * 10.0 ** -decimals(row)
+    unit = 0.05 if coarse(row) else half_unit(cell)
     step = 100 / (items * repeats)
     below = math.floor(cell.value / step + TINY) * step
     near = (below, below + step)
@@ -319,5 +327,5 @@ def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
     return {
         (*(row[name] for name in KEY), task): (row["table"], value)
         for row in read_rows(FILE)
-        for task, value, _ in read_scores(row, FILE)
+        for task, _, value, _ in read_scores(row, FILE)
     }

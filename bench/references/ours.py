@@ -31,6 +31,7 @@ class Meaning:
     variant: str = ""
     set: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names: --set
     on: str = ""  # the method whose run is its backbone
+    uses: Mapping[str, str] = field(default_factory=dict)  # recipe key -> the method whose run is its value
     why_not: str = ""
     doubt: str = ""  # what the print leaves open
 
@@ -40,8 +41,10 @@ def meaning(method: str, variant: str) -> Meaning:
     for row in _lines():
         number = _number(variant, row["variant"])
         if row["method"] == method and number is not None:
-            changes = dict(pair.split("=") for pair in row["set"].replace("*", number).split(",") if pair)
-            return Meaning(row["ours"], row["our_variant"], changes, row["on"], row["why_not"], row["doubt"])
+            changes, uses = (
+                dict(pair.split("=") for pair in row[name].replace("*", number).split(",") if pair) for name in ("set", "uses")
+            )
+            return Meaning(row["ours"], row["our_variant"], changes, row["on"], uses, row["why_not"], row["doubt"])
     return Meaning(method, variant)
 
 

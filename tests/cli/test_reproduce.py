@@ -26,6 +26,7 @@ def test_the_plan_of_a_table(tmp_path: Path) -> None:
     assert "corpus wiki1m_for_simcse.txt: --corpus wiki1m=FILE (needed by 5 of 12 runs)" in flat
     assert "data STS12: bench data list STS12 (needed by 12 of 12 runs)" in flat
     assert "weights bert-base-uncased: not here, and nothing may be fetched" in flat
+    assert flat.count("the authors trained in fp16 autocast: so does this on an NVIDIA GPU") == 6
     assert "GPU hours" in flat and "0 of 12 could start here now" in flat
     assert max(map(len, said.splitlines())) <= 80
 

@@ -19,7 +19,7 @@ from scipy.stats import kendalltau
 from bench.board.board import Board, BoardTable
 from bench.compare.statistics.grouping import SENDER
 from bench.show.figures import Figure, figures
-from bench.show.figures.ablation import swept
+from bench.show.figures.ablation import PAPERS, swept
 from bench.show.figures.cost import front
 from bench.show.figures.frequent import ends_words
 from bench.show.figures.points import groups, methods, points
@@ -231,6 +231,13 @@ def test_a_recipe_value_that_runs_differ_in_has_a_curve(tmp_path: Path) -> None:
     cost = next(figure for figure in figures(board) if figure.kind == "cost")
     assert [row[0] for row in cost.data].count("promcse") == 1  # the row of most seeds alone stands for the method
     assert not any("prompt_length" in str(row[0]) for row in cost.data)
+
+
+def test_the_papers_figures_are_of_recipe_keys_that_methods_have() -> None:
+    from bench.run.plugins import discover
+
+    registry = discover()
+    assert set(PAPERS) <= {key for name in registry for key in registry[name].cls.defaults}
 
 
 def test_a_submitted_row_stands_beside_ours(made: Board) -> None:

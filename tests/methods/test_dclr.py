@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,14 @@ import pytest
 import torch
 from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_step
 from models import built
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from bench.method import BenchError, TorchMethod
+from bench.backbones import load, resolve
+from bench.method import BenchError, TorchMethod, Value
 from methods.dclr import DCLR, debiased, instance_weights, uphill
 from methods.losses import cosine_matrix
+from methods.simcse import SimCSE
 
 BACKBONES = ("tiny", "tiny_roberta")
 
@@ -183,6 +188,7 @@ def test_the_teacher_is_frozen_and_its_dropout_is_on_while_training(tiny: str, t
 def test_faithful_attends_to_padding(folder: str, tmp_path: Path) -> None:
     """With the mask a longer neighbour changes no other row's vector; as the authors have it, it does."""
     found = {}
+    folder = keeping(folder, tmp_path / "kept", 1)
     for faithful in (False, True):
         method = dclr(folder, tmp_path, faithful=faithful)
         pooled: list[Tensor] = []
@@ -191,6 +197,82 @@ def test_faithful_attends_to_padding(folder: str, tmp_path: Path) -> None:
             method(batch_of(method, texts))
         found[faithful] = (pooled[0][:2] - pooled[1][:2]).abs().max().item()
     assert found[False] < 1e-5 < 1e-3 < found[True]
+
+
+def keeping(folder: str, place: Path, seed: int) -> str:
+    """The model of a folder with a pooling layer that its checkpoint keeps, drawn anew."""
+    shutil.copytree(folder, place)
+    tensors = load_file(place / "model.safetensors")
+    drawn = torch.Generator().manual_seed(seed)
+    family = next(iter(tensors)).split(".")[0]
+    tensors |= {f"{family}.pooler.dense.weight": torch.randn(32, 32, generator=drawn) * 0.3,
+                f"{family}.pooler.dense.bias": torch.randn(32, generator=drawn) * 0.3}  # fmt: skip
+    save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
+    return str(place)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_faithful_is_the_authors_stack(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: bool) -> None:
+    """simcse/models.py in numpy: no mask; the checkpoint's own pooling layer, then at base size the new head; the teacher judges by
+    the head that it keeps. Measured beside their own function, run on the same weights: losses and gradients are 1e-15 apart."""
+    import methods.dclr
+
+    monkeypatch.setattr(methods.dclr, "BASE", 16 if large else 768)  # these are 32 wide
+    start, teacher = keeping(folder, tmp_path / "start", 1), keeping(folder, tmp_path / "teacher", 2)
+    method = built(DCLR, start, tmp_path, setting="unsupervised", teacher=teacher, faithful=True, dropout=0.0, noise_times=1.5)
+    method.train()
+    method.teacher.eval()  # its dropout is its own backbone's
+    noise: list[Tensor] = []
+    monkeypatch.setattr(methods.dclr, "uphill", lambda *given: noise.append(uphill(*given)) or noise[-1])
+    (features,) = batch_of(method).columns
+    with torch.no_grad():
+        cls = method.encoder(input_ids=features["input_ids"]).last_hidden_state[:, 0].double().numpy()  # both encoders are alike
+
+    def dense(x: np.ndarray, name: str, file: str) -> np.ndarray:
+        kept = {
+            key.split(".", 1)[1]: t.double().numpy()
+            for key, t in load_file(Path(file) / "model.safetensors").items()
+            if "pooler" in key
+        }
+        return np.tanh(x @ kept[f"{name}.weight"].T + kept[f"{name}.bias"])
+
+    def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return a @ b.T / np.linalg.norm(a, axis=1)[:, None] / np.linalg.norm(b, axis=1)
+
+    judged, z = dense(cls, "pooler.dense", teacher), dense(cls, "pooler.dense", start)
+    if not large:
+        weight, bias = (p.detach().double().numpy() for p in (method.head.dense.weight, method.head.dense.bias))
+        z = np.tanh(z @ weight.T + bias)
+    similar = cosines(judged, judged)
+    phi = float(np.median(similar[~np.eye(8, dtype=bool)]) + 1e-4)
+    method.recipe = type(method.recipe)(method.recipe.values_with_source() | {"phi": Value(phi, "test")})
+    total = method(batch_of(method)).total.item()
+    weights = np.where((similar > phi) & ~np.eye(8, dtype=bool), 0.0, 1.0)
+    assert 20 < weights.sum() < 60, "some are dropped and some stay"
+    wanted = by_hand(cosines(z, np.concatenate([z, noise[0].double().numpy()])), weights, "code", 0.05)
+    assert total == pytest.approx(wanted, abs=1e-5)
+    check_step(method, frozen=["teacher.", "judge."])
+    assert {name.split(".")[0] for name in method.trained_state()} == {"encoder"}
+
+
+def test_what_a_teacher_keeps_is_found_in_a_folder_and_in_a_run(folder: str, tmp_path: Path) -> None:
+    """A run of simcse keeps its head beside the encoder; without either a faithful teacher cannot judge."""
+    kept = resolve(keeping(folder, tmp_path / "kept", 3))
+    weight, bias = load(kept).pooling_layer()
+    wanted = load_file(tmp_path / "kept" / "model.safetensors")
+    assert torch.equal(weight, next(t for name, t in wanted.items() if name.endswith("pooler.dense.weight"))) and bias.shape == (
+        32,
+    )
+    simcse = built(SimCSE, folder, tmp_path, setting="unsupervised")
+    simcse.save(tmp_path / "run" / "checkpoint")
+    trained = tmp_path / "run" / "checkpoint" / "trained.safetensors"
+    weight, bias = load(replace(kept, trained=trained)).pooling_layer()
+    assert torch.equal(weight, simcse.head.dense.weight) and torch.equal(bias, simcse.head.dense.bias)
+    bare = {name: t for name, t in wanted.items() if "pooler" not in name}
+    save_file(bare, tmp_path / "kept" / "model.safetensors", metadata={"format": "pt"})
+    assert load(kept).pooling_layer() is None
+    with pytest.raises(BenchError, match="keeps no head, by which"):
+        dclr(str(tmp_path / "kept"), tmp_path, faithful=True)
 
 
 def test_encoder_and_head_train_and_the_teacher_stays(folder: str, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from frozen import TEXTS, batch_in, batch_of, counts, same_after_loading, step_o
 from models import built, sentences
 from torch.nn.functional import cross_entropy
 
-from bench.method import BenchError
+from bench.method import Batch, BenchError
 from bench.run.recipes import merge
-from methods import dcpcse as module
-from methods import masking
+from methods import dcpcse as dcpcse_module
+from methods import masking, prefix
 from methods.dcpcse import DCPCSE
 from methods.promcse import PromCSE
 
@@ -40,20 +40,31 @@ def test_without_mlm_it_is_promcse_without_the_hinge(tiny: str, tmp_path: Path, 
     np.testing.assert_array_equal(ours.encode(TEXTS[0]), theirs.encode(TEXTS[0]))
 
 
+BOTH = pytest.mark.parametrize("cls", [DCPCSE, PromCSE], ids=lambda cls: cls.name)  # one repository, one auxiliary task
+
+
+def with_mlm(cls: Any, backbone: str, folder: Path, **values: Any) -> Any:
+    return built(cls, backbone, folder, setting="unsupervised", variant="mlm", **({"prompt_length": P} | values))
+
+
+@BOTH
 @pytest.mark.parametrize("step", ["0", "1", "50", "100", "1000"])
-def test_the_weight_of_mlm_falls_as_the_authors(reference: dict[str, Any], tiny: str, tmp_path: Path, step: str) -> None:
+def test_the_weight_of_mlm_falls_as_the_authors(
+    reference: dict[str, Any], tiny: str, tmp_path: Path, step: str, cls: Any
+) -> None:  # fmt: skip
     known = reference["dcpcse_lambda"]["values"][step]
-    method = dcpcse(tiny, tmp_path, variant="mlm")
-    assert method.mlm_weight(int(step)) == pytest.approx(known, abs=1e-11)
+    method = with_mlm(cls, tiny, tmp_path)
+    assert masking.decayed_weight(method.recipe, int(step)) == pytest.approx(known, abs=1e-11)
     batch = batch_of(method, TEXTS[0], step=int(step))
     with torch.no_grad():
         loss = method(batch)
     assert loss.total.item() == pytest.approx((loss.parts["info_nce"] + known * loss.parts["mlm"]).item(), abs=1e-6)
 
 
+@BOTH
 @pytest.mark.parametrize("step", ["0", "50", "1000"])
 def test_the_total_of_both_losses_is_the_authors(
-    reference: dict[str, Any], tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    reference: dict[str, Any], tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, cls: Any
 ) -> None:
     """Their head outputs and logits in the place of ours: eight rows of three tokens, of which three are to be guessed."""
     z, mlm = reference["contrastive"]["inputs"], reference["mlm_auxiliary"]
@@ -63,25 +74,26 @@ def test_the_total_of_both_losses_is_the_authors(
     labels[:2] = torch.tensor(mlm["labels"])
     places = torch.arange(24, dtype=torch.float64).reshape(8, 3, 1)  # each state names its own position
     passes = [vectors, places]
-    method = dcpcse(tiny, tmp_path, variant="mlm")
+    method = with_mlm(cls, tiny, tmp_path)
     method.head = torch.nn.Identity()  # type: ignore[assignment]
     method._modules.pop("lm_head")
     method.lm_head = lambda states: logits.flatten(0, 1)[states[:, 0].long()]
-    monkeypatch.setattr(module, "states_behind_prefix", lambda *_: passes.pop(0))
+    monkeypatch.setattr(prefix, "states_behind_prefix", lambda *_: passes.pop(0))
     monkeypatch.setattr(masking, "mask_tokens", lambda ids, *_: (ids, labels))
     loss = method(batch_of(method, ["word"] * 4, step=int(step)))
     assert loss.total.item() == pytest.approx(mlm["dcpcse_total"]["values"][step], abs=1e-10)
     assert loss.parts["mlm"].item() == pytest.approx(mlm["mlm_loss"], abs=1e-10)
 
 
+@BOTH
 @BACKBONES
 def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
-    request: Any, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: Any, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any
 ) -> None:
-    method = dcpcse(request.getfixturevalue(backbone), tmp_path, variant="mlm", mlm_probability=1.0)
+    method = with_mlm(cls, request.getfixturevalue(backbone), tmp_path, mlm_probability=1.0)
     seen: list[Any] = []
-    real = module.states_behind_prefix
-    monkeypatch.setattr(module, "states_behind_prefix", lambda *given: seen.append(given) or real(*given))
+    real = prefix.states_behind_prefix
+    monkeypatch.setattr(prefix, "states_behind_prefix", lambda *given: seen.append(given) or real(*given))
     with training(method):
         loss = method(batch_in(method, "unsupervised"))
     (_, first, drawn), (_, second, again) = seen
@@ -97,21 +109,25 @@ def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
     assert loss.parts["mlm"].item() > 1
 
 
+@BOTH
 @BACKBONES
-def test_the_mlm_loss_of_a_given_masking(request: Any, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cross-entropy of the pretrained head's logits at every position, of which the chosen ones count."""
-    method = dcpcse(request.getfixturevalue(backbone), tmp_path, variant="mlm", dropout=0.0)
+def test_the_mlm_loss_of_a_given_masking(
+    request: Any, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any
+) -> None:  # fmt: skip
+    """Cross-entropy of the pretrained head's logits at every position, of which the chosen ones count; of one text twice."""
+    method = with_mlm(cls, request.getfixturevalue(backbone), tmp_path, dropout=0.0)
     (features,) = batch_in(method, "unsupervised").columns
     ids = features["input_ids"]
     labels = torch.full_like(ids, -100)
     labels[:, 1], labels[2, 2] = ids[:, 1], ids[2, 2]
     masked = ids.masked_fill(labels != -100, method.backbone.mask_id)
-    monkeypatch.setattr(masking, "mask_tokens", lambda *_: (masked, labels))
+    nothing = torch.full_like(ids, -100)  # of the second view
+    monkeypatch.setattr(masking, "mask_tokens", lambda *_: (torch.cat([masked, ids]), torch.cat([labels, nothing])))
     with torch.no_grad():
-        ours = method.guess(features, method.prompt(len(ids)), 1)
+        *_, sums_n, counts_n = method.views(Batch((features,)))
         logits = method.backbone.mlm_head()(method.prompt.states(method.encoder, {**features, "input_ids": masked})).double()
     rows = [cross_entropy(logits[i, t], labels[i, t]).item() for i, t in (labels != -100).nonzero().tolist()]
-    sums, counts = (part.tolist() for part in ours)
+    sums, counts = sums_n.tolist(), counts_n.tolist()
     assert counts == [1, 1, 2, 1, 1, 1] and sums[0] == pytest.approx(rows[0], abs=1e-5)
     assert len(rows) == 7 and sum(sums) == pytest.approx(np.sum(rows), abs=1e-4)
 
@@ -152,10 +168,11 @@ def test_what_trains(request: Any, backbone: str, tmp_path: Path, setting: str, 
      ("roberta", "large", 10, {"prompt": 491_520, "head": 1_049_600, "lm_head": 52_573_273})],
 )  # fmt: skip
 def test_how_many_numbers_train_at_the_papers_sizes(model: str, size: str, length: int, found: dict[str, int]) -> None:
-    assert counts(DCPCSE, model, size, "mlm", prompt_length=length) == found
     frozen = {part: count for part, count in found.items() if part != "lm_head"}
-    assert counts(DCPCSE, model, size, "mlm", prompt_length=length, freeze_lm_head="true") == frozen
-    assert counts(DCPCSE, model, size, prompt_length=length) == frozen
+    for cls in (DCPCSE, PromCSE):
+        assert counts(cls, model, size, "mlm", prompt_length=length) == found
+        assert counts(cls, model, size, "mlm", prompt_length=length, freeze_lm_head="true") == frozen
+        assert counts(cls, model, size, prompt_length=length) == frozen
 
 
 @BACKBONES
@@ -247,7 +264,7 @@ def test_the_batch_is_gathered_as_the_recipe_says(
         asked.append(faithful)
         return [z[0], other]
 
-    monkeypatch.setattr(module, "across_ranks", gather)
+    monkeypatch.setattr(dcpcse_module, "across_ranks", gather)
     with torch.no_grad():
         loss = method(batch_in(method, "unsupervised"))
     ours = loss.parts.get("info_nce", loss.total).item()

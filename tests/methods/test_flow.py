@@ -11,7 +11,7 @@ import torch
 from models import Columns, built, sentences
 from safetensors.torch import load_file
 
-from bench.method import Batch, BenchError, Context
+from bench.method import Batch, BenchError, Context, UncorrectedAdamW
 from bench.training.loop import train
 from methods.flow import Flow
 
@@ -131,7 +131,9 @@ def test_the_seed_fixes_start_and_permutations(tiny: str, tmp_path: Path) -> Non
 
 
 def test_the_optimiser_decays_everything_at_a_constant_rate(method: Flow) -> None:
-    groups = method.optimizer().param_groups
+    optimizer = method.optimizer()
+    groups = optimizer.param_groups
+    assert isinstance(optimizer, UncorrectedAdamW)  # BERT's own
     assert len(groups) == 1 and groups[0]["weight_decay"] == 0.01 and groups[0]["eps"] == 1e-6
     assert len(groups[0]["params"]) == len(list(method.glow.parameters()))
     assert method.learning_rate(0, 100) == method.learning_rate(99, 100) == 1e-3

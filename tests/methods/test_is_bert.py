@@ -14,6 +14,7 @@ import torch
 from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_step
 from models import built
 
+from bench.method import UncorrectedAdamW
 from methods.is_bert import ISBert, jensen_shannon
 from methods.pooling import masked_mean
 
@@ -107,6 +108,16 @@ def test_a_vector_depends_on_no_other_sentence_and_has_768_numbers(tiny: str, tm
 
 def test_everything_trains(build: Callable[..., ISBert]) -> None:
     check_step(build())
+
+
+def test_it_is_trained_as_the_authors_fork_trains(build: Callable[..., ISBert]) -> None:
+    """Their SentenceTransformer.fit: AdamW, lr 2e-6, eps 1e-7, correct_bias False, decay 0.01; 10 % warm-up from 0."""
+    method = build()
+    optimizer = method.optimizer()
+    assert isinstance(optimizer, UncorrectedAdamW) and not isinstance(build(bias_correction=True).optimizer(), UncorrectedAdamW)
+    assert {group["eps"] for group in optimizer.param_groups} == {1e-7}
+    assert {group["weight_decay"] for group in optimizer.param_groups} == {0.01, 0.0}
+    assert [method.learning_rate(step, 1000) for step in (0, 50, 100, 550)] == pytest.approx([0, 1e-6, 2e-6, 1e-6])
 
 
 def test_the_checkpoint_is_encoder_and_convolutions(build: Callable[..., ISBert], tmp_path: Path) -> None:

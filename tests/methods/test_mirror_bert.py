@@ -14,6 +14,7 @@ from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_st
 from models import built
 
 from bench.method import BenchError, Context
+from methods.augment import mask_span
 from methods.losses import nt_xent
 from methods.mirror_bert import MirrorBert
 
@@ -94,10 +95,29 @@ def test_the_second_view_has_one_masked_span_redrawn_at_each_visit(build: Callab
     assert all((method.backbone.mask_id in row) == (method.backbone.family == "bert") for row in drawn)
 
 
+def test_faithful_masks_the_first_place_with_the_drawn_characters(build: Callable[..., MirrorBert]) -> None:
+    """The authors' two lines, of src/data_loader.py: every start but the last, then str.split."""
+    text = "so it is and so it was and so it is and ever so"
+
+    def theirs(start: int) -> str:
+        left, right = text.split(text[start : start + 5], 1)
+        return f"{left} [MASK] {right}"
+
+    every = {theirs(start) for start in range(len(text) - 5)}
+    anywhere = {f"{text[:start]} [MASK] {text[start + 5 :]}" for start in range(len(text) - 4)}
+    drawn = {mask_span(text, np.random.default_rng(seed), faithful=True) for seed in range(1500)}
+    assert drawn == every and {mask_span(text, np.random.default_rng(seed)) for seed in range(1500)} == anywhere != every
+    faithful, ours = build(faithful=True), build()
+    second = [[views(one, [text], epoch=epoch)[1]["input_ids"].tolist() for epoch in range(30)] for one in (faithful, ours)]
+    assert second[0] != second[1]
+    assert all(ids in [faithful.tokenize([one])["input_ids"].tolist() for one in every] for ids in second[0])
+
+
 def test_heads_drop_out_in_the_variant_and_hidden_units_do_not(build: Callable[..., MirrorBert]) -> None:
     method = build(variant="drophead")
     (features, _) = batch_of(method).columns
-    assert method.recipe.dropout == 0 and method.recipe.drophead == 0.05
+    rate = {"bert": 0.2, "roberta": 0.05}[method.backbone.family]  # mirror_sentence_bert_drophead.sh, ..._roberta_drophead.sh
+    assert method.recipe.dropout == 0 and method.drophead == rate and build().drophead == 0
     with torch.no_grad():
         still = method.embed(features)
         method.train()
@@ -105,12 +125,12 @@ def test_heads_drop_out_in_the_variant_and_hidden_units_do_not(build: Callable[.
         moved = [~torch.isclose(method.embed(features), still, rtol=0, atol=1e-5).all(1) for _ in range(40)]
     # 2 layers of 2 heads: a row stays as it is where no head is dropped, or (kept whole then) both of a layer
     share = torch.stack(moved).float().mean().item()
-    assert share == pytest.approx(1 - (0.95**2 + 0.05**2) ** 2, abs=0.08)
+    assert share == pytest.approx(1 - ((1 - rate) ** 2 + rate**2) ** 2, abs=0.08)
     assert torch.equal(method.eval().embed(features), still)
 
 
 def test_what_cannot_be_is_refused() -> None:
-    for key, value in (("pooling", "max"), ("drophead", 1.0)):
+    for key, value in (("pooling", "max"), ("drophead", 1.0), ("drophead", "many")):
         recipe: Any = type("Recipe", (dict,), {"__getattr__": dict.get})({"pooling": None, "drophead": 0.0, key: value})
         with pytest.raises(BenchError, match=key):
             MirrorBert.check(recipe, None)

@@ -13,7 +13,9 @@ from frozen import TEXTS, batch_in, batch_of, counts, same_after_loading, step_o
 from models import built, sentences
 
 from bench.method import Batch, BenchError
-from bench.run.recipes import merge
+from bench.run.recipes import choose, entries, merge
+from methods import promcse as module
+from methods.dcpcse import DCPCSE
 from methods.promcse import PromCSE
 
 BACKBONES = pytest.mark.parametrize("backbone", ["tiny", "tiny_roberta"])
@@ -207,12 +209,48 @@ def test_the_hinge_needs_triplets() -> None:
     assert "--setting supervised" in str(error.value.hint)
 
 
+def test_the_hinge_and_mlm_add_up(tiny: str, tmp_path: Path) -> None:
+    method = promcse(tiny, tmp_path, "supervised", "eh", mlm=True)
+    with torch.no_grad():
+        loss = method(batch_in(method, "supervised"))
+    parts = {name: value.item() for name, value in loss.parts.items()}
+    assert parts.keys() == {"info_nce", "hinge", "mlm"} and min(parts.values()) > 0
+    assert loss.total.item() == pytest.approx(parts["info_nce"] + 10 * parts["hinge"] + 0.1 * parts["mlm"], abs=1e-5)
+
+
+README = {  # PromCSE's, "Hyperparameters", unsupervised: batch, rate, prompt length, do_mlm
+    "bert-base-uncased": (256, 3e-2, 16, False),
+    "bert-large-uncased": (256, 3e-2, 10, False),
+    "roberta-base": (64, 3e-2, 14, True),
+    "roberta-large": (64, 1e-2, 10, True),
+}
+
+
+@pytest.mark.parametrize("backbone", README)
+def test_the_unsupervised_recipes_are_those_of_the_readme(backbone: str) -> None:
+    entry, line = choose(entries(Path(module.__file__).parent, "promcse"), "unsupervised", backbone, "")
+    recipe = merge(PromCSE, entry, "", {}, trained=True)
+    assert line is None
+    assert (recipe.batch_size, recipe.learning_rate, recipe.prompt_length, recipe.mlm) == README[backbone]
+    assert (recipe.epochs, recipe.eval_steps, recipe.head_at_test) == (1, 125, False)
+    (theirs,) = [e for e in entries(Path(module.__file__).parent, "dcpcse")
+                 if (e.setting, e.backbone, e.variant) == ("unsupervised", backbone, "mlm" if recipe.mlm else "")]  # fmt: skip
+    known = merge(DCPCSE, theirs, theirs.variant, {}, trained=True)
+    assert {key: recipe[key] for key in known if key != "shallow"} == {key: known[key] for key in known if key != "shallow"}
+
+
 @pytest.mark.parametrize(
     "key, value", [("prompt", "shallow"), ("prompt_length", "0"), ("prefix_dropout", "1"), ("prefix_dropout", "much")]
 )
 def test_a_recipe_that_cannot_work_is_one_line(key: str, value: str) -> None:
     with pytest.raises(BenchError, match=f"^{key}={value}"):
         PromCSE.check(merge(PromCSE, None, "", {key: value}, trained=True), None)
+
+
+def test_masked_copies_need_keys_and_values() -> None:
+    with pytest.raises(BenchError, match="input-layer prompt has none of"):
+        PromCSE.check(merge(PromCSE, None, "input-layer", {"mlm": "true"}, trained=True), None)
+    PromCSE.check(merge(PromCSE, None, "layer-shared", {"mlm": "true"}, trained=True), None)
 
 
 def test_a_dropout_from_the_command_line_is_a_number(tiny: str, tmp_path: Path) -> None:

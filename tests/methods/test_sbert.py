@@ -10,7 +10,7 @@ import torch
 from models import built, sentences
 from torch.nn.functional import cross_entropy
 
-from bench.method import Batch
+from bench.method import Batch, UncorrectedAdamW
 from methods.sbert import SBERT, pair_features
 
 BACKBONES = ("tiny", "tiny_roberta")
@@ -98,4 +98,6 @@ def test_the_recipe_is_the_example_s(method: SBERT) -> None:
     recipe = method.recipe
     wanted = {"batch_size": 16, "learning_rate": 2e-5, "warmup_ratio": 0.1, "max_seq_length": 128, "epochs": 1}
     assert {key: recipe[key] for key in wanted} == wanted
+    optimizer = method.optimizer()  # the library's of that time: AdamW, eps 1e-6, correct_bias False
+    assert isinstance(optimizer, UncorrectedAdamW) and {group["eps"] for group in optimizer.param_groups} == {1e-6}
     assert method.learning_rate(0, 1000) == 0 and method.learning_rate(100, 1000) == 2e-5

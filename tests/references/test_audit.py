@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,13 +16,18 @@ from bench.references.rows import Row, rows, split_name
 
 MADE = ReferenceResult(
     paper="promcse", table="1", label="X", setting="unsupervised", method="x", backbone="b", variant="", task="STS12",
-    metric="spearman", value=70.0, std=None, own_result=True, source="", runs="", protocol="senteval-all/1", text="tokenised",
+    metric="spearman", value=70.0, printed="70.00", std=None, own_result=True, source="", runs="", protocol="senteval-all/1", text="tokenised",
     corpus="", note="",
 )  # fmt: skip
 
 
-def made(values: dict[str, float], stds: dict[str, float] | None = None, **changes: object) -> Row:
-    cells = (replace(MADE, task=task, value=value, std=(stds or {}).get(task), **changes) for task, value in values.items())  # type: ignore[arg-type]
+def made(values: Mapping[str, float | str], stds: dict[str, float] | None = None, **changes: object) -> Row:
+    """A printed row; a number that is given as text is printed so, others with two decimals."""
+    printed = {task: value if isinstance(value, str) else f"{value:.2f}" for task, value in values.items()}
+    cells = (
+        replace(MADE, task=task, value=float(text), printed=text, std=(stds or {}).get(task), **changes)
+        for task, text in printed.items()
+    )  # type: ignore[arg-type]
     return Row(tuple(cells))
 
 
@@ -45,17 +51,28 @@ def test_averages_that_do_not_follow() -> None:
     groups: dict[tuple[str, ...], dict[str, Fraction]] = {}
     for r in results():
         groups.setdefault((r.paper, r.table, r.label, r.backbone, r.metric, r.setting, r.variant), {})[r.task] = Fraction(
-            repr(r.value)
+            r.printed
         )
     want = set()
     for key, cells in groups.items():
         parts = [value for task, value in cells.items() if task != "Avg."]
-        one_decimal = all((10 * value).denominator == 1 for value in cells.values())
-        allowed = Fraction(1, 10) if one_decimal else Fraction(1, 100)
-        if len(parts) > 1 and "Avg." in cells and abs(sum(parts) / len(parts) - cells["Avg."]) > allowed:
+        if len(parts) > 1 and "Avg." in cells and abs(sum(parts) / len(parts) - cells["Avg."]) > Fraction(1, 100):
             want.add((*key[:4], "Avg."))
     assert of("average") == want
-    assert len(want) == 10
+    assert len(want) == 11
+    (mirror,) = [r.text for r in audit() if r.kind == "average" and "one decimal" in r.text]
+    assert mirror == ("printed 74.40; the mean of its 7 cells is 74.39 (+0.01); each of its cells ends in 0, "
+                      "and rounding them to one decimal explains the difference")  # fmt: skip
+
+
+def test_what_is_printed_is_kept_with_its_zeros() -> None:
+    """Numbers whose print is known beside the reference file, which keeps none."""
+    printed = {(r.paper, r.table, r.label, r.backbone, r.variant, r.metric, r.task): r.printed for r in results()}
+    assert printed["promcse", "1", "Mirror-BERT-base", "bert-base-uncased", "", "spearman", "Avg."] == "74.40"
+    assert printed["promcse", "1", "PromCSE-RoBERTa-large + EH", "roberta-large", "eh", "spearman", "Avg."] == "85.10"
+    assert printed["promcse", "1", "BERT-base-whitening", "bert-base-uncased", "", "spearman", "STS14"] == "60.9"
+    assert printed["focal-infonce", "3", "SimCSE", "bert-base-uncased", "", "uniformity", "uniformity"] == "-2.400"
+    assert all(float(r.printed) == r.value for r in results())
 
 
 def test_what_the_readers_of_two_papers_are_told() -> None:
@@ -73,7 +90,7 @@ def test_the_one_quotation_that_differs_explains_its_average() -> None:
     assert (slip.paper, slip.table, slip.label, slip.backbone, slip.task) in of("impossible")
     assert (slip.paper, slip.table, slip.label, slip.backbone, "Avg.") in of("average")
     (row,) = [row for row in rows() if (row.first.paper, row.first.table, row.first.label) == ("promcse", "7", slip.label)]
-    mended = Row(tuple(replace(cell, value=69.45) if cell.task == "MRPC" else cell for cell in row.cells))
+    mended = Row(tuple(replace(cell, value=69.45, printed="69.45") if cell.task == "MRPC" else cell for cell in row.cells))
     assert off_average(mended) is None
     assert unreachable(mended.cells[6], mended) is None
 
@@ -106,9 +123,34 @@ def test_an_average_within_rounding_is_no_slip(average: float, told: float | Non
     assert off_average(row) == (pytest.approx(told) if told else None)
 
 
-def test_one_decimal_allows_more() -> None:
-    assert off_average(made({"STS12": 67.4, "STS13": 79.6, "STS14": 71.3, "Avg.": 72.8})) is None
-    assert off_average(made({"STS12": 67.4, "STS13": 79.6, "STS14": 71.3, "Avg.": 72.9})) == pytest.approx(72.7667, abs=1e-4)
+def test_one_printed_decimal_allows_more() -> None:
+    cells = {"STS12": "67.4", "STS13": "79.6", "STS14": "71.3"}
+    assert off_average(made(cells | {"Avg.": "72.8"})) is None
+    assert off_average(made(cells | {"Avg.": "72.9"})) == pytest.approx(72.7667, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("cells", "average", "explained"),
+    [
+        (("67.40", "79.60", "71.30"), "72.80", True),  # within what one decimal hides
+        (("67.40", "79.60", "71.30"), "72.90", False),  # beyond it
+        (("67.41", "79.60", "71.30"), "72.80", False),  # one cell has its second decimal
+        (("67.4", "79.6", "71.3"), "72.90", False),  # printed with one: nothing was hidden
+    ],
+)
+def test_what_rounding_to_one_decimal_explains(cells: tuple[str, ...], average: str, explained: bool) -> None:
+    row = made(dict(zip(("STS12", "STS13", "STS14"), cells, strict=True)) | {"Avg.": average})
+    (told,) = kinds_of([row])["average"]
+    assert (
+        told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77") and ("one decimal" in told.text) == explained
+    )
+
+
+def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
+    """82.00 of 1,821 is not possible, 82.0 is: 1,493 right answers are 81.988."""
+    cells = {"MR": "76.50", "SST-2": "82.00", "MRPC": "73.00"}
+    rounded, exact = made(cells, metric="accuracy"), made(cells | {"MR": "76.51"}, metric="accuracy")
+    assert unreachable(rounded.cells[1], rounded) is None and unreachable(exact.cells[1], exact) is not None
 
 
 def test_a_row_without_average_or_with_one_cell_says_nothing() -> None:

@@ -24,7 +24,7 @@ def test_every_row_is_that_of_the_papers_tables(shared: Path) -> None:
     for row in rows:
         row["note"] = _reworded(row["note"])
     assert [{field: asdict(r)[field] for field in rows[0]} for r in results()] == rows
-    assert set(asdict(results()[0])) - set(rows[0]) == {"source", "runs", "protocol", "text", "corpus"}  # ours, from the notes
+    assert set(asdict(results()[0])) - set(rows[0]) == {"printed", "source", "runs", "protocol", "text", "corpus"}  # ours
 
 
 def test_what_is_known_without_the_reference_file() -> None:
@@ -73,9 +73,9 @@ def test_protocols_are_those_of_the_suites() -> None:
 
 def test_a_damaged_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "results.tsv"
-    file.write_text(references.FILE.read_text(encoding="utf-8").replace("Avg.=79.9±0.32", "Avg.79.9±0.32"), encoding="utf-8")
+    file.write_text(references.FILE.read_text(encoding="utf-8").replace("Avg.=79.90±0.32", "Avg.79.90±0.32"), encoding="utf-8")
     monkeypatch.setattr(references, "FILE", file)
-    with pytest.raises(BenchError, match="'Avg.79.9±0.32' in the row 'ConPVP' is no score"):
+    with pytest.raises(BenchError, match="'Avg.79.90±0.32' in the row 'ConPVP' is no score"):
         tuple(references._everything.__wrapped__())
 
 

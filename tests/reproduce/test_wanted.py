@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bench.base.errors import BenchError, UnknownName
+from bench.data.sets import DataFolder
 from bench.references import results
 from bench.references.rows import rows, tables
 from bench.run.plugins import discover
+from bench.run.reproduce.execute import Asked, in_order, jobs, precision_of
 from bench.run.reproduce.wanted import WantedRun, check_table, recipe, wanted
 
 REGISTRY = discover()
@@ -72,6 +74,39 @@ def test_what_stands_on_another_run() -> None:
     assert on == {"SBERT-base-flow": "sbert", "SBERT-base-whitening": "sbert", "CT-SBERT-base": "sbert"}
     flow = next(run for run in found if run.method == "flow")
     assert flow.setting == "none" and flow.on is not None and flow.on.setting == "supervised" and flow.on.suites == ("sts",)
+
+
+def test_a_teacher_is_a_run_that_is_done_before() -> None:
+    found = {run.name: run for run in wanted("focal-infonce", "3", REGISTRY)}
+    runs = [found[f"{name}, unsupervised, bert-base-uncased, teacher simcse"] for name in ("dclr", "dclr+focal")]
+    for run in runs:
+        assert run.on is not None and run.on.identity == found["simcse, unsupervised, bert-base-uncased"].identity
+        request = run.request((1,), text="tokenised", corpus=None, precision="fp32", below="runs/simcse-1")
+        assert (request.backbones, request.overrides["teacher"]) == (("bert-base-uncased",), "runs/simcse-1")
+        assert run.comparable
+    listed = jobs(list(found.values()), REGISTRY, DataFolder(None), Asked())
+    order = [job.run.name for job in in_order(listed)]
+    assert order.count("simcse, unsupervised, bert-base-uncased") == 1 and order[-2:] == [run.name for run in runs]
+    assert not [need for job in listed for need in job.needs if need.name == "teacher"]
+    own = wanted("focal-infonce", "3", REGISTRY, words=("dclr",), asked={"teacher": "some/model"})
+    assert [(run.on, run.on_as, run.asked["teacher"], run.comparable) for run in own] == [(None, "", "some/model", False)] * 2
+
+
+def test_who_trained_in_fp16_is_run_so_where_the_device_can_and_nothing_else_was_asked() -> None:
+    """DCLR's script has the option commented out, SimCSE's and Focal-InfoNCE's have it; nothing is trained of the averages."""
+    listed = jobs(wanted("focal-infonce", "3", REGISTRY), REGISTRY, DataFolder(None), Asked())
+    bf16, theirs = Asked(precision="bf16"), Asked(precision="bf16", as_authors=True)
+    found = {job.run.method: (precision_of(job, bf16), precision_of(job, theirs)) for job in listed}
+    assert found == {
+        "simcse": ("bf16", "fp16"),
+        "focal-infonce": ("bf16", "fp16"),
+        "diffcse": ("bf16", "fp16"),
+        "dclr": ("bf16", "bf16"),
+    }
+    (average,) = jobs(
+        wanted("promcse", "1", REGISTRY, words=("bert-base (first-last avg.)",)), REGISTRY, DataFolder(None), Asked()
+    )
+    assert precision_of(average, theirs) == "bf16"
 
 
 def test_another_backbone_stands_in_and_is_not_comparable() -> None:

@@ -13,7 +13,7 @@ import torch
 from models import TOY_ROWS, Columns, Toy, toy, toy_recipe
 
 from bench.base.errors import BenchError
-from bench.method import Batch, adamw
+from bench.method import Batch, UncorrectedAdamW, adamw
 from bench.method.features import pad
 from bench.method.torch_method import learning_rate_at, scheduled_rate
 from bench.training.batches import row_order
@@ -143,6 +143,39 @@ def test_the_optimiser_is_adamw_written_by_hand(tmp_path: Path) -> None:
         by_hand.step(gradients, 0.02)
         np.testing.assert_allclose(method.dense.weight.detach(), by_hand.values[0], rtol=0, atol=1e-12)
         np.testing.assert_allclose(method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_without_bias_correction_it_is_berts_own_written_by_hand(tmp_path: Path, fused: bool) -> None:
+    """BERT's optimization.py, in numpy; rate and state change as they do in a training that is resumed."""
+    method = toy(tmp_path, weight_decay=0.1)
+    weight = method.dense.weight
+
+    def made() -> UncorrectedAdamW:
+        if fused:
+            optimizer = adamw(method, eps=1e-7, bias_correction=False)
+            assert isinstance(optimizer, UncorrectedAdamW)
+            return optimizer
+        return UncorrectedAdamW([weight], eps=1e-7, weight_decay=0.1)
+
+    optimizer = made()
+    wanted = weight.detach().numpy().copy()
+    m, v, rng = np.zeros_like(wanted), np.zeros_like(wanted), np.random.default_rng(0)
+    for t in range(8):
+        rate = 0.02 / (t + 1)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        g = rng.normal(size=(2, 5)) * 10.0 ** rng.integers(-9, 3)
+        weight.grad, method.dense.bias.grad = torch.tensor(g), torch.zeros(2, dtype=torch.float64)
+        optimizer.step()
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        wanted = wanted - rate * (m / (np.sqrt(v) + 1e-7) + 0.1 * wanted)
+        np.testing.assert_allclose(weight.detach(), wanted, rtol=0, atol=1e-12)
+        assert [(group["lr"], group["eps"], group["weight_decay"]) for group in optimizer.param_groups][0] == (rate, 1e-7, 0.1)
+        if t == 3:
+            state = optimizer.state_dict()
+            optimizer = made()
+            optimizer.load_state_dict(state)
 
 
 @pytest.mark.parametrize("clip", [1.0, 0.0])

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.method import Recipe
     from bench.run.plan import PlannedRun
+    from bench.run.recipes import Entry
     from bench.runs import RunRecord, RunsFolder
 
 
@@ -31,6 +32,7 @@ class Asked:
     text: str = "tokenised"
     corpora: Mapping[str, str] = field(default_factory=dict)  # a recipe's corpus -> the user's file; "": of all
     precision: str = "fp32"
+    as_authors: bool = False  # fp16 autocast where the authors had it: this device can, and the user asked for nothing else
 
 
 @dataclass
@@ -41,11 +43,12 @@ class Job:
     recipe: Recipe | None = None
     note: str = ""  # where the recipe is not this backbone's own
     corpus: str | None = None  # as the recipe names it
+    in_fp16: bool = False  # the authors trained in fp16 autocast
     needs: tuple[Need, ...] = ()
     seeds: tuple[int | None, ...] = ()  # (None,) where nothing is random: one run stands for all
     set_here: tuple[str, ...] = ()  # recipe keys whose value is not the default
     hours: float | None = None  # on a GPU, of one seed
-    first: Job | None = None  # whose runs are its backbones
+    first: Job | None = None  # whose runs it stands on
     planned: tuple[PlannedRun, ...] = ()
     error: BenchError | None = None  # why it was left out
 
@@ -81,29 +84,37 @@ def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: Asked) -> 
     theirs = asked_corpus(own, asked.corpora)
     defaults = merge(cls, None, "", {}, trained=learns(cls, run.setting))
     return Job(
-        run, recipe=merged, note=note, corpus=own, needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
+        run, recipe=merged, note=note, corpus=own, in_fp16=_in_fp16(entry), needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
         seeds=(None,) if run.setting in cls.deterministic else asked.seeds,
         set_here=tuple(key for key, value in merged.items() if value != defaults.get(key)),
         hours=gpu_hours(cls, merged, run.backbone, theirs or own) if learns(cls, run.setting) else None,
     )  # fmt: skip
 
 
+def _in_fp16(entry: Entry | None) -> bool:
+    stated = entry.facts.get("precision") if entry else None
+    return stated is not None and stated.value == "fp16 autocast"
+
+
+def precision_of(job: Job, asked: Asked) -> str:
+    """That a job is trained in."""
+    return "fp16" if asked.as_authors and job.in_fp16 else asked.precision
+
+
 def plan_job(
     job: Job, registry: Registry, data: DataFolder, asked: Asked, ready: Callable[[Reference], Reference], store: RunsFolder
 ) -> list[PlannedRun]:
     """The planned runs of a job. Raises a BenchError as ``bench run`` does, and where the runs that it stands on are not done."""
-    corpus = asked_corpus(job.corpus, asked.corpora)
+    corpus, precision = asked_corpus(job.corpus, asked.corpora), precision_of(job, asked)
     if job.first is None:
-        return plan.make(
-            job.run.request(asked.seeds, text=asked.text, corpus=corpus, precision=asked.precision), registry, data, ready
-        )
+        return plan.make(job.run.request(asked.seeds, text=asked.text, corpus=corpus, precision=precision), registry, data, ready)
     folders = {record.seed: folder for record, folder in records(job.first, store)}
     if not folders:
         raise BenchError(f"it stands on {job.first.run.name}, of which no run is finished")
     found = []
     for seed in asked.seeds:
         if (folder := folders.get(seed, folders.get(None))) is not None:
-            request = job.run.request((seed,), text=asked.text, corpus=corpus, precision=asked.precision, backbone=str(folder))
+            request = job.run.request((seed,), text=asked.text, corpus=corpus, precision=precision, below=str(folder))
             found += plan.make(request, registry, data, ready)
     return found
 

@@ -52,6 +52,8 @@ def needs(run: WantedRun, registry: Registry, data: DataFolder, corpora: Mapping
     if not cls.own_backbone:
         found.append(_model("weights", run.backbone, data))
     for key in cls.places:
+        if run.on is not None and run.on_as == key:
+            continue  # a run that is done before
         value = merged.get(key)
         if value is None:
             found.append(Need("file", key, False, f"--set {key}=PATH"))

@@ -33,7 +33,8 @@ class WantedRun:
     suites: tuple[str, ...] = ()
     changes: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names: --set
     asked: Mapping[str, str] = field(default_factory=dict)  # recipe values that the user changed
-    on: WantedRun | None = None  # the run whose encoder is its backbone
+    on: WantedRun | None = None  # the run that it stands on: whose encoder is its backbone, or the value of a recipe key
+    on_as: str = ""  # that key ("teacher"); "": its backbone
     instead_of: str = ""  # the tables' backbone, where another one stands in for it
     why_not: str = ""  # why it cannot be run; then the rest may be empty
     doubts: tuple[str, ...] = ()  # what the print leaves open
@@ -44,7 +45,9 @@ class WantedRun:
         if not self.method:
             return ", ".join(self.labels)
         what = self.method + (f"+{self.variant}" if self.variant else "") + "".join(f" {k}={v}" for k, v in self.changes.items())
-        where = f"the encoder of {self.on.method} on {self.backbone}" if self.on else self.backbone
+        where = self.backbone
+        if self.on:
+            where = f"{where}, {self.on_as} {self.on.method}" if self.on_as else f"the encoder of {self.on.method} on {where}"
         return f"{what}, {'nothing trained' if self.setting == NOT_TRAINED else self.setting}, {where}"
 
     @property
@@ -64,12 +67,13 @@ class WantedRun:
         return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else self.rows
 
     def request(
-        self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, backbone: str | None = None
-    ) -> Request:
-        """What ``bench run`` would be asked; ``backbone``: the folder of the run that it stands on."""
+        self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, below: str = ""
+    ) -> Request:  # fmt: skip
+        """What ``bench run`` would be asked; ``below``: the folder of the run that it stands on."""
+        value = {self.on_as: below} if self.on_as and below else {}
         return Request(
-            methods=(self.method,), backbones=(backbone or self.backbone,), setting=self.setting, variant=self.variant, seeds=seeds,
-            suites=self.suites, text=text, corpus=corpus, overrides={**self.changes, **self.asked}, precision=precision,
+            methods=(self.method,), backbones=(self.backbone if value else below or self.backbone,), setting=self.setting, variant=self.variant,
+            seeds=seeds, suites=self.suites, text=text, corpus=corpus, overrides={**self.changes, **value, **self.asked}, precision=precision,
         )  # fmt: skip
 
 
@@ -152,12 +156,13 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
         rows=(row,), method=means.method, variant=means.variant, setting=setting, backbone=cls.own_backbone or backbone,
         suites=(SUITES[first.metric],), changes=means.set, doubts=doubts, instead_of="" if cls.own_backbone else instead_of,
     )  # fmt: skip
-    if not means.on:
+    key, below = next(iter(means.uses.items()), ("", means.on))
+    if not below:
         return run
-    if means.on not in registry.plugins:
-        return WantedRun(rows=(row,), why_not=f"it stands on {means.on}, which is not installed (bench methods)")
-    return replace(run, on=WantedRun(rows=(), method=means.on, setting=registry[means.on].cls.settings[0], backbone=run.backbone,
-                                     suites=run.suites, instead_of=run.instead_of))  # fmt: skip
+    if below not in registry.plugins:
+        return WantedRun(rows=(row,), why_not=f"it stands on {below}, which is not installed (bench methods)")
+    return replace(run, on=WantedRun(rows=(), method=below, setting=registry[below].cls.settings[0], backbone=run.backbone,
+                                     suites=run.suites, instead_of=run.instead_of), on_as=key)  # fmt: skip
 
 
 def _setting(cls: type[Method], printed: str, on: str) -> str | None:
@@ -189,6 +194,8 @@ def _with_asked(found: list[WantedRun], registry: Registry, asked: Mapping[str, 
         known = set(recipe(run, registry)[0])
         known |= set(ON_REQUEST) if "epochs" in known else set()
         fitting = {key: value for key, value in asked.items() if key in known}
+        if run.on_as in fitting:  # the user has one already
+            return replace(run, asked=fitting, on=None, on_as="")
         return replace(run, asked=fitting, on=of(run.on) if run.on else None)
 
     return tuple(of(run) for run in found)

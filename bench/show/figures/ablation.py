@@ -17,7 +17,7 @@ FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
 PAPERS: Mapping[str, str] = {
     "prompt_length": "PromCSE, Figure 2", "eh_margin": "PromCSE, Table 4", "temperature": "Focal-InfoNCE, Table 4",
-    "margin": "Focal-InfoNCE, Table 5",
+    "hardness_m": "Focal-InfoNCE, Table 5",
 }  # fmt: skip
 """Where papers show the same recipe value."""
 
