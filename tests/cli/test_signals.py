@@ -202,8 +202,8 @@ def test_the_launcher_names_the_signal_of_a_rank(tmp_path: Path, capsys: pytest.
 def test_the_witness_is_silent_where_all_was_well_and_speaks_where_it_was_not(tmp_path: Path) -> None:
     """A process of its own each: one ends in order, one is killed while it works."""
     code = (
-        "import os, sys; from pathlib import Path; from bench.base.crash import watched\n"
-        "with watched(Path(sys.argv[1]), 'fp32'):\n    os.kill(os.getpid(), int(sys.argv[2]))"
+        "import os, sys; from pathlib import Path; from bench.base.crash import watch\n"
+        "with watch(Path(sys.argv[1]), 'fp32'):\n    os.kill(os.getpid(), int(sys.argv[2]))"
     )
     said = {}
     for number in (0, signal.SIGABRT):

@@ -172,10 +172,10 @@ MEASURE = """
 import json, sys, time
 from pathlib import Path
 from bench.data.corpora import open_corpus
-from bench.data.corpora.token_cache import tokenised
+from bench.data.corpora.token_cache import tokenise
 def encode(texts): return [[len(w) for w in t.split()] for t in texts]
 began = time.perf_counter()
-ready = tokenised(open_corpus(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))
+ready = tokenise(open_corpus(sys.argv[1], cache=Path(sys.argv[2])), encode, "widths", 1000, cache=Path(sys.argv[2]))
 seconds = time.perf_counter() - began
 status = Path("/proc/self/status")  # not ru_maxrss: a child starts with the peak of the process that made it
 peak = 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0]) if status.exists() else 0
