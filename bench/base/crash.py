@@ -4,7 +4,7 @@ While a run is worked on, its folder holds ``process.txt``: which process, and, 
 it, which of them and where (written by :mod:`faulthandler`). An orderly end, an error included, removes the file. So one that is
 still there when nobody holds the run tells of a process that died; nothing in it means that nothing could be written (SIGKILL).
 
-This file is also a program of its own, with nothing but the standard library: ``python ended.py FOLDER`` waits for the end of the
+This file is also a program of its own, with nothing but the standard library: ``python crash.py FOLDER`` waits for the end of the
 process that started it, and says on standard error how it ended if that process could not.
 """
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import DataMissing
 from bench.method import read_json
 from bench.runs.intact import repeat_command
+from bench.runs.record import AVERAGE
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -115,7 +116,7 @@ def write_results(record: RunRecord, run_folder: Path, to: Path) -> list[Path]:
         cache = mteb.ResultCache(to)
         written = []
         for score in record.scores:
-            if score.task == "Avg.":
+            if score.task == AVERAGE:
                 continue
             if score.suite == "mteb":
                 written.append(_theirs(record, score, run_folder, to))

@@ -13,11 +13,10 @@ from pathlib import Path
 from bench.base.cache import CacheEntry, is_settled
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.hashes import file_sha256, values_sha256
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import FOREIGN, RunsFolder
 
 CHECKPOINT = "checkpoint"
-AVERAGE = "Avg."
 SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
 MISSING, CUT, ALTERED = "missing", "cut short or damaged", "altered"
 

@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from bench.base.errors import RecordDamaged
 
 SCHEMA, VERSION = "bench.run", 3
+AVERAGE = "Avg."  # as a task: a suite's own average
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree

@@ -182,9 +182,9 @@ def test_half_of_the_weights_in_parts_is_not_whole(tiny: str, tmp_path: Path) ->
     parts = tmp_path / "parts"
     shutil.copy(Path(tiny) / "tokenizer.json", parts)
     shards = sorted(parts.glob("model-*.safetensors"))
-    assert len(shards) > 1 and hub_models.whole(parts)
+    assert len(shards) > 1 and hub_models.is_whole(parts)
     shards[-1].unlink()
-    assert not hub_models.whole(parts)
+    assert not hub_models.is_whole(parts)
 
 
 def test_a_second_backbone_of_a_recipe_is_named_by_its_commit_before_training(hub: StandInHub, tiny: str) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from bench.base.errors import DataDamaged, DataMissing
 from bench.data.sets.folder import Copy, DataFolder, other_form
 from bench.data.sets.manifest import ANY, DataSet, cells, data_set, single_spaced
-from bench.data.sets.recognise import Found, recognise
+from bench.data.sets.recognise import Found, damaged_file, recognise
 from bench.data.sets.sts import SentencePairs
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     needed = sorted({number for row in rows for number in row[:2]}, key=_number)
     absent = [number for number in needed if _number(number) not in known]
     if absent:
-        raise _damaged(wanted, f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}")
+        raise damaged_file(wanted, f"{len(absent):,} of {len(needed):,} captions are not in {captions.path}, first {absent[0]}")
     texts = {number: single_spaced(known[_number(number)]) for number in needed}
     if captions.form == ANY:
         return _pairs(wanted, rows, texts, "raw", hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest())
     # Not COCO's own file: the same captions, perhaps tokenised or with others among them, or else not these captions at all.
     if (found := letters(texts.values())) != LETTERS:
-        raise _damaged(wanted, f"altered text: letters {found[:12]} found, {LETTERS[:12]} expected, in {captions.path}")
+        raise damaged_file(wanted, f"altered text: letters {found[:12]} found, {LETTERS[:12]} expected, in {captions.path}")
     content = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
     return _pairs(wanted, rows, texts, f"other-{content[:8]}", content)
 
@@ -113,7 +113,7 @@ def _captions(wanted: DataSet, folder: DataFolder, ids: Copy) -> Found:
         try:
             return Found(file, path, "other", "", path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise _damaged(wanted, f"cannot read {path} ({error})") from None
+            raise damaged_file(wanted, f"cannot read {path} ({error})") from None
 
 
 def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
@@ -123,7 +123,7 @@ def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
         return {int(one["id"]): str(one["caption"]) for one in content["annotations"]}
     except (ValueError, KeyError, TypeError) as error:
         what = f"{type(error).__name__}: {error}"
-        raise _damaged(wanted, f"{captions.path} is not COCO's JSON of captions ({what})") from None
+        raise damaged_file(wanted, f"{captions.path} is not COCO's JSON of captions ({what})") from None
 
 
 def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str) -> RatedCaptions:
@@ -131,7 +131,7 @@ def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, s
 
     first, second, gold, method = (list(column) for column in zip(*rows, strict=True))
     if len(rows) != wanted.items["test"]:
-        raise _damaged(wanted, f"{len(rows):,} pairs found, {wanted.items['test']:,} expected")
+        raise damaged_file(wanted, f"{len(rows):,} pairs found, {wanted.items['test']:,} expected")
     return RatedCaptions(
         name=CXC,
         sentences1=[texts[one] for one in first],
@@ -182,10 +182,6 @@ def letters(texts: Iterable[str]) -> str:
     """Hash of the letters and digits of texts, which no tokenizer changes; punctuation it may."""
     plain = ("".join(filter(str.isalnum, text)).lower() for text in texts)
     return hashlib.sha256("\n".join(plain).encode()).hexdigest()
-
-
-def _damaged(wanted: DataSet, what: str) -> DataDamaged:
-    return DataDamaged(f"{CXC}: {what}", f"replace the file; to get it: {wanted.get}")
 
 
 def _number(caption: str) -> int:

@@ -32,11 +32,13 @@ class Found:
     """Decoded text, for files that are not packed."""
 
 
+def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
+    """The error that says what is wrong with a file of a set, and what gets another."""
+    return DataDamaged(f"{wanted.name}: {what}", f"replace the file; to get it: {wanted.get}")
+
+
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     """Reads a file and says which form it is. Raises DataDamaged with the file's name, expected and found counts or hash."""
-
-    def damaged(what: str) -> DataDamaged:
-        return DataDamaged(f"{wanted.name}: {what} in {path}", f"replace the file; to get it: {wanted.get}")
 
     if file.first_use:
         return Found(file, path, ANY, recognise_first_use(wanted, file, path), None)
@@ -45,29 +47,31 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise damaged(f"cannot read ({error.strerror})") from None
+        raise damaged_file(wanted, f"cannot read ({error.strerror}) in {path}") from None
     digests = {hashlib.sha256(data).hexdigest(), hashlib.sha256(lf(data)).hexdigest()}
     known = {digest: name for name, form in file.forms.items() for digest in (form.sha256, form.sha256_lf) if digest}
     try:
         text = data.decode(file.encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise damaged(f"line {line} is not {file.encoding.upper()}") from None
+        raise damaged_file(wanted, f"line {line} is not {file.encoding.upper()} in {path}") from None
     for digest in digests:
         if digest in known:
             return Found(file, path, known[digest], file.forms[known[digest]].sha256, text)
     if any(digest in known for digest in once_encoded_hashes(data)):
-        raise damaged("encoded twice: bytes that were read as latin-1 and written again as UTF-8")
+        raise damaged_file(wanted, f"encoded twice: bytes that were read as latin-1 and written again as UTF-8 in {path}")
     rows = cells(text, file)
     if len(rows) != file.rows:
-        raise damaged(f"{len(rows):,} rows found, {file.rows:,} expected")
+        raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
     short = next((i for i, row in enumerate(rows) if len(row) < file.columns), None)
     if short is not None:
-        raise damaged(f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected,")
+        raise damaged_file(
+            wanted, f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected, in {path}"
+        )
     found = content_hash(rows)
     if file.content is None or found != file.content:
         expected = file.content or next(iter(file.forms.values())).sha256
-        raise damaged(f"altered text: content hash {found[:12]} found, {expected[:12]} expected,")
+        raise damaged_file(wanted, f"altered text: content hash {found[:12]} found, {expected[:12]} expected, in {path}")
     if not file.varies:  # the cells are right and only white space differs: the manifest's hash speaks for it
         return Found(file, path, ANY, file.forms[ANY].sha256, text)
     return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
@@ -79,14 +83,11 @@ def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
         for block in read_blocks(path, file.packed):
             digest.update(block)
     except (OSError, EOFError, lzma.LZMAError) as error:
-        raise DataDamaged(f"{wanted.name}: {path} cannot be unpacked ({error})", f"to get it: {wanted.get}") from None
+        raise damaged_file(wanted, f"{path} cannot be unpacked ({error})") from None
     known = {form.sha256: name for name, form in file.forms.items()}
     if digest.hexdigest() not in known:
         expected = next(iter(known))
-        raise DataDamaged(
-            f"{wanted.name}: altered text: sha256 {digest.hexdigest()[:12]} inside, {expected[:12]} expected, in {path}",
-            f"replace the file; to get it: {wanted.get}",
-        )
+        raise damaged_file(wanted, f"altered text: sha256 {digest.hexdigest()[:12]} inside, {expected[:12]} expected, in {path}")
     return Found(file, path, known[digest.hexdigest()], digest.hexdigest(), None)
 
 
@@ -98,18 +99,17 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
 
     A copy that was not fetched by this package has no receipt: then only the rows are checked. Raises DataDamaged.
     """
-    hint = f"replace the file; to get it: {wanted.get}"
     try:
         found = file_sha256(path)
         rows = _rows(path, file.encoding) - file.header
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataDamaged(f"{wanted.name}: cannot read {path} ({error})", hint) from None
+        raise damaged_file(wanted, f"cannot read {path} ({error})") from None
     if rows != file.rows:
-        raise DataDamaged(f"{wanted.name}: {rows:,} rows found, {file.rows:,} expected in {path}", hint)
+        raise damaged_file(wanted, f"{rows:,} rows found, {file.rows:,} expected in {path}")
     receipt = read_receipt(receipt_path(path.parent, path.name))
     expected = receipt.downloads.get(file.path) if receipt else None
     if expected is not None and found != expected:
-        raise DataDamaged(f"{wanted.name}: sha256 {found[:12]} found, {expected[:12]} was fetched, in {path}", hint)
+        raise damaged_file(wanted, f"sha256 {found[:12]} found, {expected[:12]} was fetched, in {path}")
     return found
 
 

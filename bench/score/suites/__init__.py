@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import BenchError, UnknownName
 from bench.base.hashes import values_sha256
+from bench.runs.record import AVERAGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -261,7 +262,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     Takes Scores or TaskResults and gives one more of the same kind, task "Avg.". None when a task of the average is missing,
     when the suite has no average, or when the scores are not of one protocol and text form.
     """
-    by_task: dict[str, Any] = {score.task: score for score in scores if score.task != "Avg."}  # type: ignore[attr-defined]
+    by_task: dict[str, Any] = {score.task: score for score in scores if score.task != AVERAGE}  # type: ignore[attr-defined]
     if not by_task:
         return None
     first = next(iter(by_task.values()))
@@ -276,7 +277,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     if mixed:
         return None
     changes: dict[str, Any] = {
-        "task": "Avg.",
+        "task": AVERAGE,
         "value": round(sum(round(score.value, 2) for score in chosen) / len(chosen), 2),
         "std": None,
         "n": sum(score.n for score in chosen),
