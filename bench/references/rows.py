@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
 from bench.references import PAPERS, ReferenceResult, results
@@ -53,13 +57,37 @@ def tables() -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((r.paper, r.table) for r in results()))
 
 
+@dataclass(frozen=True)
+class Part:
+    """A table or figure of a paper. ``instead`` is empty where its scores are here to be compared with; else it is the command that
+    shows, or makes, what stands there."""
+
+    paper: str
+    part: str  # "table 6", "figure 2"
+    shows: str
+    instead: str
+
+
+@cache
+def contents() -> tuple[Part, ...]:
+    """The tables of the papers, and those of their figures of which it is known here what they show, in the papers' order."""
+    with Path(__file__).with_name("contents.tsv").open(encoding="utf-8", newline="") as file:
+        return tuple(Part(**row) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
 def split_name(name: str) -> tuple[str, str | None]:
-    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that is not here."""
+    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that is not here, with what stands
+    there where that is known: "promcse:6" has hyperparameters, "promcse:figure2" points of a curve.
+    """
     paper, colon, table = name.partition(":")
     if paper not in PAPERS:
         raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench references")
     known = [t for p, t in tables() if p == paper]
     if colon and table not in known:
+        part = " ".join(re.fullmatch(r"(figure)? ?(.*)", table).groups("table"))  # type: ignore[union-attr]
+        for one in contents():
+            if (one.paper, one.part) == (paper, part):
+                raise BenchError(f"{part} of {paper} has no scores that can be compared: it shows {one.shows}", one.instead)
         raise BenchError(
             f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
         )

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from commands import bench
 
 from bench import references
 from bench.base.errors import BenchError
 from bench.references import PAPERS, ReferenceResult, results
+from bench.references.rows import Part, contents, tables
+
+ROOT = Path(__file__).parents[2]
 
 
 def _reworded(note: str) -> str:
@@ -83,3 +88,33 @@ def test_a_result_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         results()[0].value = 1.0  # type: ignore[misc]
     assert isinstance(results()[0], ReferenceResult)
+
+
+def test_the_contents_have_every_table_once_and_the_docs_have_the_contents() -> None:
+    """What has printed scores can be run again, nothing else can; the docs' list is this one, with the command of each."""
+    every = contents()
+    assert len({(one.paper, one.part) for one in every}) == len(every)
+    assert {(one.paper, one.part) for one in every if not one.instead} == {(paper, f"table {table}") for paper, table in tables()}
+    lines = [line for line in (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    listed = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+    for one in every:
+        command = one.instead or f"bench reproduce {one.paper}:{one.part.split()[1]}"
+        assert (one.paper, one.part, one.shows, "no" if one.instead else "yes", f"`{command}`") in listed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", [one for one in contents() if one.instead], ids=lambda one: f"{one.paper} {one.part}")
+def test_what_has_no_scores_says_what_it_shows_and_a_command_that_works(one: Part) -> None:
+    kind, number = one.part.split()
+    name = f"{one.paper}:{number if kind == 'table' else kind + number}"
+    for verb in (("reproduce",), ("references",)):
+        done = bench(*verb, name)
+        assert done.exit_code == 2 and f"it shows {one.shows}" in done.stderr and one.instead in " ".join(done.stderr.split())
+    words = shlex.split(one.instead)[1:]
+    told = bench(*words, *([] if words[0] == "methods" else ["--dry-run", "--offline"]))
+    if words[0] == "run":  # a plan needs data that is not here: it is the data that is missing, nothing else
+        assert told.exit_code in (0, 2) and ("evaluation data" in told.stderr or "not on this machine" in told.stderr), (
+            told.stderr
+        )
+    else:
+        assert told.exit_code == 0 and told.stdout
