@@ -324,6 +324,7 @@ def test_what_is_right_is_read(reader: Reader, tmp_path: Path) -> None:
 
 
 CASES = {
+    "recipes": (b"[[common]]\nx = " + b"[" * 3000,),
     "safetensors headers": (b"k" + bytes(7) + b"9" * 107, b"\x02" + bytes(7) + b"[]", (6000).to_bytes(8, "little") + b"[" * 6000, b"\x04" + bytes(7) + b"null"),
     "indices of safetensors": (b"[" * 6000, b'{"weight_map": ' + b"[" * 6000, b'{"weight_map": "x"}', b'{"weight_map": [1, 2]}'),
 }  # fmt: skip

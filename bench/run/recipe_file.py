@@ -93,7 +93,7 @@ def read(folder: Path, method: str) -> RecipeFile:
         if unknown:
             raise ValueError(f"unknown table or key {', '.join(sorted(unknown))}")
         return RecipeFile(tuple(_entry(table, common) for table in own), disagreements, printed)
-    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError) as error:
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise BenchError(f"{file} is no recipe file: {type(error).__name__}: {error}") from None
 
 
