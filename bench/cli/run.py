@@ -142,8 +142,8 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 )
 @click.option(
     "--corpus",
-    help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, target), or hub:OWNER/NAME:COLUMN of a "
-    "hub data set.  [default: the recipe's own]",
+    help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, target), hub:OWNER/NAME:COLUMN of a "
+    "hub data set, or sha256:HASH of a text that is here under any name.  [default: the recipe's own]",
 )
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")

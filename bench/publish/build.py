@@ -43,7 +43,14 @@ if TYPE_CHECKING:
 # --- all files of a version but its manifest and what is copied of the runs: pages, figures, data. Pure functions of the board ---
 
 FORMATS = ("html", "md")
-ASSETS = ("board.css", "board.js", "panel.js", "pages.css", "pages.js")  # small and hand-written; the pages link to nothing else
+ASSETS = (
+    "board.css",
+    "board.js",
+    "panel.js",
+    "compare.js",
+    "pages.css",
+    "pages.js",
+)  # small and hand-written; the pages link to nothing else
 
 
 def version_files(

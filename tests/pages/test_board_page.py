@@ -176,7 +176,7 @@ def test_what_the_page_weighs_without_its_data(made: Board) -> None:
     empty = replace(made, tables=(), references=(), runs=made.runs[:1], methods=())
     templates = Path(pages.__file__).with_name("templates")
     weight = len(pages.render(empty).encode()) + sum(
-        (templates / name).stat().st_size for name in ("board.css", "panel.js", "board.js")
+        (templates / name).stat().st_size for name in ("board.css", "panel.js", "compare.js", "board.js")
     )
     assert weight < 60_000
 

@@ -223,6 +223,47 @@ def test_search_leaves_the_rows_that_have_it(page: Page) -> None:
     assert methods(page) == everything
 
 
+# --- rows side by side ---
+
+
+def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(page: Page, chromium: Browser) -> None:
+    view, table = page.locator("section.compare"), shown_tables(page).first
+    before = table.locator("tbody").inner_text()
+    for name in ("compare simcse", "compare promptbert"):
+        assert not view.is_visible()
+        table.get_by_role("checkbox", name=name).check()
+    expect(view.get_by_role("heading", level=2)).to_have_text("simcse and promptbert")
+    assert table.locator("tbody").inner_text() == before, "nothing else changed"
+    average = view.locator("tr", has=page.locator("th", has_text="Avg.")).first
+    numbers = {row.locator("th.method a").inner_text(): row for row in rows(page).all()}
+    at = [one.inner_text().strip() for one in table.locator("thead tr:last-child th").all()].index("Avg.")
+    printed = [numbers[name].locator("th, td").nth(at) for name in ("simcse", "promptbert")]
+    said = average.locator("td").all_inner_texts()
+    values = [float(one.locator("a").inner_text()) for one in printed]
+    assert [text.split(" ")[0] for text in said[:2]] == [f"{value:.2f}" for value in values]
+    assert [text.split(" ")[1] for text in said[:2]] == [one.locator("small").inner_text() for one in printed]
+    assert said[2].startswith(f"+{values[1] - values[0]:.2f}, from ") and ": better" in said[2]
+    assert average.locator("svg circle").count() == 6  # three seeds each
+    assert "train" in view.inner_text() and "900" not in said[2]
+    commands = view.locator("pre").all_inner_texts()
+    assert (
+        len(commands) == 2
+        and "--method simcse" in commands[0]
+        and "--method promptbert" in commands[1]
+        and "--seeds 1-3" in commands[1]
+    )
+    with visit(chromium, page.url) as again:
+        assert again.page.locator("section.compare").inner_text() == view.inner_text() and again.troubles == []
+        again.page.set_viewport_size({"width": 360, "height": 740})
+        assert again.page.evaluate("document.documentElement.scrollWidth") <= 360
+    table.get_by_role("checkbox", name="compare simcse").uncheck()
+    assert not view.is_visible()
+    page.go_back()
+    expect(view).to_be_visible()
+    choose(page, "suite", "transfer")
+    assert not view.is_visible() and "compare=" not in page.url
+
+
 # --- the baseline ---
 
 

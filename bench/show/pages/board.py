@@ -16,6 +16,7 @@ from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import LOWER_IS_BETTER
 from bench.runs.predictions import predictions_file
 from bench.show.pages.engine import render as rendered
+from bench.show.pages.engine import value_words
 from bench.show.pages.printed import PrintedPaper, printed_papers
 from bench.show.pages.score_tables import SETTINGS, ScoreTable, compared_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
@@ -257,6 +258,7 @@ def _table(
     return {
         "columns": columns,
         "covers": covers,
+        "recipe": _recipes(table, by_id, texts),
         "rows": [
             [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)], _repeat(row, by_id, suites, texts)]
             for row, values in zip(table.rows, cells, strict=True)
@@ -275,6 +277,17 @@ def _repeat(row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], 
     )
     what, suite, rest = found.command.rpartition(" --suite ")
     return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, found.needs)]
+
+
+def _recipes(table: Table, by_id: Mapping[str, PublishedRun], texts: dict[str, int]) -> dict[str, list[int]]:
+    """Recipe key -> place among ``texts`` of its value in each row, of the keys in which rows differ; "" where a row has no such key."""
+    recipes = [by_id[row.runs[0]].record.recipe for row in table.rows]
+    found = {}
+    for key in sorted({key for recipe in recipes for key in recipe}):
+        values = [visible(value_words(recipe[key].value), limit=None) if key in recipe else "" for recipe in recipes]
+        if len(set(values)) > 1:
+            found[visible(key, limit=None)] = [texts.setdefault(value, len(texts)) for value in values]
+    return found
 
 
 def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[str, PublishedRun]) -> dict[str, Any]:

@@ -6,9 +6,10 @@
   const main = document.querySelector("main");
   const FILTERS = ["setting", "backbone", "suite"];
   const COUNTED = [...FILTERS, "text"];
-  const KEYS = [...COUNTED, "baseline", "show", "q", "sort", "rows", "cell"];
+  const KEYS = [...COUNTED, "baseline", "show", "q", "sort", "rows", "compare", "cell"];
   const MOST_ROWS = 100;
-  const { make, told, withCopy, count, WORDS } = window.numberPanel(board);
+  const tools = window.numberPanel(board), { make, told, withCopy, count, WORDS } = tools;
+  const sideBySide = window.compareRows(board, tools);
   const GRADES = ["submitted", "checkpoint", "retrained"];
 
   // --- the tables, as they came ---
@@ -32,7 +33,7 @@
   });
   const first = tables[0];
   const defaults = { setting: first?.setting ?? "", backbone: first?.backbone ?? "", suite: first?.suite ?? "", text: first?.text ?? "", baseline: first?.baseline ?? "",
-                     show: "all", q: "", sort: "", rows: "", cell: "" };
+                     show: "all", q: "", sort: "", rows: "", compare: "", cell: "" };
   let state = { ...defaults };
 
   // --- the address ---
@@ -85,6 +86,7 @@
   // Where no table has all of what was chosen, the other choices follow the new one.
   function chosen(key, value) {
     const next = { ...state, [key]: value, cell: "" };
+    if (COUNTED.includes(key)) next.compare = ""; // the rows of one table
     if (COUNTED.includes(key) && next.show === "papers") next.show = "all";
     if (!FILTERS.includes(key) || value === "all" || tables.some((table) => fits(table, next))) return next;
     const kept = (table) => FILTERS.filter((other) => next[other] === "all" || next[other] === table[other]).length;
@@ -111,6 +113,7 @@
       compare(table);
     }
     say();
+    sideBySideOf();
     const printed = showPrinted(matches, words.length > 0);
     document.querySelector(".empty").hidden = rows > 0 || state.show === "papers";
     const output = document.querySelector(".switches output");
@@ -118,6 +121,42 @@
     switches();
     for (const table of tables) if (!table.section.hidden) enter(table, table.shown[0], 0);
     panel();
+  }
+
+  // --- rows side by side: ticked in a table, kept in the address ---
+
+  function ticked() {
+    const [anchor, ...ids] = state.compare.split("/");
+    const table = tables.find((one) => one.anchor === anchor);
+    return { table, rows: table ? ids.map((id) => table.rows.find((one) => idOf(one.runs[0]) === id)).filter(Boolean) : [] };
+  }
+
+  function tick(table, one) {
+    const { table: before, rows } = ticked(), kept = before === table ? rows : [];
+    const next = kept.includes(one) ? kept.filter((other) => other !== one) : [...kept, one];
+    go({ ...state, cell: "", compare: next.length ? [table.anchor, ...next.map((row) => idOf(row.runs[0]))].join("/") : "" });
+  }
+
+  function sideBySideOf() {
+    const { table, rows } = ticked(), place = document.querySelector(".compare");
+    for (const other of tables) for (const one of other.rows) if (one.tick) one.tick.checked = other === table && rows.includes(one);
+    place.hidden = rows.length < 2 || table.section.hidden;
+    if (place.hidden) return place.replaceChildren();
+    const costs = table.heads.filter((head) => head.classList.contains("cost"));
+    const told = rows.map((one) => ({
+      name: one.row.cells[0].querySelector("a").textContent, beside: one.row.cells[0].querySelector("small")?.textContent ?? "", cells: one.cells, place: one.place,
+      repeat: one.repeat, means: one.cells.map((cell, c) => (cell ? printedNumber(table, one, c) : NaN)), printed: one.cells.map((cell, c) => (cell ? printedWhole(table, one, c) : "")), costs: costs.map((head) => one.row.cells[head.cellIndex].textContent),
+    }));
+    place.replaceChildren(...sideBySide(table.data, told, costs.map((head) => head.dataset.sort)).filter(Boolean));
+  }
+
+  for (const table of tables) {
+    if (table.rows.length < 2) continue;
+    for (const one of table.rows) {
+      one.tick = make("input", { type: "checkbox", "aria-label": `compare ${one.row.cells[0].textContent.trim()}`, title: "compare" });
+      one.tick.addEventListener("change", () => tick(table, one));
+      one.row.cells[0].prepend(one.tick);
+    }
   }
 
   // The sentence above and the figures are those of what is shown.
@@ -228,6 +267,12 @@
     const found = { values: table.rows.map(value), falling };
     table.values.set(name, found);
     return found;
+  }
+
+  // A number with its interval, as the table prints them.
+  function printedWhole(table, one, c) {
+    const at = table.heads.findLastIndex((head) => Number(head.dataset.c ?? -1) === c), cell = one.row.cells[at];
+    return [cell.firstChild?.textContent, cell.querySelector("small")?.textContent].filter(Boolean).join(" ");
   }
 
   // The number as it is printed: a text that a script made of the same values might be off by a hundredth.

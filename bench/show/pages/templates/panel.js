@@ -99,5 +99,5 @@ window.numberPanel = (board) => {
     box.append(button);
     return box;
   }
-  return { make, told, withCopy, count, WORDS };
+  return { make, told, withCopy, count, strip, difference, WORDS };
 };
