@@ -114,7 +114,7 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
     fitting = _fitting(found, wanted)
     finished = [kept for kept in fitting if kept.record.status == "finished"]
     if unfinished := [kept.record.run_id for kept in fitting if kept.record.status != "finished"]:
-        say(f"left out, not finished: {_list(unfinished)}")
+        warn(f"left out, not finished: {_list(unfinished)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
         raise BenchError(
@@ -126,7 +126,7 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
 def _all(store: RunsFolder) -> list[Kept]:
     records, damaged = store.records()
     for error in damaged:
-        say(f"left out, damaged: {error.message}")
+        warn(f"left out, damaged: {error.message}")
     return [Kept(record, store.folder(record.run_id)) for record in records]
 
 
@@ -139,7 +139,7 @@ def _named(store: RunsFolder, references: Sequence[str]) -> list[Kept]:
             try:
                 kept.append(Kept(read_record(file), file.parent))
             except RecordDamaged as error:
-                say(f"left out, damaged: {error.message}")
+                warn(f"left out, damaged: {error.message}")
     return kept
 
 
@@ -175,7 +175,7 @@ def with_scores(kept: Sequence[Kept], suites: Sequence[str], texts: Sequence[str
     return list(kept)
 
 
-def say(line: str) -> None:
+def warn(line: str) -> None:
     """One line on standard error, with control characters made visible."""
     click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line), err=True)
 
