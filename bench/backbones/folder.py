@@ -44,7 +44,7 @@ def card_title(path: Path) -> str:
     from huggingface_hub.repocard import metadata_load
 
     try:
-        title = metadata_load(card)["model-index"][0]["name"]
+        title = (metadata_load(card) or {})["model-index"][0]["name"]
     except Exception:  # no metadata, damaged metadata, another form: a card is free text
         return ""
     usable = isinstance(title, str) and title.isprintable() and 0 < len(title.strip()) <= LONGEST_TITLE

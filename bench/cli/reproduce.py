@@ -165,9 +165,7 @@ def run_jobs(
     return worst
 
 
-# --- lays out a reproduction for a terminal: the plan before, the verdicts after; and both as JSON, one object a line ---
-
-__all__ = ["show_plan", "show_results", "warn"]
+# --- the plan before, the verdicts after, and both as JSON, one object a line ---
 
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
 """Recipe values that are shown first; then those of the method's own recipe."""
@@ -250,14 +248,10 @@ def _hours_words(job: Job) -> str:
 
 
 def _hours(hours: float) -> str:
+    if hours >= 2:
+        return f"about {hours:.1f} GPU hours"
     minutes = round(hours * 60)
-    return (
-        "under a GPU minute"
-        if not minutes
-        else f"about {minutes} GPU minute{'s' * (minutes > 1)}"
-        if hours < 2
-        else f"about {hours:.1f} GPU hours"
-    )
+    return f"about {minutes} GPU minute{'s' * (minutes > 1)}" if minutes else "under a GPU minute"
 
 
 def seeds_words(seeds: Sequence[int]) -> str:
