@@ -13,7 +13,7 @@ from bench.cli.options import data_option, no_collection, record_filters
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bench.cli.options import Kept
+    from bench.cli.options import ChosenRun
     from bench.compare.statistics.table import Table
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
@@ -49,7 +49,7 @@ HELP = {
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
 def compare(
-    kept: list[Kept], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
+    kept: list[ChosenRun], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
     everything: bool, statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
     html: Path | None,
 ) -> None:  # fmt: skip
@@ -88,7 +88,12 @@ def compare(
 
 
 def show_answer(
-    kept: Sequence[Kept], statistics: str = "auto", *, strict: bool = False, equal_budget: bool = False, html: Path | None = None
+    kept: Sequence[ChosenRun],
+    statistics: str = "auto",
+    *,
+    strict: bool = False,
+    equal_budget: bool = False,
+    html: Path | None = None,
 ) -> None:
     """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
     from bench.board.content import board_tables
@@ -148,7 +153,7 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     return what, f"{row_name(best, table)} {score(value)}" + (f"; {', '.join(too)}" if too else "")
 
 
-def _show(kept: Sequence[Kept], tables: Sequence[Table], form: str, html: Path | None) -> None:
+def _show(kept: Sequence[ChosenRun], tables: Sequence[Table], form: str, html: Path | None) -> None:
     from bench.show.tables import print_tables, render
 
     if html is not None or form == "html":
@@ -185,7 +190,7 @@ class _progress:
             click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _show_items(kept: Sequence[Kept], task: str | None, top: int, data: Path | None, form: str) -> None:
+def _show_items(kept: Sequence[ChosenRun], task: str | None, top: int, data: Path | None, form: str) -> None:
     import json
 
     from bench.cli.options import comma_list

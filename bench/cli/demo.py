@@ -89,7 +89,7 @@ def recipe(steps: int) -> dict[str, str]:
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
     """The table with its verdicts, what it says in words, the page that ``bench publish --preview`` makes, and what to do next."""
-    from bench.cli.printed_table import say
+    from bench.cli.columns import say
     from bench.show.tables import print_tables
 
     made = preview(records, store, out)

@@ -55,7 +55,7 @@ def comma_list(text: str | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Kept:
+class ChosenRun:
     """A record and the folder of its run."""
 
     record: RunRecord
@@ -103,7 +103,7 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[Kept]:
+def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[ChosenRun]:
     """The finished runs that are named (all, if none is) and fit. What is left out is said on standard error."""
     from bench.runs import RunsFolder
 
@@ -114,7 +114,7 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
     fitting = _fitting(found, wanted)
     finished = [kept for kept in fitting if kept.record.status == "finished"]
     if unfinished := [kept.record.run_id for kept in fitting if kept.record.status != "finished"]:
-        say(f"left out, not finished: {_list(unfinished)}")
+        warn(f"left out, not finished: {_list(unfinished)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
         raise BenchError(
@@ -123,27 +123,27 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
     return finished
 
 
-def _all(store: RunsFolder) -> list[Kept]:
+def _all(store: RunsFolder) -> list[ChosenRun]:
     records, damaged = store.records()
     for error in damaged:
-        say(f"left out, damaged: {error.message}")
-    return [Kept(record, store.folder(record.run_id)) for record in records]
+        warn(f"left out, damaged: {error.message}")
+    return [ChosenRun(record, store.folder(record.run_id)) for record in records]
 
 
-def _named(store: RunsFolder, references: Sequence[str]) -> list[Kept]:
+def _named(store: RunsFolder, references: Sequence[str]) -> list[ChosenRun]:
     from bench.runs.store import read_record
 
     kept = []
     for reference in references:
         for file in store.record_files(reference):
             try:
-                kept.append(Kept(read_record(file), file.parent))
+                kept.append(ChosenRun(read_record(file), file.parent))
             except RecordDamaged as error:
-                say(f"left out, damaged: {error.message}")
+                warn(f"left out, damaged: {error.message}")
     return kept
 
 
-def _fitting(found: Iterable[Kept], wanted: dict[str, Sequence[str]]) -> list[Kept]:
+def _fitting(found: Iterable[ChosenRun], wanted: dict[str, Sequence[str]]) -> list[ChosenRun]:
     found = list(found)
     for key, names in wanted.items():
         having = [(kept, {getattr(kept.record, key) or "none"}) for kept in found]
@@ -157,7 +157,7 @@ def _fitting(found: Iterable[Kept], wanted: dict[str, Sequence[str]]) -> list[Ke
     return found
 
 
-def with_scores(kept: Sequence[Kept], suites: Sequence[str], texts: Sequence[str]) -> list[Kept]:
+def with_scores(kept: Sequence[ChosenRun], suites: Sequence[str], texts: Sequence[str]) -> list[ChosenRun]:
     """With the scores of these suites and text forms only; runs without any are left out."""
     for kind, names in (("suite", suites), ("text", texts)):
         have = {getattr(score, kind) or "none" for one in kept for score in one.record.scores}
@@ -175,7 +175,7 @@ def with_scores(kept: Sequence[Kept], suites: Sequence[str], texts: Sequence[str
     return list(kept)
 
 
-def say(line: str) -> None:
+def warn(line: str) -> None:
     """One line on standard error, with control characters made visible."""
     click.echo("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line), err=True)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+
+from bench.cli.columns import print_columns, say, width
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,25 +22,14 @@ MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol
 """Kinds of remarks that get a footnote in a table; what is printed differently elsewhere is one line below it."""
 
 
-def width() -> int:
-    return shutil.get_terminal_size((100, 24)).columns
-
-
-def say(text: str, indent: int = 0, hanging: int = 0) -> None:
-    for line in textwrap.wrap(text, max(40, width() - 1), initial_indent=" " * indent, subsequent_indent=" " * (indent + hanging),
-                              break_on_hyphens=False):  # fmt: skip
-        click.echo(line)
-
-
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
-    from bench.cli.columns import print_columns
     from bench.references import PAPERS, results
     from bench.references.audit import audit
     from bench.references.rows import rows, tables
 
     for paper, title in PAPERS.items():
-        say(f"{paper}: {title}", hanging=2)
+        say(f"{paper}: {title}", hang=2)
         lines = []
         for table in (t for p, t in tables() if p == paper):
             found = [r for r in results(paper=paper) if r.table == table]
@@ -62,7 +51,7 @@ def show_tables(found: Sequence[ReferenceResult]) -> None:
     for i, key in enumerate(dict.fromkeys((r.paper, r.table) for r in found)):
         if i:
             click.echo()
-        say(f"table {key[1]} of {PAPERS[key[0]]}", hanging=2)
+        say(f"table {key[1]} of {PAPERS[key[0]]}", hang=2)
         _show_table([r for r in found if (r.paper, r.table) == key])
 
 
@@ -77,7 +66,7 @@ def _show_table(found: Sequence[ReferenceResult]) -> None:
     if notes:
         click.echo()
     for text, letter in notes.items():
-        say(f"{letter} {text}", hanging=len(letter) + 1)
+        say(f"{letter} {text}", hang=len(letter) + 1)
     if any(cell.std is not None for row in lines for cell in row.cells):
         say("± is printed under its number: of the draws of CxC-STS, of the seeds elsewhere")
     _footnotes(lines)
@@ -160,7 +149,7 @@ def _footnotes(lines: Sequence[Row]) -> None:
     told.pop("", None)
     for text, labels in told.items():
         everywhere = len(labels) == len({row.first.label for row in lines})
-        say(f"note: {text}" + ("" if everywhere else f" ({', '.join(labels)})"), hanging=6)
+        say(f"note: {text}" + ("" if everywhere else f" ({', '.join(labels)})"), hang=6)
 
 
 def _elsewhere(lines: Sequence[Row]) -> None:
@@ -172,7 +161,7 @@ def _elsewhere(lines: Sequence[Row]) -> None:
         if differing:
             told.append(f"{row.first.label} ({len(differing)} of {len(row.cells)} cells)")
     if told:
-        say(f"printed differently elsewhere: {', '.join(dict.fromkeys(told))}; see --audit --kind differs", hanging=2)
+        say(f"printed differently elsewhere: {', '.join(dict.fromkeys(told))}; see --audit --kind differs", hang=2)
 
 
 def show_audit(found: Sequence[Remark], among: Sequence[ReferenceResult]) -> None:
@@ -187,12 +176,12 @@ def show_audit(found: Sequence[Remark], among: Sequence[ReferenceResult]) -> Non
         if not mine:
             continue
         click.echo()
-        say(f"{kind}: {title} ({len(mine)})", hanging=2)
+        say(f"{kind}: {title} ({len(mine)})", hang=2)
         if kind == "copied":
             _show_copied(mine)
             continue
         for place, task, text in _lines(mine):
-            say(f"{place}{', ' if task else ''}{task}: {text}", indent=2, hanging=4)
+            say(f"{place}{', ' if task else ''}{task}: {text}", indent=2, hang=4)
     if not found:
         click.echo("nothing to say of them")
 
@@ -218,7 +207,6 @@ def _lines(mine: Sequence[Remark]) -> list[tuple[str, str, str]]:
 def _show_copied(mine: Sequence[Remark]) -> None:
     from collections import Counter
 
-    from bench.cli.columns import print_columns
     from bench.references.audit import checked_rows
 
     checked = checked_rows()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 EVERY = 10.0  # seconds between two plain lines
+SHOWN_WAITING = 4  # runs of the live view that wait
 
 
 class RunReporter(Reporter, Protocol):
@@ -114,8 +115,8 @@ def plan_words(course: Course) -> str:
 
 
 class LiveReporter:
-    """Three lines that never are wider than the terminal: the run and its place in the plan; phase, bar, count, time left; loss, best
-    dev score, speed, and the time left of the whole plan. A finished run collapses into one line."""
+    """Lines that never are wider than the terminal. Above: a line for each run that is done. Then of the run that works: phase, bar,
+    count, time left; loss, best dev score, speed; its place in the plan, and the time left of that. Below: the runs that wait."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -167,7 +168,7 @@ class LiveReporter:
 
 
 def drawn(course: Course, width: int, unicode: bool = True) -> list[str]:
-    """The live view: three lines of at most ``width`` characters."""
+    """The live view, in lines of at most ``width`` characters: three of the run that works, and one for each of the next that wait."""
     work, total, done = course.work(), course.total, course.done
     if course.in_dev:
         name, done, total = "dev", course.dev_done, course.dev_total
@@ -183,7 +184,18 @@ def drawn(course: Course, width: int, unicode: bool = True) -> list[str]:
     runs = f"run {course.number} of {len(course.works)}, " if len(course.works) > 1 else ""
     plan = plan_words(course)
     so_far = f"{runs}{clock(time.monotonic() - course.began)} so far{f'; {plan}' if plan else ''}"
-    return [line[:width] for line in (ahead + middle + behind, "  ".join([*at, *numbers(course)]), so_far)]
+    lines = [ahead + middle + behind, "  ".join([*at, *numbers(course)]), so_far, *waiting(course)]
+    return [line[:width] for line in lines]
+
+
+def waiting(course: Course) -> list[str]:
+    """The next runs of the plan with what they will take, as far as that is known; how many more there are."""
+    rest = course.works[course.number :]
+    lines = []
+    for work in rest[:SHOWN_WAITING]:
+        seconds = course.expected(work)
+        lines.append(f"waiting   {work.name}" + (f"  about {duration(seconds)}" if seconds is not None else ""))
+    return lines + ([f"          and {len(rest) - SHOWN_WAITING} more"] if len(rest) > SHOWN_WAITING else [])
 
 
 def clock(seconds: float) -> str:
@@ -220,6 +232,7 @@ class Work:
     steps: int | None = 0
     size: int = 1
     scores: int = 0
+    name: str = ""  # the run's id
 
 
 class Course:
@@ -319,6 +332,11 @@ class Course:
         due = max(0, work.scores - scored)
         each = self.dev_seconds / self.dev_count if self.dev_count else 0.0
         return steps * work.size * self.train_seconds / self.train_size + due * each
+
+    def expected(self, work: Work) -> float | None:
+        """Seconds that a run takes which waits; None where no run before it tells."""
+        training = None if work.steps is None else self._training(work, work.steps, 0) if work.steps else 0.0
+        return None if training is None or not self.others else training + sum(self.others) / len(self.others)
 
     def plan_left(self) -> tuple[float, bool] | None:
         """Of all runs, and whether that is all: until a first run is done, nobody knows what scoring takes. None: not known."""

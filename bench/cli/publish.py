@@ -86,7 +86,7 @@ def publish(
         return
     if check:
         context.exit(_check(out, as_json, signers))
-    from bench.cli.options import no_collection, say
+    from bench.cli.options import no_collection, warn
     from bench.data.sets import DataFolder
     from bench.publish.build import FORMATS, Asked
     from bench.publish.build import publish as build
@@ -100,11 +100,11 @@ def publish(
     with no_collection(), _progress() as report:
         outcome = build(Asked(runs=runs, out=out, data=folder, formats=chosen, **asked), report)
     for line in (*outcome.refused, *(f"left out: {line}" for line in outcome.board.left_out))[:SHOWN]:
-        say(line)
+        warn(line)
     if (more := len(outcome.refused) + len(outcome.board.left_out) - SHOWN) > 0:
-        say(f"and {more} more")
+        warn(f"and {more} more")
     if outcome.folder is not None and (told := outcome.told_of_here):
-        say(
+        warn(
             f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}"
         )
     signature = None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError, UnknownName
+from bench.cli.columns import print_columns, say
 from bench.cli.options import (
     comma_list,
     data_option,
@@ -21,9 +22,8 @@ from bench.cli.options import (
     plugin_option,
     runs_option,
     save_seconds,
+    warn,
 )
-from bench.cli.options import say as warn
-from bench.cli.printed_table import say
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -166,9 +166,7 @@ def run_jobs(
     return worst
 
 
-# --- lays out a reproduction for a terminal: the plan before, the verdicts after; and both as JSON, one object a line ---
-
-__all__ = ["show_plan", "show_results", "warn"]
+# --- the plan before, the verdicts after, and both as JSON, one object a line ---
 
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
 """Recipe values that are shown first; then those of the method's own recipe."""
@@ -199,7 +197,7 @@ def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> 
 
 def _show_job(job: Job, i: int, asked: Asked) -> None:
     click.echo()
-    say(f"{i}. {job.run.name}", hanging=3)
+    say(f"{i}. {job.run.name}", hang=3)
     lines = [("rows", ", ".join(_printed_rows(job)) or "none: others stand on it"), ("recipe", _recipe_words(job))]
     lines += [("note", text) for text in (job.note, *job.run.doubts) if text]
     if job.in_fp16:
@@ -212,7 +210,7 @@ def _show_job(job: Job, i: int, asked: Asked) -> None:
     lines.append(("takes", _hours_words(job)))
     lines.append(("command", command(job, asked)))
     for label, text in lines:
-        say(f"{label:<8} {text}", indent=3, hanging=9)
+        say(f"{label:<8} {text}", indent=3, hang=9)
 
 
 def _lines_of(job: Job) -> set[tuple[str, ...]]:
@@ -253,14 +251,10 @@ def _hours_words(job: Job) -> str:
 
 
 def _hours(hours: float) -> str:
+    if hours >= 2:
+        return f"about {hours:.1f} GPU hours"
     minutes = round(hours * 60)
-    return (
-        "under a GPU minute"
-        if not minutes
-        else f"about {minutes} GPU minute{'s' * (minutes > 1)}"
-        if hours < 2
-        else f"about {hours:.1f} GPU hours"
-    )
+    return f"about {minutes} GPU minute{'s' * (minutes > 1)}" if minutes else "under a GPU minute"
 
 
 def seeds_words(seeds: Sequence[int]) -> str:
@@ -299,7 +293,7 @@ def _show_left_out(listed: Sequence[Job]) -> None:
     if reasons:
         click.echo("\nrows that cannot be run")
         for why, labels in reasons.items():
-            say(f"{', '.join(dict.fromkeys(labels))}: {why}", indent=3, hanging=3)
+            say(f"{', '.join(dict.fromkeys(labels))}: {why}", indent=3, hang=3)
 
 
 def _show_missing(order: Sequence[Job]) -> None:
@@ -308,7 +302,7 @@ def _show_missing(order: Sequence[Job]) -> None:
         click.echo("\nnot on this machine")
         for (kind, name), need in missing.items():
             n = sum((need.kind, need.name) in {(one.kind, one.name) for one in job.missing} for job in order)
-            say(f"{kind} {name}: {need.what} (needed by {n} of {len(order)} runs)", indent=3, hanging=3)
+            say(f"{kind} {name}: {need.what} (needed by {n} of {len(order)} runs)", indent=3, hang=3)
 
 
 def _show_sum(order: Sequence[Job]) -> None:
@@ -359,16 +353,15 @@ def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Ask
 
 
 def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
-    from bench.cli.columns import print_columns
 
     first = cells[0]
     click.echo()
     printed = [f"{first.printed.paper} table {first.printed.table}", first.printed.runs]
     printed.append("" if first.printed.own_result else f"copied from {first.printed.source}")
     seeds = f"{len(first.seeds)} seed{'s' * (len(first.seeds) != 1)}" if first.runs else "no finished run"
-    say(f"{first.printed.label} ({', '.join(filter(None, printed))}): {job.run.name}; {seeds}", hanging=2)
+    say(f"{first.printed.label} ({', '.join(filter(None, printed))}): {job.run.name}; {seeds}", hang=2)
     if job.error is not None:
-        say(f"left out: {job.error.message}", indent=2, hanging=2)
+        say(f"left out: {job.error.message}", indent=2, hang=2)
     rows = []
     for cell in cells:
         places = cell.decimals
@@ -384,10 +377,10 @@ def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
         say(
             f"variance over seeds from the methods of this table, {words} degrees of freedom; verdicts hold for the whole row (Holm)",
             indent=2,
-            hanging=2,
+            hang=2,
         )
     for note in dict.fromkeys([*_conditions(job), *_precision_note(job), *(note for cell in cells for note in cell.notes)]):
-        say(f"note: {note}", indent=2, hanging=6)
+        say(f"note: {note}", indent=2, hang=6)
 
 
 def _conditions(job: Job) -> list[str]:
@@ -418,7 +411,7 @@ def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
     click.echo(f"{name}: {len(cells)} printed cells, margin ±{margin:g} points")
     for verdict, words in VERDICTS.items():
         if counts[verdict]:
-            say(f"{counts[verdict]:>4} {verdict}: {words}", hanging=5)
+            say(f"{counts[verdict]:>4} {verdict}: {words}", hang=5)
 
 
 def _cell_json(cell: Reproduced, job: Job) -> dict[str, Any]:

@@ -75,10 +75,10 @@ def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
     from bench.training.horizon import total_steps
 
     if run.corpus is None or run.plugin.cls.fitted == "pass" or (not fresh and _trained(run, store)):
-        return Work()
+        return Work(name=run.run_id)
     steps = total_steps(run.recipe, len(run.corpus))
     scores = 0 if steps is None or run.dev is None else max(1, steps // run.recipe.eval_steps)
-    return Work(steps, run.recipe.batch_size * max(2, len(run.corpus.columns)), scores)
+    return Work(steps, run.recipe.batch_size * max(2, len(run.corpus.columns)), scores, run.run_id)
 
 
 def _trained(run: PlannedRun, store: RunsFolder) -> bool:

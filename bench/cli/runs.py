@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import UnknownName
-from bench.cli.options import comma_list, json_option, json_text, runs_option, say
+from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
 from bench.cli.show import NO_RECORD, RUNNING, as_it_stands, show
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def runs(
     chosen = [r for r in records if r.status in wanted and (not method or r.method in comma_list(method))]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:
-        say(f"left out, damaged: {error.message}")
+        warn(f"left out, damaged: {error.message}")
     if as_json:
         for record in chosen:
             click.echo(json_text(summary(record)))
@@ -70,7 +70,7 @@ def runs(
         click.echo(f"and {len(chosen) - len(shown):,} older: bench runs --all, or --status, --method")
     for record in shown:
         if (end := store.ended(record.run_id)) is not None:
-            say(f"{record.run_id} {end.words}; try: {end.hint}")
+            warn(f"{record.run_id} {end.words}; try: {end.hint}")
 
 
 def unrecorded(run_id: str) -> RunRecord:

@@ -83,7 +83,7 @@ def words(done: Packed, by: str | None) -> list[str]:
 
 def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int:
     """Prints what a board would take. 1 where anything is refused."""
-    from bench.cli.options import say
+    from bench.cli.options import warn
     from bench.data.sets import DataFolder
     from bench.verify.submit import received
 
@@ -99,7 +99,7 @@ def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int
                 if as_json:
                     click.echo(json.dumps(_object(file, one)))
                 elif isinstance(one, str):
-                    say(f"refused: {one}")
+                    warn(f"refused: {one}")
                 else:
                     click.echo(f"taken: {one.record.run_id}: {one.words()}")
     return 1 if refused else 0

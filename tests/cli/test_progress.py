@@ -198,3 +198,28 @@ def test_plain_lines_tell_the_plan_the_dev_score_and_the_task(clock: Clock, caps
     assert lines[1] == "first (1 of 2): train 10 of 40  loss 0.0909  30 s left  all 2 runs: 70 s left, and scoring"
     assert any("train 40 of 40, dev score 3: 100 of 400" in line for line in lines)
     assert any("score 1 of 3 STS13" in line for line in lines) and lines[-1] == "first (1 of 2): done: Avg. 1.00"
+
+
+def test_the_runs_that_wait_stand_below_the_one_that_works_with_what_they_will_take(clock: Clock) -> None:
+    known = course.Course()
+    known.works = [course.Work(steps=10, name=f"run-{i}") for i in range(8)]
+    known.start(1)
+    assert progress.drawn(known, 80)[3:] == [*(f"waiting   run-{i}" for i in range(1, 5)), "          and 3 more"], (
+        "nobody knows yet"
+    )
+    known.phase("train", 10)
+    for step in range(11):
+        clock.now = 2.0 * step
+        known.advance(step, {})
+    known.phase("score", 1)
+    clock.now += 5
+    known.finish()
+    known.start(2)
+    assert progress.drawn(known, 80)[3] == "waiting   run-2  about 25 s", "twenty of training, five of the rest"
+    known.start(7)
+    assert progress.drawn(known, 80)[3:] == ["waiting   run-7  about 25 s"]
+    known.start(8)
+    assert len(progress.drawn(known, 80)) == 3
+    known.works = [course.Work(steps=10), course.Work(steps=None, name="until a clock ends it")]
+    known.start(1)
+    assert progress.drawn(known, 80)[3:] == ["waiting   until a clock ends it"]
