@@ -54,7 +54,7 @@ def gather(
     if submissions is not None:
         from bench.verify.submit import collect
 
-        taken = collect(submissions, aside, own, data)
+        taken = collect(submissions, aside, own, data, store.path)
         found.refused = taken.refused
     before = {one.record.run_id: one for one in kept}
     found.runs = tuple(_stronger(one, before.get(one.record.run_id)) for one in graded(own, taken))
@@ -70,8 +70,10 @@ def _kept(last: Version | None, have: Container[str]) -> list[PublishedRun]:
 
 
 def _stronger(run: PublishedRun, before: PublishedRun | None) -> PublishedRun:
-    """A run that was checked for an earlier version has been checked: what that needed is no part of a version."""
-    if before is None or run.submitted_by != before.submitted_by or GRADES.index(run.grade) > GRADES.index(before.grade):
+    """A run that was checked for an earlier version has been checked: what that needed is no part of a version. Another run of its name,
+    whoever sent it, has not."""
+    same = before is not None and (run.record, run.submitted_by) == (before.record, before.submitted_by)
+    if before is None or not same or GRADES.index(run.grade) > GRADES.index(before.grade):
         return run
     return replace(run, grade=before.grade, reason=before.reason)
 

@@ -9,7 +9,7 @@
   const KEYS = [...COUNTED, "baseline", "show", "q", "sort", "rows", "cell"];
   const MOST_ROWS = 100;
   const { make, told, withCopy, count, WORDS } = window.numberPanel(board);
-  const GRADES = ["submitted", "checkpoint", "retrained"];
+  const GRADES = ["submitted", "own", "checkpoint", "retrained"];
 
   // --- the tables, as they came ---
 
