@@ -269,7 +269,12 @@ def _beside(one: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
         for other in every:
             table = other.table
             same = (table.setting, table.backbone, table.text) == (one.table.setting, one.table.backbone, one.table.text)
-            if not same or other.checked != one.checked or (table.suite, table.protocol) != (suite, protocol) or table.columns != table.columns[:1]:
+            if (
+                not same
+                or other.checked != one.checked
+                or (table.suite, table.protocol) != (suite, protocol)
+                or table.columns != table.columns[:1]
+            ):
                 continue
             cells = tuple(_cell_of(row, table) for row in one.table.rows)
             if any(cells):

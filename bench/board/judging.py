@@ -72,7 +72,9 @@ def judged_tables(
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
         raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
     chosen = baseline or _default(tables)
-    made = [_judged(table, selected, chosen, by_id, how_much, report) for table, selected in zip(tables, selected_on, strict=True)]
+    made = [
+        _judged(table, selected, chosen, by_id, how_much, report) for table, selected in zip(tables, selected_on, strict=True)
+    ]
     made += _unjudged([record for record, _ in unchecked])
     known = [one.table for one in made if one.checked]
     return tuple(replace(one, table=_noted(one.table, leaps(one.table, known))) for one in made)

@@ -66,7 +66,9 @@ class Encoder:
         store = RunsFolder(folder.parent)
         for score in (one for one in record.scores if one.task != AVERAGE):
             if score.key in results:
-                yield replace(_compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences)
+                yield replace(
+                    _compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences
+                )
             else:
                 yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
 

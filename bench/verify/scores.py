@@ -85,7 +85,9 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
         if not metrics:
             return Finding("score", what, UNCHECKED, f"{score.suite} has no task {score.task} under {score.protocol}")
         if score.metric not in metrics:
-            return Finding("score", what, DIFFERS, f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}")
+            return Finding(
+                "score", what, DIFFERS, f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}"
+            )
     if not close(score.value, again.value):
         return Finding("score", what, DIFFERS, f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
     if score.n != again.n:
@@ -168,7 +170,11 @@ def _averages(record: RunRecord) -> Iterator[Finding]:
         elif not close(score.value, again.value) or score.n != again.n:
             yield Finding("average", cell(score), DIFFERS, f"{score.value} is recorded, its tasks give {again.value}")
         elif (score.metric, score.std) != (again.metric, again.std):
-            why = f"the metric {score.metric} is recorded" if score.metric != again.metric else f"a standard deviation of {score.std} is recorded"
+            why = (
+                f"the metric {score.metric} is recorded"
+                if score.metric != again.metric
+                else f"a standard deviation of {score.std} is recorded"
+            )
             yield Finding("average", cell(score), DIFFERS, f"{why}, its tasks give {again.metric} and none")
         elif odd := _first_difference(dict(score.detail), again.detail, "detail"):
             yield Finding("average", cell(score), DIFFERS, odd)

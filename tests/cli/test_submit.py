@@ -113,7 +113,9 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
     assert [one.grade for one in graded([], collect(box, tmp_path / "elsewhere"))] == ["submitted"]
     (one,) = graded([], collect(box, tmp_path / "after", keeper=keeper))
     assert (one.grade, one.submitted_by) == ("checkpoint", "Ada") and "the same predictions on 1 task" in one.reason
-    asked = {sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences}
+    asked = {
+        sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences
+    }
     assert one.reason.startswith(f"all {len(asked):,} sentences encoded again from its checkpoint on ")
     assert [one.grade for one in graded([(RunsFolder(run.parent).read(run.name), run)])] == ["checkpoint"]
 
@@ -122,5 +124,7 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
 def test_a_backbone_in_a_folder_of_its_sender_is_not_opened(finished: tuple[Path, Result], tmp_path: Path) -> None:
     assert bench("submit", the_run(finished[0]), "--to", tmp_path / "mine.zip", "--by", "Ada").exit_code == 0
     done = bench("verify", tmp_path / "mine.zip", "--retrain-free", "--device", "cpu", "--runs", tmp_path / "keeper")
-    assert done.exit_code == 0 and "neither in the submission nor a model of the hub" in " ".join(done.output.split()), done.output
+    assert done.exit_code == 0 and "neither in the submission nor a model of the hub" in " ".join(done.output.split()), (
+        done.output
+    )
     assert not (tmp_path / "keeper").exists()

@@ -49,7 +49,9 @@ def test_a_checkpoint_that_is_not_the_one_that_was_scored(finished: tuple[Path, 
 def test_of_a_submission_no_path_is_opened_that_the_record_names(tmp_path: Path) -> None:
     """Word vectors of the sender's machine are those of the receiver's here: an own run opens them, a submission does not."""
     vectors = tmp_path / "vectors.txt"
-    vectors.write_text("".join(f"{word} {i} {i * i % 7}.5\n" for i, word in enumerate("a the man woman dog is in on of and two with".split(), 1)))
+    vectors.write_text(
+        "".join(f"{word} {i} {i * i % 7}.5\n" for i, word in enumerate(["a", "the", "man", "woman", "dog", "is", "in", "on", "of", "and", "two", "with"], 1))
+    )
     done = bench("run", "--method", "glove-avg", "--set", f"vectors={vectors}", "--suite", "check", "--runs", tmp_path / "runs")
     assert done.exit_code == 0, done.output
     (run,) = (path.parent for path in (tmp_path / "runs").glob("*/run.json"))
@@ -57,7 +59,9 @@ def test_of_a_submission_no_path_is_opened_that_the_record_names(tmp_path: Path)
     own = bench("verify", run, "--retrain-free", "--device", "cpu")
     assert own.exit_code == 0 and "1 task encoded again" in " ".join(own.output.split()), own.output
     vectors.write_text("not word vectors: whoever reads this says so\n")
-    found = " ".join(bench("verify", tmp_path / "a.zip", "--runs", tmp_path / "runs", "--retrain-free", "--device", "cpu").output.split())
+    found = " ".join(
+        bench("verify", tmp_path / "a.zip", "--runs", tmp_path / "runs", "--retrain-free", "--device", "cpu").output.split()
+    )
     assert f"the record names vectors={vectors}, which is neither in the submission nor" in found and "whoever reads" not in found
     assert not (tmp_path / "runs" / ".verified").exists()
 

@@ -137,7 +137,7 @@ def test_a_run_that_was_checked_before_stays_checked(runs: Path, monkeypatch: py
     made_run(more, "promptbert", 1, suites=("check",))
     publish(runs, "--runs", more, "--keep")
     found = versions(runs.parent / "board")[-1].runs
-    assert sorted(one.grade for one in found) == ["checkpoint", "checkpoint", "submitted"]
+    assert sorted(one.grade for one in found) == ["checkpoint", "checkpoint", "own"]
 
 
 def test_an_interruption_leaves_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,10 @@ def test_runs_of_several_senders(theirs: RunsFolder, box: Path, tmp_path: Path) 
     assert {one.sender for one in found.runs} == {"Ada", "an unnamed sender (b.zip)"}
     for one in found.runs:
         assert (one.folder / "run.json").is_file() and (one.folder / "predictions" / "CHECK.npz").is_file()
-        assert one.words() == f"sent in by {one.sender}; 1 score computed again from the predictions; its checkpoint came along and was not encoded again"
+        assert (
+            one.words()
+            == f"sent in by {one.sender}; 1 score computed again from the predictions; its checkpoint came along and was not encoded again"
+        )
 
 
 def test_no_folder_and_an_empty_one(box: Path, tmp_path: Path) -> None:

@@ -60,7 +60,9 @@ class SubmittedRun:
             "" if known == scores else f"; the gold values of {scores - known} of them are not known here, and were taken as sent"
         )
         checkpoint = "; its checkpoint came along and was not encoded again" if self.report.count("checkpoint") else ""
-        return f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}{checkpoint}"
+        return (
+            f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}{checkpoint}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +102,9 @@ def collect(
             else:
                 taken[run_id.casefold()] = taken[fingerprint] = one
     for file in sorted(folder.glob("*.verified.json")):  # where an older bench kept them, and where anybody may put one
-        refused.append(_line(f"{file.name} counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder"))
+        refused.append(
+            _line(f"{file.name} counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder")
+        )
     runs = {one.record.run_id: one for one in taken.values()}
     return Submissions(runs=tuple(runs[name] for name in sorted(runs)), refused=tuple(refused))
 
@@ -136,7 +140,9 @@ def received(
             file=file.name,
             by=unpacked.by,
             report=report,
-            attested=attestation(folder, sent(keeper, folder.name)) if keeper is not None and report.count("checkpoint") else None,
+            attested=attestation(folder, sent(keeper, folder.name))
+            if keeper is not None and report.count("checkpoint")
+            else None,
         )
 
 
