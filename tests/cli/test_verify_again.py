@@ -50,7 +50,10 @@ def test_of_a_submission_no_path_is_opened_that_the_record_names(tmp_path: Path)
     """Word vectors of the sender's machine are those of the receiver's here: an own run opens them, a submission does not."""
     vectors = tmp_path / "vectors.txt"
     vectors.write_text(
-        "".join(f"{word} {i} {i * i % 7}.5\n" for i, word in enumerate(["a", "the", "man", "woman", "dog", "is", "in", "on", "of", "and", "two", "with"], 1))
+        "".join(
+            f"{word} {i} {i * i % 7}.5\n"
+            for i, word in enumerate(["a", "the", "man", "woman", "dog", "is", "in", "on", "of", "and", "two", "with"], 1)
+        )
     )
     done = bench("run", "--method", "glove-avg", "--set", f"vectors={vectors}", "--suite", "check", "--runs", tmp_path / "runs")
     assert done.exit_code == 0, done.output
