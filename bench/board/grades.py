@@ -93,17 +93,14 @@ def _grade(least: str, attested: Attestation | None, again: Repeated | None, oth
     A run that was sent in is *retrained* only where it is *checkpoint*: whoever knows our trainings can make up scores that lie
     between them, at the upper end.
     """
-    told = ""
-    if again is not None and again.within:
-        told = f"trained again here with {again.seeds}: this run's {again.words()}"
-        if attested is not None:
-            return "retrained", f"{told}; {attested.words()}"
-        if least == OWN:
-            return "retrained", told
-    elif again is not None:
-        told = f"trained again here with {again.seeds}, but this run's {again.words()}"
-    grade, why = (least, otherwise) if attested is None else ("checkpoint", attested.words())
-    return grade, "; ".join(filter(None, (why, told)))
+    within = again is not None and again.within
+    told = (
+        [] if again is None else [f"trained again here with {again.seeds}{':' if within else ', but'} this run's {again.words()}"]
+    )
+    encoded = [] if attested is None else [attested.words()]
+    if within and (encoded or least == OWN):
+        return "retrained", "; ".join(told + encoded)
+    return ("checkpoint" if encoded else least), "; ".join((encoded or [otherwise]) + told)
 
 
 # --- was a run trained again, and did the same come out? Told from the records alone ---

@@ -111,10 +111,9 @@ def _submission(file: Path, runs: Path | None, data: Any, again: Again | None) -
                 report = examined(folder, data)  # before anything of it is encoded
                 if again is not None:
                     report = verify_run(folder, data, again.compare_sent)
+                    again.keep(report, folder, sent(RunsFolder(runs).path, folder))
             except BenchError as error:
                 report = RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "refused")
-            if again is not None:
-                again.keep(report, folder, sent(RunsFolder(runs).path, folder.name))
             yield report
 
 

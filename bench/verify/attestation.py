@@ -25,7 +25,7 @@ from bench.verify.scores import AVERAGE
 SCHEMA = "bench.verified/1"
 NAME = "verified.json"
 SENT = ".verified"
-"""Folder in the keeper's runs folder, of what was found of submissions: a file for each run id."""
+"""Folder in the keeper's runs folder, of what was found of submissions: a file for each record."""
 LARGEST = 1 << 24  # bytes
 
 
@@ -45,9 +45,10 @@ class Attestation:
         return f"{what}encoded again from its checkpoint on {self.date} ({self.device}, bench {self.bench_version}): the same predictions on {tasks}"
 
 
-def sent(runs: Path, run_id: str) -> Path:
-    """Where the word on a submitted run lies: in the keeper's folder ``runs``."""
-    return runs / SENT / f"{run_id}.json"
+def sent(runs: Path, folder: Path) -> Path:
+    """Where the word on the submitted run in ``folder`` lies: in the keeper's folder ``runs``, under the record's hash, so that another
+    run of its name does not take it away."""
+    return runs / SENT / f"{folder.name}-{file_sha256(folder / RECORD)[:16]}.json"
 
 
 def agrees_again(report: RunReport) -> bool:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from commands import bench, error_line, the_run, tree
+from msgspec.structs import replace
 from scored_run import finished_run
 
 from bench.board.grades import graded
 from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
 from bench.score.suites import suite
+from bench.verify.attestation import sent
 from bench.verify.submit import collect
 
 
@@ -109,7 +112,7 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
     assert [one.grade for one in graded([], collect(box, tmp_path / "before", keeper=keeper))] == ["submitted"]
     done = bench("verify", box / "mine.zip", run, "--plugin", plugin, "--retrain-free", "--device", "cpu", "--runs", keeper)
     assert done.exit_code == 0, done.output
-    assert [path.name for path in box.iterdir()] == ["mine.zip"] and (keeper / ".verified" / f"{run.name}.json").is_file()
+    assert [path.name for path in box.iterdir()] == ["mine.zip"] and sent(keeper, run).is_file()
     assert [one.grade for one in graded([], collect(box, tmp_path / "elsewhere"))] == ["submitted"]
     (one,) = graded([], collect(box, tmp_path / "after", keeper=keeper))
     assert (one.grade, one.submitted_by) == ("checkpoint", "Ada") and "the same predictions on 1 task" in one.reason
@@ -117,7 +120,16 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
         sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences
     }
     assert one.reason.startswith(f"all {len(asked):,} sentences encoded again from its checkpoint on ")
-    assert [one.grade for one in graded([(RunsFolder(run.parent).read(run.name), run)])] == ["checkpoint"]
+    record = RunsFolder(run.parent).read(run.name)
+    theirs = RunsFolder(tmp_path / "theirs")
+    shutil.copytree(run, theirs.folder(run.name), ignore=shutil.ignore_patterns("verified.json", ".lock"))
+    theirs.write(replace(record, cost=replace(record.cost, eval_seconds=1.0)))
+    assert bench("submit", theirs.folder(run.name), "--to", tmp_path / "eve.zip", "--by", "Eve").exit_code == 0
+    again = bench("verify", tmp_path / "eve.zip", "--retrain-free", "--device", "cpu", "--runs", keeper)
+    assert again.exit_code == 0 and sent(keeper, run).is_file(), (
+        "another run of its name, which is not encoded, takes nothing away"
+    )
+    assert [one.grade for one in graded([(record, run)])] == ["checkpoint"]
 
 
 @pytest.mark.slow

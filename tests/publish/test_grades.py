@@ -94,7 +94,7 @@ def test_a_submission_that_was_encoded_again_by_its_receiver(tmp_path: Path, own
     first = sent(tmp_path, own)
     assert graded([], first)[0].grade == "submitted"
     one = first.runs[0]
-    attest(kept(own.path, one.record.run_id), one.folder, one.record.run_id)
+    attest(kept(own.path, one.folder), one.folder, one.record.run_id)
     shutil.rmtree(tmp_path / "aside")
     (again,) = graded([], collect(tmp_path / "box", tmp_path / "aside", keeper=own.path))
     assert (again.grade, again.submitted_by, again.checked) == ("checkpoint", "Ada", True)
@@ -118,7 +118,7 @@ def test_a_word_on_a_submission_without_a_checkpoint_counts_for_nothing(tmp_path
     theirs = RunsFolder(tmp_path / "theirs")
     pack([theirs.folder(one.record.run_id)], box / "b.zip", by="Eve", checkpoints="no")
     (bare,) = collect(box, tmp_path / "aside").runs
-    attest(kept(own.path, bare.record.run_id), bare.folder, bare.record.run_id)
+    attest(kept(own.path, bare.folder), bare.folder, bare.record.run_id)
     shutil.rmtree(tmp_path / "aside")
     (found,) = graded([], collect(box, tmp_path / "aside", keeper=own.path))
     assert found.grade == "submitted" and "checkpoint" not in found.reason
@@ -133,7 +133,7 @@ def test_a_submission_that_was_trained_again_is_not_ranked_without_its_checkpoin
     assert found.grade == "submitted" and not found.checked
     assert "; trained again here with seeds 5, 6: this run's check CHECK " in found.reason and "lies within" in found.reason
     one = taken.runs[0]
-    attest(kept(own.path, one.record.run_id), one.folder, one.record.run_id)
+    attest(kept(own.path, one.folder), one.folder, one.record.run_id)
     shutil.rmtree(tmp_path / "aside")
     found = graded(runs(own), collect(tmp_path / "box", tmp_path / "aside", runs(own), keeper=own.path))[2]
     assert found.grade == "retrained" and "lies within" in found.reason and "encoded again from its checkpoint" in found.reason
@@ -274,7 +274,7 @@ def test_honest_repetitions_fail_at_most_five_times_in_a_hundred() -> None:
     def run(level: float) -> Training:
         common = draw.normal(0, 0.5)
         values = [level + common + draw.normal(0, sd) for sd in (0.9, 0.9, 0.7, 0.6, 0.8, 1.1, 0.3)]
-        scores = [replace(one, value=value) for one, value in zip(keys, values, strict=True)]
+        scores = [replace(one, value=value, predictions_sha256=None) for one, value in zip(keys, values, strict=True)]
         scores.append(replace(head, value=float(np.mean(values))))
         return Training(None, {(*one.key, one.metric): one for one in scores})
 

@@ -156,10 +156,10 @@ def test_another_run_of_a_checked_ones_name_is_not_checked(runs: Path, tmp_path:
     pack([theirs / run.run_id], box / "a.zip", by="Ada")
     found = {"record_sha256": file_sha256(theirs / run.run_id / "run.json"), "files": {}, "date": "2026-11-21", "bench_version": "1",
              "device": "cpu", "tasks": 1, "sentences": 20}  # fmt: skip
-    write(sent(runs, run.run_id), {run.run_id: found})
+    write(sent(runs, theirs / run.run_id), {run.run_id: found})
     grade = {"v1": "checkpoint", "v2": "checkpoint", "v3": "submitted"}
     publish(runs, "--submissions", box)
-    sent(runs, run.run_id).unlink()
+    sent(runs, theirs / run.run_id).unlink()
     made_run(runs, "simcse", 3, suites=("check",))
     publish(runs, "--submissions", box, "--keep")
     (box / "a.zip").unlink()

@@ -140,9 +140,7 @@ def received(
             file=file.name,
             by=unpacked.by,
             report=report,
-            attested=attestation(folder, sent(keeper, folder.name))
-            if keeper is not None and report.count("checkpoint")
-            else None,
+            attested=attestation(folder, sent(keeper, folder)) if keeper is not None and report.count("checkpoint") else None,
         )
 
 
