@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
-GRADES = ("submitted", "checkpoint", "retrained")
+GRADES = ("submitted", "own", "checkpoint", "retrained")
+"""Of runs, from the weakest to the strongest; ``bench.board.grades.WORDS`` says whose word each is."""
+OWN = "own"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +31,15 @@ class PublishedRun:
 
     record: RunRecord
     folder: Path  # where its curve and predictions lie
-    grade: str = "submitted"  # one of GRADES
+    grade: str = OWN  # one of GRADES
     submitted_by: str | None = None  # None: an own run
     reason: str = ""  # why it has this grade, in words
     held_by: str | None = None  # the older version in which its files lie; None: in this one
+
+    @property
+    def checked(self) -> bool:
+        """Whether it may be ranked: an own run, or one whose predictions were made again here."""
+        return self.submitted_by is None or GRADES.index(self.grade) >= GRADES.index("checkpoint")
 
 
 def dating(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
@@ -68,6 +75,7 @@ class BoardTable:
     cost_note: str  # what times and memory are of, one sentence; "" where there are none
     cost_of: CostOf | None = None  # None: nothing recorded
     beside: tuple[Beside, ...] = ()
+    checked: bool = True  # False: runs that were sent in and that nobody here made again; nothing is ranked
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,8 @@ def board(
     if not any(one.record.scores for one in kept):
         raise BenchError("none of these runs is finished and has a score", "bench run ... --suite sts, then bench publish")
     records = {one.record.run_id: one.record for one in kept}
-    judged = judged_tables([(apart(one), one.folder) for one in kept], baseline=baseline, statistics=statistics, report=report)
+    checked, sent = ([(apart(one), one.folder) for one in kept if one.checked is is_checked] for is_checked in (True, False))
+    judged = judged_tables(checked, sent, baseline=baseline, statistics=statistics, report=report)
     tables = board_tables(judged, records)
     return Board(
         version=version, date=max(one.record.provenance.created for one in dating(kept))[:10], title=title, note=note or None,
@@ -54,16 +55,20 @@ MANY = 3  # different values up to which a sentence lists them
 
 
 def made(runs: Sequence[PublishedRun], tables: Sequence[BoardTable], left_out: Sequence[str], version: str) -> tuple[Fact, ...]:
-    """Every fact that there is something to say of; computed from the records, nothing is assumed."""
-    records = [one.record for one in runs]
+    """Every fact that there is something to say of; computed from the records, nothing is assumed.
+
+    What records alone say is told of the board's own runs, where it has any: of the others it is their senders' word.
+    """
+    records = [one.record for one in dating(runs)]
+    own = [one for one in tables if one.checked] or list(tables)
     facts = [
         Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
-        Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(tables, records)),
-        Fact(topic="Intervals and tests", text=_statistics(tables)), Fact(topic="Missing and failed", text=_missing(left_out)),
+        Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(own, records)),
+        Fact(topic="Intervals and tests", text=_statistics(own)), Fact(topic="Missing and failed", text=_missing(left_out)),
         Fact(topic="Hardware", text=_hardware(records)), Fact(topic="Not comparable", text=_not_comparable(tables)),
         Fact(topic="What papers printed", text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
              "run stands only a number of the same method, backbone, setting and protocol."),
-        Fact(topic="Trust", text=_grades(runs)),
+        Fact(topic="Trust", text=_grades(runs)), Fact(topic="Sent in", text=_sent(runs)),
         Fact(topic="Repeat", text="Every number opens to the one command that makes its row again, with its seeds; so does the page of every run. "
              "Each says what it needs that bench cannot fetch."),
         Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{version}"),
@@ -104,7 +109,7 @@ def _seeds(records: Sequence[RunRecord]) -> str:
 
 def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str:
     by_id = {record.run_id: record for record in records}
-    rows = {row.runs: row for one in tables for row in one.table.rows}
+    rows = {row.runs: row for one in tables for row in one.table.rows if by_id.keys() >= set(row.runs)}
     found = [
         one
         for row in rows.values()
@@ -178,6 +183,21 @@ def _grades(runs: Sequence[PublishedRun]) -> str:
     return f"Runs by grade. {' '.join(told)}"
 
 
+def _sent(runs: Sequence[PublishedRun]) -> str:
+    """Whose word the submitted runs are."""
+    sent = [one for one in runs if one.submitted_by is not None]
+    if not sent:
+        return ""
+    senders, checked = sorted({str(one.submitted_by) for one in sent}), sum(one.checked for one in sent)
+    return (f"{_runs_words(len(sent))} sent in by {_few(senders, 'senders')}; the predictions of {checked or 'none'} of them were made "
+            "again here. Recipe, training, date, hardware and cost of a run that was sent in are its sender's word, and the facts above "
+            "are not of such runs.")  # fmt: skip
+
+
+def _runs_words(count: int) -> str:
+    return f"{count:,} run{' was' if count == 1 else 's were'}"
+
+
 def _few(values: Iterable[str], what: str) -> str:
     found = list(values)
     return ", ".join(found) if len(found) <= MANY else f"{len(found)} {what}"
@@ -196,7 +216,7 @@ def board_tables(judged: Sequence[Judged], records: Mapping[str, RunRecord]) -> 
     rows: dict[tuple[str | None, str | None], int] = {}
     for one in judged:
         place = (one.table.setting, one.table.backbone)
-        rows[place] = max(rows.get(place, 0), len(one.table.rows))
+        rows[place] = max(rows.get(place, 0), len(one.table.rows) if one.checked else 0)
     ordered = sorted(judged, key=lambda one: _place(one, rows))
     taken: set[str] = set()
     made = []
@@ -209,7 +229,7 @@ def board_tables(judged: Sequence[Judged], records: Mapping[str, RunRecord]) -> 
 def _place(one: Judged, rows: Mapping[tuple[str | None, str | None], int]) -> tuple[object, ...]:
     table = one.table
     suite = SUITES.index(table.suite) if table.suite in SUITES else len(SUITES)
-    return (bool(one.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
+    return (not one.checked, bool(one.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
             table.suite, table.protocol, table.text != "tokenised", table.text or "", one.chosen_on)  # fmt: skip
 
 
@@ -218,14 +238,18 @@ def _board_table(one: Judged, records: Mapping[str, RunRecord], taken: set[str])
     table = costed.table
     untrained = "untrained" if table.setting == "none" else table.setting
     address = slug(
-        untrained, table.backbone, table.suite, table.protocol, table.text, f"on {one.chosen_on}" if one.chosen_on else None
-    )
+        untrained, table.backbone, table.suite, table.protocol, table.text, f"on {one.chosen_on}" if one.chosen_on else None,
+        None if one.checked else "submitted",
+    )  # fmt: skip
     said = selection.words(table, records)
     if one.chosen_on:
         said += " This is no development set: these scores stand in a table of their own."
+    if not one.checked:
+        said += " Sent in by others, and not checked here: these rows stand in a table of their own, and nothing is ranked."
     return BoardTable(
         anchor=unused(address, taken), table=table, selection=said, costs_comparable=costed.comparable, cost_note=costed.note,
-        baselines={name: _costs_of(table, other) for name, other in one.baselines.items()}, cost_of=costed.of,
+        baselines={name: _costs_of(costed.table, other) for name, other in one.baselines.items()}, cost_of=costed.of,
+        checked=one.checked,
     )  # fmt: skip
 
 
@@ -240,7 +264,12 @@ def _beside(one: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
         for other in every:
             table = other.table
             same = (table.setting, table.backbone, table.text) == (one.table.setting, one.table.backbone, one.table.text)
-            if not same or (table.suite, table.protocol) != (suite, protocol) or table.columns != table.columns[:1]:
+            if (
+                not same
+                or other.checked != one.checked
+                or (table.suite, table.protocol) != (suite, protocol)
+                or table.columns != table.columns[:1]
+            ):
                 continue
             cells = tuple(_cell_of(row, table) for row in one.table.rows)
             if any(cells):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import variance
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from bench.board.board import GRADES, PublishedRun
+from bench.board.board import GRADES, OWN, PublishedRun
 from bench.compare.statistics.grouping import AVERAGE, SENDER
 from bench.compare.statistics.seed_variance import Lender, lenders
 from bench.compare.statistics.table import DECIMALS
 from bench.runs.predictions import Run
 from bench.runs.record import RecipeValue, RunRecord, Score
 from bench.verify.attestation import Attestation, attestation
+from bench.verify.scores import close
 
 if TYPE_CHECKING:
     from bench.verify.submit import Submissions, SubmittedRun
@@ -25,28 +26,29 @@ if TYPE_CHECKING:
 
 WORDS: Mapping[str, str] = {
     "printed": "A number that a paper printed. Nobody computed it here; it is never ranked among runs.",
-    "submitted": "Record and predictions are published, and every score follows from the predictions (bench verify). That these "
-    "predictions are the model's is its sender's word.",
+    "submitted": "Its sender's word. Record and predictions are published, and every score follows from the predictions (bench verify). "
+    "Nobody here made the predictions again, so the run stands in a table of its own, where nothing is ranked.",
+    "own": "The keeper's word: the run was made by whoever keeps this board. Every score follows from the published predictions.",
     "checkpoint": "The predictions were made again here, from the checkpoint: the same came out.",
     "retrained": "The run was trained again here from its recipe, with the same seed or another, and every score of it lies within "
-    "what one more training gives, by the variance over seeds: an honest repetition does so 95 times in 100.",
+    "what one more training gives, by the variance over seeds: an honest repetition does so 95 times in 100. Of a run that was sent in, "
+    "the predictions were also made again from the checkpoint.",
 }
-"""Every grade from the weakest to the strongest, as pages explain it. Runs have those of ``GRADES``."""
+"""Every grade from the weakest to the strongest, as pages explain it: first of all whose word it is. Runs have those of ``GRADES``."""
 
 
 def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[PublishedRun, ...]:
     """The runs of a board with their grades: first the own ones in their order, then those that were submitted.
 
-    Nothing is encoded or trained here: a checkpoint counts where ``bench verify --retrain-free`` left its word beside the run, and
-    a retraining where it is among the own runs. Own runs are held to the same rules: their grade says what was done, not who did it.
+    Nothing is encoded or trained here: a checkpoint counts where ``bench verify --retrain-free`` left its word, and a retraining
+    where it is among the own runs. No submission raises the grade of another run, neither an own one nor another sender's.
     """
     trained: dict[str, dict[str, Training]] = {}  # recipe -> run id -> scores
     for record, _ in own:
         if record.training is not None:
             trained.setdefault(same_recipe(record), {})[record.run_id] = training(record)
-    again = {one.record.run_id: one for one in submissions.again} if submissions is not None else {}
     lent = seed_variances(list(group.values()) for group in trained.values())
-    mine = [_own(run, trained.get(same_recipe(run[0]), {}), again.get(run[0].run_id), lent) for run in own]
+    mine = [_own(run, trained.get(same_recipe(run[0]), {}), lent) for run in own]
     theirs = [
         _submitted(one, trained.get(same_recipe(one.record), {}), lent)
         for one in (submissions.runs if submissions is not None else ())
@@ -55,13 +57,15 @@ def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[
 
 
 def apart(run: PublishedRun) -> RunRecord:
-    """The record as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's.
+    """The record as tables group it: one that was submitted never shares a row with the board's own runs, nor with another sender's,
+    nor one that was checked here with one that was not.
 
     Otherwise a newer run of the same seed would stand for an own one, and a forged one would move its mean.
     """
     if run.submitted_by is None:
         return run.record
-    sender = RecipeValue(value=run.submitted_by, source="the submission's file")
+    words = run.submitted_by if run.checked else f"{run.submitted_by}, not checked here"
+    sender = RecipeValue(value=words, source="the submission's file")
     return replace(run.record, recipe={**run.record.recipe, SENDER: sender})
 
 
@@ -70,34 +74,33 @@ def weakest(grades: Iterable[str]) -> str:
     return min(grades, key=GRADES.index)
 
 
-def _own(run: Run, alike: Mapping[str, Training], again: SubmittedRun | None, lent: Lent) -> PublishedRun:
+def _own(run: Run, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     record, folder = run
-    this = training(record)
-    if (
-        again is not None
-        and (theirs := trained_again(training(again.record), list(alike.values()) or [this], lent)) is not None
-        and theirs.within
-    ):
-        why = f"trained here and by {again.sender} from the same recipe: {again.sender}'s {theirs.words()}"
-        return PublishedRun(record=record, folder=folder, grade="retrained", reason=why)
-    found = trained_again(this, [one for run_id, one in alike.items() if run_id != record.run_id], lent)
-    grade, why = _grade(attestation(folder), found, "it was run by whoever publishes this board")
+    again = trained_again(training(record), [one for run_id, one in alike.items() if run_id != record.run_id], lent)
+    grade, why = _grade(OWN, attestation(folder), again, "it was run by whoever publishes this board")
     return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
 
 
 def _submitted(one: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
-    grade, why = _grade(one.attested, trained_again(training(one.record), list(alike.values()), lent), one.words())
+    again = trained_again(training(one.record), list(alike.values()), lent)
+    grade, why = _grade("submitted", one.attested, again, one.words())
     return PublishedRun(record=one.record, folder=one.folder, grade=grade, submitted_by=one.sender, reason=why)
 
 
-def _grade(attested: Attestation | None, again: Repeated | None, otherwise: str) -> tuple[str, str]:
-    """The strongest grade that holds, and why; a retraining that did not agree is told, too."""
-    if again is not None and again.within:
-        return "retrained", f"trained again here with {again.seeds}: this run's {again.words()}"
-    outside = f"; trained again here with {again.seeds}, but this run's {again.words()}" if again is not None else ""
-    if attested is not None:
-        return "checkpoint", attested.words() + outside
-    return "submitted", otherwise + outside
+def _grade(least: str, attested: Attestation | None, again: Repeated | None, otherwise: str) -> tuple[str, str]:
+    """The strongest grade that holds, and why; a retraining that raised no grade is told, too.
+
+    A run that was sent in is *retrained* only where it is *checkpoint*: whoever knows our trainings can make up scores that lie
+    between them, at the upper end.
+    """
+    within = again is not None and again.within
+    told = (
+        [] if again is None else [f"trained again here with {again.seeds}{':' if within else ', but'} this run's {again.words()}"]
+    )
+    encoded = [] if attested is None else [attested.words()]
+    if within and (encoded or least == OWN):
+        return "retrained", "; ".join(told + encoded)
+    return ("checkpoint" if encoded else least), "; ".join((encoded or [otherwise]) + told)
 
 
 # --- was a run trained again, and did the same come out? Told from the records alone ---
@@ -177,24 +180,28 @@ def same_recipe(record: RunRecord) -> str:
 
 @dataclass(frozen=True)
 class Training:
-    """What one training scored, and what names its predictions."""
+    """What one training scored."""
 
     seed: int | None
     scores: Mapping[Key, Score]
-    fingerprints: Mapping[Key, str] = field(default_factory=dict)
-    """Hashes of the predictions, as far as the record has them."""
 
     def is_copy_of(self, other: Training) -> bool:
-        """Whether it is no training of its own: two trainings never give the same cosines to the last digit."""
-        both = [key for key in self.fingerprints if key in other.fingerprints]
-        same = [key for key in both if self.fingerprints[key] == other.fingerprints[key]]
+        """Whether it is no training of its own: two trainings never give the same cosines, nor rank all pairs alike.
+
+        Equal scores count like equal predictions: a forger leaves out the hashes, or stretches the cosines.
+        """
+        both = [key for key, score in self.scores.items() if key in other.scores and score.task != AVERAGE]
+        same = [key for key in both if _same(self.scores[key], other.scores[key])]
         return any(self.scores[key].metric in CONTINUOUS for key in same) or (bool(both) and len(same) == len(both))
 
 
+def _same(one: Score, other: Score) -> bool:
+    hashes = one.predictions_sha256, other.predictions_sha256
+    return (None not in hashes and hashes[0] == hashes[1]) or close(one.value, other.value)
+
+
 def training(record: RunRecord) -> Training:
-    scores: dict[Key, Score] = {(*score.key, score.metric): score for score in record.scores}
-    hashes = {key: score.predictions_sha256 for key, score in scores.items() if score.predictions_sha256 is not None}
-    return Training(record.seed, scores, hashes)
+    return Training(record.seed, {(*score.key, score.metric): score for score in record.scores})
 
 
 Lent = Mapping[Key, Lender]

@@ -16,8 +16,10 @@ Ranked = tuple[Row, Cell]
 
 
 def answer(tables: Sequence[BoardTable]) -> str:
-    """Of the first table that ranks several rows, else of the first that ranks one."""
-    ranking = [one.table for one in tables if one.table.head is not None and _best_first(one.table)]
+    """Of the first table that ranks several rows, else of the first that ranks one. What nobody here has checked is not told of."""
+    ranking = [one.table for one in tables if one.checked and one.table.head is not None and _best_first(one.table)]
+    if tables and not any(one.checked for one in tables):
+        return "Every row was sent in, and none was checked here yet: none is ranked."
     if not ranking:
         return "No method has a score on every task yet."
     table = next((one for one in ranking if len(_best_first(one)) > 1), ranking[0])

@@ -11,9 +11,12 @@ from bench.board.selection import chosen_on
 from bench.compare import budget, footnotes
 from bench.compare import tables as papers
 from bench.compare.judge import StatisticsOptions, judge
+from bench.compare.statistics.grouping import SENDER
 from bench.compare.statistics.summary import against, summarise
-from bench.compare.statistics.table import Table
+from bench.compare.statistics.table import LOWER_IS_BETTER, Table
 from bench.compare.tables import AUTO, MANY_RUNS, NO
+from bench.references import results
+from bench.references.ours import SUITES
 from bench.runs.predictions import Run
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 BASELINE = "simcse"
 """What rows are tested against where nobody says otherwise, and there is such a row."""
+MOST_LEAPS = 3  # tasks of a row that are named
 MOST_BASELINES = 9
 """That a reader may choose beside the board's own: each is a family of tests, and data on the page. A table of ten rows offers all."""
 SAMPLE = "check"
@@ -47,16 +51,19 @@ class Judged:
     table: Table
     chosen_on: str
     baselines: Mapping[str, Table]
+    checked: bool = True  # False: its runs were sent in, and nobody here made their predictions again
 
 
 def judged_tables(
-    runs: Sequence[Run], *, baseline: str | None = None, statistics: str = AUTO, report: Report | None = None, extras: bool = True
-) -> tuple[Judged, ...]:
+    runs: Sequence[Run], unchecked: Sequence[Run] = (), *, baseline: str | None = None, statistics: str = AUTO,
+    report: Report | None = None, extras: bool = True,
+) -> tuple[Judged, ...]:  # fmt: skip
     """The tables of these runs, with intervals, verdicts, printed values and costs; those against other baselines beside them.
 
-    ``statistics``: "yes" reads predictions however many there are, "no" none, "auto" as ``plan`` says. Raises UnknownName for a baseline
-    that no table has. ``extras``: with printed values,
-    costs, and against each other baseline that a reader may choose.
+    ``unchecked``: runs that were sent in and that nobody here made again. They have tables of their own, with means alone: whatever
+    is sent in, nothing that is said of ``runs`` is another. ``statistics``: "yes" reads predictions however many there are, "no" none,
+    "auto" as ``plan`` says. ``extras``: with printed values, costs, and against each other baseline that a reader may choose. Raises
+    UnknownName for a baseline that no table has.
     """
     by_id = {record.run_id: (record, folder) for record, folder in runs}
     records = {run: record for run, (record, _) in by_id.items()}
@@ -67,10 +74,60 @@ def judged_tables(
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
         raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
     chosen = baseline or _default(tables)
-    return tuple(
+    made = [
         _judged(table, selected, chosen, by_id, how_much, report, extras)
         for table, selected in zip(tables, selected_on, strict=True)
-    )
+    ]
+    made += _unjudged([record for record, _ in unchecked])
+    known = [one.table for one in made if one.checked]
+    return tuple(replace(one, table=_noted(one.table, leaps(one.table, known))) for one in made)
+
+
+UNRANKED = "sent in, and not checked here: nothing is marked, tested or ranked"
+
+
+def _unjudged(records: Sequence[RunRecord]) -> list[Judged]:
+    """Costs are left out, too: nothing here can compute them again."""
+    tables, selected_on = _evidence(*_summarised(records))
+    found = []
+    for table, selected in zip(tables, selected_on, strict=True):
+        rows = tuple(replace(row, cells=tuple(cell and replace(cell, mark="") for cell in row.cells)) for row in table.rows)
+        found.append(Judged(table=_noted(replace(table, rows=rows), UNRANKED), chosen_on=selected, baselines={}, checked=False))
+    return found
+
+
+LEAP = 3.0
+"""Points, or 0.3 of what has three decimals: a submitted score that is so much better than every known one is flagged."""
+
+
+def leaps(table: Table, known: Sequence[Table]) -> str:
+    """Submitted rows that no known row is near, in words; "" where there are none.
+
+    Known are the rows of the same suite and protocol that the board made itself, of any backbone and setting, and what papers printed of
+    the task. Where nothing is known of a task, nothing is said.
+    """
+    own = [
+        (column, cell.mean)
+        for one in known if (one.suite, one.protocol) == (table.suite, table.protocol)
+        for row in one.rows if SENDER not in dict(row.differs)
+        for column, cell in zip(one.columns, row.cells, strict=True) if cell is not None
+    ]  # fmt: skip
+    told = []
+    for row in (row for row in table.rows if SENDER in dict(row.differs)):
+        found = []
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            values = [mean for name, mean in own if name == column]
+            values += [one.value for one in results(task=column) if SUITES.get(one.metric) == table.suite]
+            sign = -1 if set(table.metric.split(", ")) <= set(LOWER_IS_BETTER) else 1
+            if cell is None or not values:
+                continue
+            best = max(values, key=lambda value: sign * value)
+            if sign * (cell.mean - best) > LEAP * 10.0 ** (2 - cell.decimals):
+                found.append(f"{column} {cell.mean:.{cell.decimals}f} (the best known is {best:.{cell.decimals}f})")
+        if found:
+            more = f" and {len(found) - MOST_LEAPS} more" if len(found) > MOST_LEAPS else ""
+            told.append(f"{row.name}, submitted by {dict(row.differs)[SENDER]}: {', '.join(found[:MOST_LEAPS])}{more}")
+    return f"far from every known row: {'; '.join(told)}" if told else ""
 
 
 def _evidence(tables: Sequence[Table], selected_on: Sequence[str]) -> tuple[list[Table], list[str]]:
@@ -93,6 +150,7 @@ def _judged(
     first = _noted(first, how_much.note)
     if extras:
         (first,) = budget.with_costs(papers.with_papers([first], records), records)
+        first = replace(first, rows=tuple(replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows))
     return Judged(table=first, chosen_on=selected_on,
                   baselines={name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)})  # fmt: skip
 

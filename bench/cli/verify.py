@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bench.verify import RunReport
     from bench.verify.identity import More
 
-PUBLISHED, MANIFEST, ATTESTED = Path("leaderboards"), "MANIFEST.json", "verified.json"
+PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 SHOWN = 20  # differences of one run that are printed one by one
 WORDS = {
     "predictions": ("prediction file", "prediction files"), "gold": ("gold standard", "gold standards"),
@@ -50,8 +51,8 @@ def verify(
     """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 where something differs.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v1, or v1); a file of
-    bench submit will do as well. Without any, all runs in the runs folder. What --retrain-free finds is kept beside the run, for
-    bench publish.
+    bench submit will do as well. Without any, all runs in the runs folder. What --retrain-free finds is kept for bench publish: in the
+    run's folder, and of a submission in the folder .verified of your runs folder.
 
     \b
     Example:  bench verify simcse-builtin-s42
@@ -76,11 +77,12 @@ def verify(
 
 def _reports(places: tuple[str, ...], runs: Path | None, data: Any, again: Again | None) -> Iterator[RunReport]:
     from bench.verify import check_manifest, verify_run
+    from bench.verify.attestation import NAME
 
     seen: set[Path] = set()
     files = [Path(place) for place in places if place.endswith(".zip") and Path(place).is_file()]
     for file in files:
-        yield from _submission(file, data, again)
+        yield from _submission(file, runs, data, again)
     rest = tuple(place for place in places if Path(place) not in files)
     for base, folders in _places(rest, runs) if rest or not files else ():
         if base is not None and (manifest := check_manifest(base)) is not None:
@@ -90,31 +92,29 @@ def _reports(places: tuple[str, ...], runs: Path | None, data: Any, again: Again
                 seen.add(folder.absolute())
                 report = verify_run(folder, data, again.compare if again else None)
                 if again is not None and (base is None or not (base / MANIFEST).is_file()):
-                    again.keep({folder.name: (folder, report)}, folder / ATTESTED)
+                    again.keep(report, folder, folder / NAME)
                 yield report
 
 
-def _submission(file: Path, data: Any, again: Again | None) -> Iterator[RunReport]:
+def _submission(file: Path, runs: Path | None, data: Any, again: Again | None) -> Iterator[RunReport]:
     """The runs in a file of bench submit. Raises BenchError where it is none that a board would unpack."""
+    from bench.runs import RunsFolder
     from bench.verify import DIFFERS, Finding, RunReport, verify_run
+    from bench.verify.attestation import sent
     from bench.verify.submit import unpack
     from bench.verify.submit.check import examined
 
     with tempfile.TemporaryDirectory(prefix="bench-verify-") as aside:
         unpacked = unpack(file, Path(aside) / "runs")
-        reports: dict[str, tuple[Path, RunReport]] = {}
         for folder in (unpacked.folder / name for name in unpacked.runs):
             try:
                 report = examined(folder, data)  # before anything of it is encoded
-                reports[folder.name] = folder, verify_run(folder, data, again.compare) if again is not None else report
+                if again is not None:
+                    report = verify_run(folder, data, again.compare_sent)
+                    again.keep(report, folder, sent(RunsFolder(runs).path, folder))
             except BenchError as error:
-                reports[folder.name] = (
-                    folder,
-                    RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "refused"),
-                )
-        if again is not None:
-            again.keep(reports, file.with_name(f"{file.name}.{ATTESTED}"))
-    yield from (report for _, report in reports.values())
+                report = RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "refused")
+            yield report
 
 
 def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path | None, list[Path]]]:
@@ -154,22 +154,20 @@ class Again:
             click.echo(warning, err=True)
         self.device = devices.choose_device(device)
         sets = data if data is not None else DataFolder(None, offline=True)  # the built-in suite needs none
-        self.compare: More = Encoder(registry, sets, self.device, offline).compare
+        encoder = Encoder(registry, sets, self.device, offline)
+        self.compare: More = encoder.compare
+        self.compare_sent: More = dataclasses.replace(encoder, sent=True).compare
 
-    def keep(self, reports: Mapping[str, tuple[Path, RunReport]], path: Path) -> None:
-        """Of the runs that agree; what was kept of runs that no longer do is removed."""
+    def keep(self, report: RunReport, folder: Path, path: Path) -> None:
+        """Of a run that agrees, at ``path``; what was kept of one that no longer does is removed."""
         from datetime import UTC, datetime
 
         from bench.verify import attestation
 
-        today = datetime.now(UTC).date().isoformat()
-        entries = {
-            name: attestation.entry(report, folder, date=today, device=self.device) for name, (folder, report) in reports.items()
-        }
-        agree = {name: one for name, one in entries.items() if one is not None}
-        if agree:
-            attestation.write(path, agree)
-        elif any(report.differences for _, report in reports.values()):
+        found = attestation.entry(report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device)
+        if found is not None:
+            attestation.write(path, {folder.name: found})
+        elif report.differences:
             path.unlink(missing_ok=True)
 
 

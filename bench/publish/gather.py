@@ -57,22 +57,21 @@ def gather(
     if submissions is not None:
         from bench.verify.submit import collect
 
-        taken = collect(submissions, aside, own, data)
+        taken = collect(submissions, aside, own, data, store.path)
         found.refused = taken.refused
     before = {one.record.run_id: one for one in kept}
 
     def grade(runs: Sequence[Run | SubmittedRun]) -> tuple[PublishedRun, ...]:
         sent, chosen = taken, {id(one) for one in runs}
         if taken is not None:
-            mine, again = (tuple(one for one in some if id(one) in chosen) for some in (taken.runs, taken.again))
-            sent = replace(taken, runs=mine, again=again)
+            sent = replace(taken, runs=tuple(one for one in taken.runs if id(one) in chosen))
         return graded([one for one in runs if isinstance(one, tuple)], sent)
 
     def leave(run: Run | SubmittedRun, error: Exception) -> None:
         record, folder = run if isinstance(run, tuple) else (run.record, run.folder)
         found.left_out.append(left_out(record.run_id, "cannot be graded", error_words(error), folder))
 
-    every: list[Run | SubmittedRun] = [*own, *(() if taken is None else (*taken.runs, *taken.again))]
+    every: list[Run | SubmittedRun] = [*own, *(() if taken is None else taken.runs)]
     found.runs = tuple(_stronger(one, before.get(one.record.run_id)) for one in all_but_failing(every, grade, leave))
     have = {one.record.run_id for one in found.runs}
     found.runs += tuple(one for one in kept if one.record.run_id not in have)
@@ -129,8 +128,10 @@ def _kept(last: Version | None, have: Container[str]) -> list[PublishedRun]:
 
 
 def _stronger(run: PublishedRun, before: PublishedRun | None) -> PublishedRun:
-    """A run that was checked for an earlier version has been checked: what that needed is no part of a version."""
-    if before is None or run.submitted_by != before.submitted_by or GRADES.index(run.grade) > GRADES.index(before.grade):
+    """A run that was checked for an earlier version has been checked: what that needed is no part of a version. Another run of its name,
+    whoever sent it, has not."""
+    same = before is not None and (run.record, run.submitted_by) == (before.record, before.submitted_by)
+    if before is None or not same or GRADES.index(run.grade) > GRADES.index(before.grade):
         return run
     return replace(run, grade=before.grade, reason=before.reason)
 

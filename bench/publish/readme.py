@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bench.board.board import Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.grades import weakest
 from bench.board.names import link, run_file
-from bench.compare.formatting import has_ranks, markdown, rank_words, score, spread, variant_words
+from bench.compare.formatting import cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, sign_name, under
 
@@ -114,7 +114,8 @@ def _runs(board: Board) -> str:
     for one in board.runs:
         run_id = one.record.run_id
         seed = "any" if one.record.seed is None else str(one.record.seed)
-        lines.append(line([markdown(run_id), seed, markdown(one.grade), f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})",
+        grade = markdown(one.grade if one.submitted_by is None else f"{one.grade}, sent by {one.submitted_by}")
+        lines.append(line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})",
                             f"[CSV]({link(run_file(run_id, 'scores.csv'))})"]))  # fmt: skip
     words = "The record of a run holds its recipe, its command and every score."
     return "\n".join(
@@ -141,7 +142,8 @@ def table(shown: Table, runs: Mapping[str, PublishedRun]) -> str:
         ]
     notes = [f"<sup>{i}</sup> {markdown(note, limit=None)}" for i, note in enumerate(shown.footnotes, 1)]
     notes += [markdown(note, limit=None) for note in (*shown.notes, *legend(shown, SIGNS))]
-    notes += ["**best**, *second*"] if len(shown.rows) > 2 else ["**best**"] if len(shown.rows) > 1 else []
+    marked = any(cell.mark for cell in cells_of(shown))
+    notes += ["**best**, *second*"] if marked and len(shown.rows) > 2 else ["**best**"] if marked else []
     return "\n".join([*lines, "", *(f"- {note}" for note in notes)])
 
 

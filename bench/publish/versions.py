@@ -14,7 +14,7 @@ from typing import Any
 
 from bench import __version__
 from bench.base.errors import BenchError, DataDamaged
-from bench.board.board import Board, PublishedRun, dating
+from bench.board.board import OWN, Board, PublishedRun, dating
 from bench.board.changes import Judgement, judgements
 from bench.publish.errata import Erratum, read_errata
 from bench.publish.signature import Signature, read_signature
@@ -95,11 +95,11 @@ class Version:
             ) from None
 
     def published(self) -> list[PublishedRun]:
-        """Its runs, graded as they were. Raises BenchError as ``records``."""
+        """Its runs, graded as they were; v1 and v2 call own runs "submitted" that have no better grade. Raises BenchError as ``records``."""
         store = RunsFolder(self.folder / RUNS)
         return [
-            PublishedRun(record=record, folder=store.folder(run.run_id), grade=run.grade, submitted_by=run.submitted_by,
-                         reason=run.reason)
+            PublishedRun(record=record, folder=store.folder(run.run_id), submitted_by=run.submitted_by, reason=run.reason,
+                         grade=OWN if run.submitted_by is None and run.grade == "submitted" else run.grade)
             for record, run in zip(self.records(), self.runs, strict=True)
         ]  # fmt: skip
 

@@ -1,7 +1,8 @@
 """The word that ``bench verify --retrain-free`` leaves beside a run: these predictions were made again from the checkpoint.
 
 It holds hashes of what was looked at, and counts only as long as they fit: a record that was changed since has lost it. It is the word of
-whoever owns the folder, so it is never taken from somebody else's file.
+whoever keeps the runs folder: of an own run it lies in the run's folder, of one that was sent in below ``SENT`` of the runs folder. It is never
+looked for where submissions lie, because others may write there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from bench.verify.scores import AVERAGE
 
 SCHEMA = "bench.verified/1"
 NAME = "verified.json"
+SENT = ".verified"
+"""Folder in the keeper's runs folder, of what was found of submissions: a file for each record."""
 LARGEST = 1 << 24  # bytes
 
 
@@ -34,10 +37,18 @@ class Attestation:
     bench_version: str
     device: str
     tasks: int  # encoded again
+    sentences: int = 0  # encoded for them, one that several tasks ask for counted once; 0: an older bench did not count
 
     def words(self) -> str:
         tasks = f"{self.tasks} task{'s' * (self.tasks != 1)}"
-        return f"encoded again from its checkpoint on {self.date} ({self.device}, bench {self.bench_version}): the same predictions on {tasks}"
+        what = f"all {self.sentences:,} sentences " if self.sentences else ""
+        return f"{what}encoded again from its checkpoint on {self.date} ({self.device}, bench {self.bench_version}): the same predictions on {tasks}"
+
+
+def sent(runs: Path, folder: Path) -> Path:
+    """Where the word on the submitted run in ``folder`` lies: in the keeper's folder ``runs``, under the record's hash, so that another
+    run of its name does not take it away."""
+    return runs / SENT / f"{folder.name}-{file_sha256(folder / RECORD)[:16]}.json"
 
 
 def agrees_again(report: RunReport) -> bool:
@@ -59,6 +70,7 @@ def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[st
     return {
         "record_sha256": file_sha256(folder / RECORD), "files": _unhashed(report.record, folder), "date": date,
         "bench_version": __version__, "device": device, "tasks": report.count("encoding"),
+        "sentences": max((one.sentences for one in report.findings), default=0),
     }  # fmt: skip
 
 
@@ -80,7 +92,7 @@ def attestation(folder: Path, path: Path | None = None) -> Attestation | None:
         if any(file_sha256(folder / "predictions" / name) != sha256 for name, sha256 in found["files"].items()):
             return None
         return Attestation(date=str(found["date"]), bench_version=str(found["bench_version"]), device=str(found["device"]),
-                           tasks=int(found["tasks"]))  # fmt: skip
+                           tasks=int(found["tasks"]), sentences=int(found.get("sentences", 0)))  # fmt: skip
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 

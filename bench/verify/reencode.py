@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,16 +27,23 @@ POINTS, ITEMS = 0.05, 3
 """A score that moves by less is the same score: another device or library rounds otherwise, and some classes of a few items flip."""
 COSINE = 1e-4
 """The same for one prediction that is a cosine or a distance."""
+_HUB = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*(/[A-Za-z0-9][A-Za-z0-9_.-]*)?")
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """Builds methods from records and scores them again. ``data``: the sets that are encoded."""
+    """Builds methods from records and scores them again. ``data``: the sets that are encoded.
+
+    ``sent``: the records are strangers'. Of what they name nothing is opened but what came with them, the built-in backbone, and
+    models of the hub at a revision.
+    """
 
     registry: Registry
     data: DataFolder
     device: str
     offline: bool = True
+    sent: bool = False
 
     def compare(self, record: RunRecord, folder: Path) -> Iterator[Finding]:
         """One finding of kind encoding per task. Raises nothing for what a checkpoint or a plugin does."""
@@ -43,12 +51,14 @@ class Encoder:
             yield Finding("encoding", "checkpoint", UNCHECKED, "there is no checkpoint here")
             return
         try:
-            self._plugin(record)
+            plugin = self._plugin(record)
+            if self.sent:
+                _refuse_outside(record, plugin)
         except BenchError as error:
-            yield Finding("encoding", "checkpoint", UNCHECKED, f"{error.message} (try: {error.hint})")
+            yield Finding("encoding", "checkpoint", UNCHECKED, error.message + (f" (try: {error.hint})" if error.hint else ""))
             return
         try:
-            results, missing = self._results(record, folder)
+            results, missing, sentences = self._results(record, folder)
         except Exception as error:  # a method's own code may raise anything
             what = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
             yield Finding("encoding", "checkpoint", DIFFERS, f"it cannot be encoded again: {' '.join(what.split())}")
@@ -56,7 +66,9 @@ class Encoder:
         store = RunsFolder(folder.parent)
         for score in (one for one in record.scores if one.task != AVERAGE):
             if score.key in results:
-                yield _compared(score, results[score.key], store, folder.name, self._changed(record))
+                yield replace(
+                    _compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences
+                )
             else:
                 yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
 
@@ -70,8 +82,8 @@ class Encoder:
 
     def _results(
         self, record: RunRecord, folder: Path
-    ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str]]:
-        """Results by cell, and why a cell has none."""
+    ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str], int]:
+        """Results by cell, why a cell has none, and how many different sentences were encoded."""
         from bench.method import SilentReporter
         from bench.run.executors.build import Options, build
         from bench.score.encoding import VectorStore
@@ -86,9 +98,9 @@ class Encoder:
                 except DataMissing as error:
                     missing[score.key] = error.message
         if not loaded:
-            return {}, missing
+            return {}, missing, 0
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
-            run = _planned(record, self._plugin(record))
+            run = _planned(record, self._plugin(record), self.offline)
             method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
             method.load(folder / "checkpoint")
             vectors = VectorStore()
@@ -100,7 +112,7 @@ class Encoder:
             vectors.add([sentence for task in loaded for sentence in task.sentences], method.encode)
             place = RunPlace(record.run_id, record.fingerprint[:16], Path(aside))
             results = [one.score_in(place, asked) if isinstance(one, AskingTask) else one.score(vectors) for one in loaded]
-        return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing
+        return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing, len(vectors)
 
     def _task(self, score: Score) -> LoadedTask:
         name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
@@ -115,15 +127,30 @@ class Encoder:
         raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 
-def _planned(record: RunRecord, plugin: Plugin) -> PlannedRun:
+def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
+    """Raises BenchError where the record names a file or a folder of this machine, or a model of the hub without its revision."""
+    revision = str((record.provenance.backbone or {}).get("revision"))
+    named = [("backbone", record.backbone.partition("@")[0], revision)] if plugin.cls.own_backbone is None else []
+    for key in plugin.cls.places:
+        value = record.recipe[key].value if key in record.recipe else None
+        if value is not None:
+            name, _, at = str(value).partition("@")
+            named.append((key, name, at))
+    for what, name, at in named:
+        if name != "builtin" and not (_HUB.fullmatch(name) and _COMMIT.fullmatch(at) and not Path(name).exists()):
+            why = f"the record names {what}={name[:80]}, which is neither in the submission nor a model of the hub at a revision"
+            raise BenchError(f"{why}: nothing else that a sender names is opened")
+
+
+def _planned(record: RunRecord, plugin: Plugin, offline: bool) -> PlannedRun:
     """The run as its record says it was, to be built and not trained. Raises BenchError where its backbone is another now."""
-    from bench.backbones import Reference, resolve
+    from bench.backbones import Reference, fetch, resolve_recorded
     from bench.method import Recipe, Value
     from bench.run.plan import PlannedRun
 
     recorded = (record.provenance.backbone or {}).get("revision")
     own = plugin.cls.own_backbone
-    backbone = Reference(own, str(recorded), None) if own else resolve(record.backbone)
+    backbone = Reference(own, str(recorded), None) if own else fetch(resolve_recorded(record.backbone, recorded), offline=offline)
     if backbone.revision != recorded:
         raise BenchError(
             f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {str(recorded)[:12]} was trained"

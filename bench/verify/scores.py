@@ -12,7 +12,7 @@ from bench.base.errors import BenchError
 from bench.base.hashes import values_sha256
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RunsFolder
-from bench.score.suites import average, suite_names
+from bench.score.suites import average, suite, suite_names
 from bench.score.suites.from_predictions import GIVEN, rescore
 from bench.verify.data_hashes import known
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
 AVERAGE = "Avg."
+BESIDE = {
+    "transfer": ("classes", "dev", "fits", "folds"), "transfer-quick": ("classes",), "fewshot": ("classes", "fits", "shots"),
+    "geometry": ("set", "split", "zero_vectors"),
+    "mteb": ("dataset", "mteb_version", "predictions", "results", "scores", "source", "subtasks", "superseded_by", "type"),
+}  # fmt: skip
+"""Parts of a detail that say how a task was scored, and that do not follow from predictions. No page prints them."""
 
 
 def check_given(record: RunRecord, folder: Path) -> Iterator[Finding]:
@@ -88,17 +94,37 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
         return Finding("score", what, DIFFERS, error.message)
     if again is None:
         return Finding("score", what, UNCHECKED, f"{score.metric} of {score.suite} cannot be computed from what it keeps")
+    if score.suite != "mteb":  # of mteb's tasks ``rescore`` has asked the metric
+        metrics = _metrics(score)
+        if not metrics:
+            return Finding("score", what, UNCHECKED, f"{score.suite} has no task {score.task} under {score.protocol}")
+        if score.metric not in metrics:
+            return Finding(
+                "score", what, DIFFERS, f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}"
+            )
     if not close(score.value, again.value):
         return Finding("score", what, DIFFERS, f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
     if score.n != again.n:
         return Finding("score", what, DIFFERS, f"{score.n:,} items are recorded, {again.n:,} predictions are there")
+    if score.std is not None and again.std is None:
+        return Finding("score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, the task has none")
     if again.std is not None and not close(score.std, again.std):
         return Finding(
             "score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}"
         )
-    if odd := _first_difference(dict(score.detail), json.loads(json.dumps(again.detail)), "detail"):
+    told = {key: value for key, value in score.detail.items() if key not in BESIDE.get(score.suite, ()) or key in again.detail}
+    if odd := _first_difference(told, json.loads(json.dumps(again.detail)), "detail"):
         return Finding("score", what, DIFFERS, odd)
     return Finding("score", what, AGREES)
+
+
+def _metrics(score: Score) -> list[str]:
+    """Those that its suite has for such a task; none where the suite has no such task."""
+    found = suite(score.suite)
+    now = [task.metric for task in found.tasks if (task.name, task.protocol) == (score.task, score.protocol)]
+    if score.protocol in found.earlier and known().given_of(score.suite, score.task, score.text) is not None:
+        now += [task.metric for task in found.tasks]
+    return list(dict.fromkeys(now))
 
 
 def close(recorded: Any, again: Any) -> bool:
@@ -109,8 +135,10 @@ def close(recorded: Any, again: Any) -> bool:
 
 
 def _first_difference(recorded: Any, again: Any, path: str) -> str | None:
-    """Where two details differ first, as far as both say something: an older record says less, the suite may know more."""
+    """Where two details differ first. An older record may say less than the predictions give, and none says more."""
     if isinstance(recorded, dict) and isinstance(again, dict):
+        if more := [str(key) for key in recorded if key not in again]:
+            return f"{path}.{more[0][:60]} is recorded, its predictions do not give it"
         pairs: Any = [(f"{path}.{key}", recorded[key], again[key]) for key in again if key in recorded]
     elif isinstance(recorded, list) and isinstance(again, list) and len(recorded) == len(again):
         pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(recorded, again, strict=True))]
@@ -155,5 +183,14 @@ def _averages(record: RunRecord) -> Iterator[Finding]:
             yield Finding("average", cell(score), DIFFERS, "the record lacks a task of which it is the average")
         elif not close(score.value, again.value) or score.n != again.n:
             yield Finding("average", cell(score), DIFFERS, f"{score.value} is recorded, its tasks give {again.value}")
+        elif (score.metric, score.std) != (again.metric, again.std):
+            why = (
+                f"the metric {score.metric} is recorded"
+                if score.metric != again.metric
+                else f"a standard deviation of {score.std} is recorded"
+            )
+            yield Finding("average", cell(score), DIFFERS, f"{why}, its tasks give {again.metric} and none")
+        elif odd := _first_difference(dict(score.detail), again.detail, "detail"):
+            yield Finding("average", cell(score), DIFFERS, odd)
         else:
             yield Finding("average", cell(score), AGREES)

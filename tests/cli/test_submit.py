@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from commands import bench, error_line, the_run, tree
+from msgspec.structs import replace
 from scored_run import finished_run
 
 from bench.board.grades import graded
+from bench.data.sets import DataFolder
 from bench.runs import RunsFolder
+from bench.score.suites import suite
+from bench.verify.attestation import sent
 from bench.verify.submit import collect
 
 
@@ -80,18 +85,58 @@ def test_verify_reads_a_submission_and_writes_nothing(store: RunsFolder, tmp_pat
     assert tree(tmp_path) == before
 
 
+LETTERS = """
+import numpy as np
+from bench.method import Method
+
+class Letters(Method):
+    name = "letters"
+    settings = deterministic = ("none",)
+    own_backbone = "letters"
+
+    def encode(self, sentences):
+        return np.array([[one.count(c) for c in "abcdefghijklmnopqrstuvwxyz "] for one in sentences], dtype=np.float32)
+"""
+
+
 @pytest.mark.slow
-def test_what_is_encoded_again_has_the_grade_checkpoint(finished: tuple[Path, Result], tmp_path: Path) -> None:
-    """A submission, whose receiver keeps the finding beside its file, and an own run, which keeps it in its folder."""
-    run, store = the_run(finished[0]), RunsFolder(finished[0])
-    box = tmp_path / "box"
+def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
+    """A submission, whose receiver keeps the finding in the own runs folder, and an own run, which keeps it in its folder."""
+    plugin = tmp_path / "letters.py"
+    plugin.write_text(LETTERS)
+    made = bench("run", "--plugin", plugin, "--method", "letters", "--suite", "check", "--runs", tmp_path / "runs")
+    assert made.exit_code == 0, made.output
+    run, box, keeper = the_run(tmp_path / "runs"), tmp_path / "box", tmp_path / "keeper"
     box.mkdir()
     assert bench("submit", run, "--to", box / "mine.zip", "--by", "Ada").exit_code == 0
-    assert [one.grade for one in graded([], collect(box, tmp_path / "before"))] == ["submitted"]
-    done = bench("verify", box / "mine.zip", run, "--retrain-free", "--device", "cpu")
+    assert [one.grade for one in graded([], collect(box, tmp_path / "before", keeper=keeper))] == ["submitted"]
+    done = bench("verify", box / "mine.zip", run, "--plugin", plugin, "--retrain-free", "--device", "cpu", "--runs", keeper)
     assert done.exit_code == 0, done.output
-    assert sorted(path.name for path in box.iterdir()) == ["mine.zip", "mine.zip.verified.json"]
-    (one,) = graded([], collect(box, tmp_path / "after"))
+    assert [path.name for path in box.iterdir()] == ["mine.zip"] and sent(keeper, run).is_file()
+    assert [one.grade for one in graded([], collect(box, tmp_path / "elsewhere"))] == ["submitted"]
+    (one,) = graded([], collect(box, tmp_path / "after", keeper=keeper))
     assert (one.grade, one.submitted_by) == ("checkpoint", "Ada") and "the same predictions on 1 task" in one.reason
-    assert [one.grade for one in graded([(store.read(run.name), run)])] == ["checkpoint"]
-    (run / "verified.json").unlink()
+    asked = {
+        sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences
+    }
+    assert one.reason.startswith(f"all {len(asked):,} sentences encoded again from its checkpoint on ")
+    record = RunsFolder(run.parent).read(run.name)
+    theirs = RunsFolder(tmp_path / "theirs")
+    shutil.copytree(run, theirs.folder(run.name), ignore=shutil.ignore_patterns("verified.json", ".lock"))
+    theirs.write(replace(record, cost=replace(record.cost, eval_seconds=1.0)))
+    assert bench("submit", theirs.folder(run.name), "--to", tmp_path / "eve.zip", "--by", "Eve").exit_code == 0
+    again = bench("verify", tmp_path / "eve.zip", "--retrain-free", "--device", "cpu", "--runs", keeper)
+    assert again.exit_code == 0 and sent(keeper, run).is_file(), (
+        "another run of its name, which is not encoded, takes nothing away"
+    )
+    assert [one.grade for one in graded([(record, run)])] == ["checkpoint"]
+
+
+@pytest.mark.slow
+def test_a_backbone_in_a_folder_of_its_sender_is_not_opened(finished: tuple[Path, Result], tmp_path: Path) -> None:
+    assert bench("submit", the_run(finished[0]), "--to", tmp_path / "mine.zip", "--by", "Ada").exit_code == 0
+    done = bench("verify", tmp_path / "mine.zip", "--retrain-free", "--device", "cpu", "--runs", tmp_path / "keeper")
+    assert done.exit_code == 0 and "neither in the submission nor a model of the hub" in " ".join(done.output.split()), (
+        done.output
+    )
+    assert not (tmp_path / "keeper").exists()

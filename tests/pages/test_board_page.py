@@ -73,7 +73,7 @@ def test_the_panel_knows_seeds_interval_and_command(made: Board) -> None:
                     assert found[1:3] == [round(cell.spread.low, column["d"]), round(cell.spread.high, column["d"])]
             for run in runs:
                 folder, seed, _, grade = data["runs"][run]
-                assert (seed, grade) == (made.run(folder.removeprefix("runs/")).record.seed, "submitted")
+                assert (seed, grade) == (made.run(folder.removeprefix("runs/")).record.seed, "own")
 
 
 def test_predictions_are_linked_where_they_lie(made: Board) -> None:
@@ -127,10 +127,9 @@ def test_ranks_are_those_that_a_row_may_have(made: Board) -> None:
 
 
 def test_a_row_has_the_grade_of_its_least_checked_run(made: Board) -> None:
-    grades = iter(("retrained", "checkpoint", "submitted") * 3)
+    grades = iter(("retrained", "checkpoint", "own") * 3)
     mixed = replace(made, runs=tuple(replace(run, grade=next(grades)) for run in made.runs))
-    assert {row.grade for table in score_tables.score_tables(mixed) for row in table.rows} == {"submitted"}
-    assert score_tables.row_grade(["retrained", "checkpoint"]) == "checkpoint"
+    assert {row.grade for table in score_tables.score_tables(mixed) for row in table.rows} == {"own"}
 
 
 def test_foreign_text_stays_text(made: Board) -> None:

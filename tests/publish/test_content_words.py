@@ -159,7 +159,7 @@ def test_the_facts_are_those_of_the_records() -> None:
     assert "2 runs were left out" in said["Missing and failed"]
     assert said["Hardware"].startswith("cpu; bench 0.1.0, torch 2.13.0.")
     assert said["Intervals and tests"] == "Differences were not tested."
-    assert said["Trust"].startswith("Runs by grade. 3 submitted: ")
+    assert said["Trust"].startswith("Runs by grade. 3 own: ")
 
 
 def test_unequal_budgets_are_not_called_the_same() -> None:

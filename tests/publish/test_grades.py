@@ -13,14 +13,17 @@ import pytest
 from factories import record, sts_scores
 from msgspec.structs import replace
 from scipy.stats import t as student
-from scored_run import finished_run
+from scored_run import finished_run, predictions
 
 from bench.base.hashes import file_sha256
 from bench.board.board import GRADES, PublishedRun
 from bench.board.grades import WORDS, Training, apart, graded, same_recipe, seed_variances, trained_again, training, weakest
 from bench.compare.statistics.grouping import rows_of
 from bench.runs import RunRecord, RunsFolder, Score
+from bench.runs.arrays import read_arrays
 from bench.runs.predictions import Run
+from bench.score.suites.from_predictions import rescore
+from bench.verify.attestation import sent as kept
 from bench.verify.submit import Submissions, collect, pack
 
 
@@ -53,25 +56,29 @@ def attest(path: Path, folder: Path, run_id: str) -> None:
         "device": "cpu",
         "tasks": 1,
     }
+    path.parent.mkdir(exist_ok=True, parents=True)
     path.write_text(json.dumps({"schema": "bench.verified/1", "runs": {run_id: found}}))
 
 
 def test_every_grade_is_explained() -> None:
     assert set(WORDS) == {"printed", *GRADES} and list(WORDS)[1:] == list(GRADES)
     assert (
-        weakest(["retrained", "submitted", "checkpoint"]) == "submitted" and weakest(["retrained", "checkpoint"]) == "checkpoint"
+        weakest(["retrained", "submitted", "checkpoint"]) == "submitted" and weakest(["retrained", "own", "checkpoint"]) == "own"
     )
+    assert WORDS["own"].startswith("The keeper's word") and WORDS["submitted"].startswith("Its sender's word")
 
 
 def test_an_own_run_and_one_that_was_sent_in(tmp_path: Path, own: RunsFolder) -> None:
     mine = finished_run(own, 5, training=None)
     found = graded(runs(own), sent(tmp_path, own))
     assert [(one.record.run_id, one.grade, one.submitted_by) for one in found] == [
-        (mine.run_id, "submitted", None), (found[1].record.run_id, "submitted", "Ada"),
+        (mine.run_id, "own", None), (found[1].record.run_id, "submitted", "Ada"),
     ]  # fmt: skip
     assert found[0].reason == "it was run by whoever publishes this board"
     assert found[1].reason.startswith("sent in by Ada; 1 score computed again from the predictions")
+    assert found[1].reason.endswith("; its checkpoint came along and was not encoded again")
     assert (found[1].folder / "run.json").is_file()
+    assert [one.checked for one in found] == [True, False]
 
 
 def test_a_checkpoint_that_was_encoded_again(tmp_path: Path, own: RunsFolder) -> None:
@@ -80,42 +87,108 @@ def test_a_checkpoint_that_was_encoded_again(tmp_path: Path, own: RunsFolder) ->
     (one,) = graded(runs(own))
     assert one.grade == "checkpoint" and one.reason.startswith("encoded again from its checkpoint on 2026-11-21")
     own.write(replace(mine, cost=replace(mine.cost, train_seconds=1.0)))
-    assert graded(runs(own))[0].grade == "submitted"
+    assert graded(runs(own))[0].grade == "own"
 
 
 def test_a_submission_that_was_encoded_again_by_its_receiver(tmp_path: Path, own: RunsFolder) -> None:
     first = sent(tmp_path, own)
     assert graded([], first)[0].grade == "submitted"
     one = first.runs[0]
+    attest(kept(own.path, one.folder), one.folder, one.record.run_id)
+    shutil.rmtree(tmp_path / "aside")
+    (again,) = graded([], collect(tmp_path / "box", tmp_path / "aside", keeper=own.path))
+    assert (again.grade, again.submitted_by, again.checked) == ("checkpoint", "Ada", True)
+
+
+def test_a_word_beside_the_file_counts_for_nothing(tmp_path: Path, own: RunsFolder) -> None:
+    """Whoever may put a submission there may put a word there, too."""
+    one = sent(tmp_path, own).runs[0]
     attest(tmp_path / "box" / "a.zip.verified.json", one.folder, one.record.run_id)
     shutil.rmtree(tmp_path / "aside")
-    (again,) = graded([], collect(tmp_path / "box", tmp_path / "aside"))
-    assert (again.grade, again.submitted_by) == ("checkpoint", "Ada")
+    found = collect(tmp_path / "box", tmp_path / "aside", keeper=own.path)
+    assert [run.grade for run in graded([], found)] == ["submitted"]
+    assert found.refused[0].startswith("a.zip.verified.json counts for nothing here: bench verify FILE.zip --retrain-free")
 
 
-def test_a_submission_that_was_trained_again_with_another_seed(tmp_path: Path, own: RunsFolder) -> None:
+def test_a_word_on_a_submission_without_a_checkpoint_counts_for_nothing(tmp_path: Path, own: RunsFolder) -> None:
+    box = tmp_path / "box"
+    one = sent(tmp_path, own).runs[0]
+    (box / "a.zip").unlink()
+    shutil.rmtree(tmp_path / "aside")
+    theirs = RunsFolder(tmp_path / "theirs")
+    pack([theirs.folder(one.record.run_id)], box / "b.zip", by="Eve", checkpoints="no")
+    (bare,) = collect(box, tmp_path / "aside").runs
+    attest(kept(own.path, bare.folder), bare.folder, bare.record.run_id)
+    shutil.rmtree(tmp_path / "aside")
+    (found,) = graded([], collect(box, tmp_path / "aside", keeper=own.path))
+    assert found.grade == "submitted" and "checkpoint" not in found.reason
+
+
+def test_a_submission_that_was_trained_again_is_not_ranked_without_its_checkpoint(tmp_path: Path, own: RunsFolder) -> None:
+    """Whoever knows our trainings can make up scores between them. With the checkpoint encoded again it is retrained."""
     for seed in (5, 6):
         finished_run(own, seed, weights=seed / 1000)
-    found = graded(runs(own), sent(tmp_path, own, 1, weights=0.004))
-    assert found[2].grade == "retrained" and found[2].reason.startswith(
-        "trained again here with seeds 5, 6: this run's check CHECK "
-    )
-    assert "lies within" in found[2].reason
+    taken = sent(tmp_path, own, 1, weights=0.004)
+    found = graded(runs(own), taken)[2]
+    assert found.grade == "submitted" and not found.checked
+    assert "; trained again here with seeds 5, 6: this run's check CHECK " in found.reason and "lies within" in found.reason
+    one = taken.runs[0]
+    attest(kept(own.path, one.folder), one.folder, one.record.run_id)
+    shutil.rmtree(tmp_path / "aside")
+    found = graded(runs(own), collect(tmp_path / "box", tmp_path / "aside", runs(own), keeper=own.path))[2]
+    assert found.grade == "retrained" and "lies within" in found.reason and "encoded again from its checkpoint" in found.reason
 
 
 def test_one_seed_says_nothing_of_seeds(tmp_path: Path, own: RunsFolder) -> None:
     finished_run(own, 5)
     found = graded(runs(own), sent(tmp_path, own, 1, weights=1))
-    assert [one.grade for one in found] == ["submitted", "submitted"]
+    assert [one.grade for one in found] == ["own", "submitted"]
     assert "nothing says how far seeds vary" in found[1].reason
 
 
-def test_a_submission_that_was_trained_again_with_its_own_seed(tmp_path: Path, own: RunsFolder) -> None:
-    for seed in (1, 5, 6):
+@pytest.mark.parametrize("weights", [0.001, 0.002], ids=["unchanged", "another training"])
+def test_nobody_raises_our_grade(tmp_path: Path, own: RunsFolder, weights: float) -> None:
+    """A stranger packs our run, or makes one of its id, recipe and seed; only what was trained here says how far seeds vary."""
+    finished_run(own, 1, weights=0.001)
+    before = graded(runs(own))
+    box, theirs = tmp_path / "box", RunsFolder(tmp_path / "theirs")
+    box.mkdir()
+    one = finished_run(theirs, 1, weights=weights)
+    pack([theirs.folder(one.run_id)], box / "a.zip", by="Eve")
+    other = finished_run(theirs, 2, weights=0.003)
+    pack([theirs.folder(other.run_id)], box / "b.zip", by="Eve")
+    after = graded(runs(own), collect(box, tmp_path / "aside", runs(own)))
+    assert after[:1] == before and after[0].grade == "own"
+    assert [run.grade for run in after[1:]] == ["submitted"], "nor does one submission raise another"
+
+
+def forged(store: RunsFolder, run: RunRecord, change: Any) -> RunRecord:
+    """With other arrays, and a record that fits them but for their hash, which it leaves out."""
+    path = predictions(store, run)
+    arrays = {**read_arrays(path)}
+    change(arrays)
+    np.savez_compressed(path, **arrays)
+    again = rescore(run.scores[0].key, arrays)
+    assert again is not None
+    score = replace(run.scores[0], value=again.value, predictions_sha256=None, detail=json.loads(json.dumps(again.detail)))
+    return replace(run, scores=(score,))
+
+
+@pytest.mark.parametrize("how", ["as they are", "without their hash", "stretched"])
+def test_our_predictions_under_another_seed_are_no_repetition(tmp_path: Path, own: RunsFolder, how: str) -> None:
+    for seed in (5, 6):
         finished_run(own, seed, weights=seed / 1000)
-    found = graded(runs(own), sent(tmp_path, own, 1, weights=0.002))
-    assert [(one.grade, one.submitted_by) for one in found][0] == ("retrained", None)
-    assert found[0].reason.startswith("trained here and by Ada from the same recipe: Ada's check CHECK ")
+    theirs = RunsFolder(tmp_path / "theirs")
+    copy = finished_run(theirs, 7, weights=0.005)  # predicts as our seed 5
+    if how != "as they are":
+        scale = 1.0 if how == "without their hash" else 0.5
+        copy = forged(theirs, copy, lambda arrays: arrays.update(prediction=arrays["prediction"] * scale))
+        theirs.write(copy)
+    assert training(copy).is_copy_of(training(runs(own)[0][0] if runs(own)[0][0].seed == 5 else runs(own)[1][0]))
+    (tmp_path / "box").mkdir()
+    pack([theirs.folder(copy.run_id)], tmp_path / "box" / "a.zip", by="Eve")
+    (found,) = graded(runs(own), collect(tmp_path / "box", tmp_path / "aside", runs(own)))[2:]
+    assert found.grade == "submitted" and "with seed 6" in found.reason, "seed 5 is the one that was copied"
 
 
 def at(seed: int, base: float, noise: float = 0.5, **changes: Any) -> RunRecord:
@@ -152,7 +225,7 @@ def test_a_training_three_points_off_does_not_repeat_the_others() -> None:
     own = [at(seed, 70) for seed in (1, 2, 3, 4)]
     for away in (-3, 3):
         (*_, last) = graded([(one, Path()) for one in (*own, at(5, 70 + away))])
-        assert last.grade == "submitted" and "; trained again here with seeds 1, 2, 3, 4, but" in last.reason
+        assert last.grade == "own" and "; trained again here with seeds 1, 2, 3, 4, but" in last.reason
         assert "sts Avg." in last.reason and "lies outside" in last.reason
 
 
@@ -162,26 +235,29 @@ def test_one_planted_task_is_enough() -> None:
         replace(one, value=100.0) if one.task == "STS-B" else one for one in at(4, 70).scores
     )  # the average left as it is
     (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=scores))])
-    assert forged.grade == "submitted" and "sts STS-B 100.00 lies outside" in forged.reason
+    assert forged.grade == "own" and "sts STS-B 100.00 lies outside" in forged.reason
 
 
 def test_seeds_that_vary_too_much_vouch_for_nothing() -> None:
     own = [at(seed, 70, noise=9) for seed in (1, 2, 3)]
-    assert grades(*own, at(4, 76)) == ["submitted"] * 4
+    assert grades(*own, at(4, 76)) == ["own"] * 4
     assert "more seeds tell" in graded([(one, Path()) for one in own])[0].reason
 
 
 def test_what_nobody_scored_again_was_not_repeated() -> None:
     own = [at(seed, 70) for seed in (1, 2, 3)]
-    planted = Score(suite="transfer", task="MR", protocol="senteval-probe/1", metric="accuracy", value=100.0, n=10_662)
-    (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=(*at(4, 70).scores, planted)))])
-    assert forged.grade == "submitted" and "transfer MR 100.00 was not scored again" in forged.reason
+    planted = tuple(
+        Score(suite="transfer", task=task, protocol="senteval-probe/1", metric="accuracy", value=100.0, n=1000)
+        for task in ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")
+    )
+    (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=(*at(4, 70).scores, *planted)))])
+    assert forged.grade == "own" and "transfer MR 100.00 was not scored again" in forged.reason
 
 
 def test_equal_predictions_are_no_repetition() -> None:
     first = at(1, 70)
     copy = replace(first, run_id="copy", seed=2)
-    assert grades(first, copy) == ["submitted", "submitted"]
+    assert grades(first, copy) == ["own", "own"]
     assert trained_again(training(copy), [training(first)], seed_variances([[training(at(s, 70)) for s in (3, 4)]])) is None
     one = replace(at(2, 70), scores=tuple(replace(a, predictions_sha256=b.predictions_sha256) if a.task == "STS12" else a
                                           for a, b in zip(at(2, 70).scores, first.scores, strict=True)))  # fmt: skip
@@ -198,7 +274,7 @@ def test_honest_repetitions_fail_at_most_five_times_in_a_hundred() -> None:
     def run(level: float) -> Training:
         common = draw.normal(0, 0.5)
         values = [level + common + draw.normal(0, sd) for sd in (0.9, 0.9, 0.7, 0.6, 0.8, 1.1, 0.3)]
-        scores = [replace(one, value=value) for one, value in zip(keys, values, strict=True)]
+        scores = [replace(one, value=value, predictions_sha256=None) for one, value in zip(keys, values, strict=True)]
         scores.append(replace(head, value=float(np.mean(values))))
         return Training(None, {(*one.key, one.metric): one for one in scores})
 
@@ -235,16 +311,18 @@ def test_what_is_another_thing_was_not_repeated() -> None:
         replace(at(2, 70), provenance=replace(first.provenance, corpus={"name": "x", "sha256": "0" * 64})),
     ]  # fmt: skip
     assert all(same_recipe(one) != same_recipe(first) for one in others)
-    assert {one.grade for one in graded([(one, Path()) for one in (first, *others)])} == {"submitted"}
+    assert {one.grade for one in graded([(one, Path()) for one in (first, *others)])} == {"own"}
     untrained = [(at(seed, 70, training=None), Path()) for seed in (1, 2)]
-    assert {one.grade for one in graded(untrained)} == {"submitted"}, "what is not trained is not retrained"
+    assert {one.grade for one in graded(untrained)} == {"own"}, "what is not trained is not retrained"
     assert trained_again(training(first), [training(replace(first, scores=()))], {}) is None
 
 
 def test_a_submitted_run_has_a_row_of_its_own() -> None:
     mine = PublishedRun(record=at(1, 70), folder=Path())
     late = replace(at(1, 99).provenance, created="2099-01-01T00:00:00+00:00")
-    forged = PublishedRun(record=replace(at(1, 99), run_id="forged", provenance=late), folder=Path(), submitted_by="Eve")
+    forged = PublishedRun(
+        record=replace(at(1, 99), run_id="forged", provenance=late), folder=Path(), submitted_by="Eve", grade="checkpoint"
+    )
     assert apart(mine) is mine.record
     mixed = rows_of([mine.record, forged.record], [])
     assert [[run.run_id for run in row] for row, _ in mixed] == [["forged"]], "what would happen otherwise"
@@ -252,6 +330,10 @@ def test_a_submitted_run_has_a_row_of_its_own() -> None:
     assert [(row[0].run_id, dict(differs)) for row, differs in rows] == [
         (mine.record.run_id, {}), ("forged", {"submitted by": "Eve"}),
     ]  # fmt: skip
+    unchecked = PublishedRun(record=replace(at(2, 99), run_id="late"), folder=Path(), submitted_by="Eve", grade="submitted")
+    rows = rows_of([apart(forged), apart(unchecked)], [])
+    assert [dict(differs) for _, differs in rows] == [{"submitted by": "Eve"}, {"submitted by": "Eve, not checked here"}]
+    assert dict(rows_of([apart(forged)], [])[0][1]) == {"submitted by": "Eve"}, "named even where it stands alone"
 
 
 def test_a_submitted_run_is_not_the_baseline_where_the_board_has_one() -> None:

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 from commands import bench, error_line
 from made_runs import failed_run, made_run, made_runs
+from msgspec import structs
 
 from bench.base.errors import BenchError
+from bench.base.hashes import file_sha256, folder_sha256
 from bench.cli import publish as verb
 from bench.publish import build
 from bench.publish.versions import versions
+from bench.runs import RunsFolder
+from bench.verify.attestation import sent, write
 from bench.verify.submit import pack
 
 
@@ -137,7 +141,35 @@ def test_a_run_that_was_checked_before_stays_checked(runs: Path, monkeypatch: py
     made_run(more, "promptbert", 1, suites=("check",))
     publish(runs, "--runs", more, "--keep")
     found = versions(runs.parent / "board")[-1].runs
-    assert sorted(one.grade for one in found) == ["checkpoint", "checkpoint", "submitted"]
+    assert sorted(one.grade for one in found) == ["checkpoint", "checkpoint", "own"]
+
+
+def test_another_run_of_a_checked_ones_name_is_not_checked(runs: Path, tmp_path: Path) -> None:
+    """Ada's run was encoded again for v1. What somebody sends later under its id and her name does not inherit that."""
+    box, theirs = tmp_path / "box", tmp_path / "theirs"
+    box.mkdir()
+    run = made_run(theirs, "mine", 7, suites=("check",))
+    (theirs / run.run_id / "checkpoint").mkdir()
+    (theirs / run.run_id / "checkpoint" / "method.json").write_text("{}")
+    run = structs.replace(run, checkpoint=folder_sha256(theirs / run.run_id / "checkpoint"))
+    RunsFolder(theirs).write(run)
+    pack([theirs / run.run_id], box / "a.zip", by="Ada")
+    found = {"record_sha256": file_sha256(theirs / run.run_id / "run.json"), "files": {}, "date": "2026-11-21", "bench_version": "1",
+             "device": "cpu", "tasks": 1, "sentences": 20}  # fmt: skip
+    write(sent(runs, theirs / run.run_id), {run.run_id: found})
+    grade = {"v1": "checkpoint", "v2": "checkpoint", "v3": "submitted"}
+    publish(runs, "--submissions", box)
+    sent(runs, theirs / run.run_id).unlink()
+    made_run(runs, "simcse", 3, suites=("check",))
+    publish(runs, "--submissions", box, "--keep")
+    (box / "a.zip").unlink()
+    RunsFolder(theirs).write(structs.replace(run, cost=structs.replace(run.cost, train_seconds=1.0)))
+    pack([theirs / run.run_id], box / "a.zip", by="Ada")
+    publish(runs, "--submissions", box, "--keep")
+    for one in versions(runs.parent / "board"):
+        (mine,) = [found for found in one.runs if found.run_id == run.run_id]
+        assert (mine.grade, mine.submitted_by) == (grade[one.name], "Ada"), one.name
+        assert ("all 20 sentences encoded again" in mine.reason) is (mine.grade == "checkpoint")
 
 
 def test_an_interruption_leaves_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

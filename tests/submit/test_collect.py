@@ -75,7 +75,10 @@ def test_runs_of_several_senders(theirs: RunsFolder, box: Path, tmp_path: Path) 
     assert {one.sender for one in found.runs} == {"Ada", "an unnamed sender (b.zip)"}
     for one in found.runs:
         assert (one.folder / "run.json").is_file() and (one.folder / "predictions" / "CHECK.npz").is_file()
-        assert one.words() == f"sent in by {one.sender}; 1 score computed again from the predictions"
+        assert (
+            one.words()
+            == f"sent in by {one.sender}; 1 score computed again from the predictions; its checkpoint came along and was not encoded again"
+        )
 
 
 def test_no_folder_and_an_empty_one(box: Path, tmp_path: Path) -> None:
@@ -110,10 +113,10 @@ def test_an_own_run_is_never_replaced(theirs: RunsFolder, box: Path, tmp_path: P
     own = RunsFolder(tmp_path / "own")
     run = finished_run(own, 1)
     shutil.copytree(own.path, theirs.path)
-    theirs.write(replace(run, provenance=replace(run.provenance, created="2099-01-01T00:00:00+00:00")))
+    theirs.write(replace(run, provenance=replace(run.provenance, created="2026-01-31T00:00:00+00:00")))
     put(theirs, box)
     found = taken(box, tmp_path, own)
-    assert found.runs == () and [one.record.run_id for one in found.again] == [run.run_id]
+    assert found.runs == ()
     assert found.refused == (f"a.zip: {run.run_id} is left out: this board has its own run of it",)
 
 
@@ -124,7 +127,7 @@ def test_nor_under_another_name(theirs: RunsFolder, box: Path, tmp_path: Path) -
     theirs.write(replace(run, run_id=f"better-{run.run_id[-8:]}"))
     put(theirs, box)
     found = taken(box, tmp_path, own)
-    assert (found.runs, found.again) == ((), ()) and "this board has its own run" in found.refused[0]
+    assert found.runs == () and "this board has its own run" in found.refused[0]
 
 
 def test_two_files_with_one_run(theirs: RunsFolder, box: Path, tmp_path: Path) -> None:
@@ -249,6 +252,48 @@ def no_curve(store: RunsFolder, run: RunRecord) -> None:
     (store.folder(run.run_id) / "curve.jsonl").write_text('{"step": 1}\n<script>alert(1)</script>\n')
 
 
+def said(**fields: Any) -> Callable[[RunsFolder, RunRecord], None]:
+    """A score with something beside it that its predictions do not give."""
+
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        store.write(replace(run, scores=(replace(run.scores[0], **fields),)))
+
+    change.__name__ = f"said {', '.join(fields)}"
+    return change
+
+
+def more_detail(name: str, value: Any, *path: str) -> Callable[[RunsFolder, RunRecord], None]:
+    """A key of its own in a score's detail, below ``path``."""
+
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        detail = json.loads(json.dumps(dict(run.scores[0].detail)))
+        below = detail
+        for key in path:
+            below = below[key]
+        below[name] = value
+        store.write(replace(run, scores=(replace(run.scores[0], detail=detail),)))
+
+    change.__name__ = ".".join((*path, name))
+    return change
+
+
+def made_at(created: str) -> Callable[[RunsFolder, RunRecord], None]:
+    def change(store: RunsFolder, run: RunRecord) -> None:
+        store.write(replace(run, provenance=replace(run.provenance, created=created)))
+
+    change.__name__ = f"made at {created}"
+    return change
+
+
+def own_task(store: RunsFolder, run: RunRecord) -> None:
+    """A set that the suite does not have, so that nobody knows its gold values."""
+    arrays = read_arrays(predictions(store, run))
+    store.write_predictions(run.run_id, "STS99", "tokenised", arrays)
+    score = replace(run.scores[0], suite="sts", task="STS99", protocol="senteval-all/1", text="tokenised")
+    data = {**run.provenance.data, "STS99": "0" * 64}
+    store.write(replace(run, scores=(*run.scores, score), provenance=replace(run.provenance, data=data)))
+
+
 FORGERIES: list[tuple[Callable[[RunsFolder, RunRecord], None], str]] = [
     (flipped, "score of check CHECK: .* is recorded, its predictions give"), (made_to_fit, "gold of check CHECK: the array 'gold' is not the data set's"),
     (pickled, "predictions/CHECK.npz is no predictions file: "), (bomb, "unpacks to 72,000,.* bytes"),
@@ -257,6 +302,15 @@ FORGERIES: list[tuple[Callable[[RunsFolder, RunRecord], None], str]] = [
     (lzma, "compressed in a way"), (no_predictions, "predictions of check CHECK: .* has no predictions"), (another_file, "belongs to none of its scores"),
     (another_seed, "fingerprint: .* is recorded, the record's own fields give"), (another_checkpoint, "checkpoint: method.json was changed"),
     (failed, "it is not finished, but failed"), (no_scores, "it has 0 scores"), (own_suite, "mine Avg. .*cannot be computed again"),
+    (said(std=0.01), "a standard deviation of 0.01 is recorded, the task has none"),
+    (said(std=float(10**250)), "a standard deviation of 1e\\+250 is recorded, the task has none"),
+    (said(metric="accuracy"), "the metric accuracy is recorded, check has spearman"),
+    (more_detail("better than all", 99.99), "detail.better than all is recorded, its predictions do not give it"),
+    (more_detail("mean", 10**250), "detail.mean.* is recorded, its predictions"),
+    (more_detail("invented", {"spearman": 99.99, "n": 750}, "subsets"), "detail.subsets.invented is recorded, its predictions do not"),
+    (own_task, "sts STS99 cannot be computed again"),
+    (made_at("9999-12-31T23:59:59Z"), "it was made at 9999-12-31T23:59:59Z, which is yet to come"),
+    (made_at("2026-02-31T00:00:00"), "which is no moment of the calendar"),
     (no_json, "not JSON"), (deep_json, "not JSON"), (other_name, "its record is of"), (no_curve, "line 2 of its curve.jsonl"),
 ]  # fmt: skip
 

@@ -234,6 +234,14 @@ def test_an_average_that_does_not_follow_from_its_tasks(store: RunsFolder, monke
     assert differing(store, run) == {"average"}
     store.write(replace(run, scores=(*scores[1:], mean)))
     assert differing(store, run) == {"average"}
+    for said in (
+        {"std": 0.01},
+        {"metric": "accuracy"},
+        {"detail": {"tasks": ["STS12"]}},
+        {"detail": {**mean.detail, "wmean": 99.0}},
+    ):
+        store.write(replace(run, scores=(*scores, replace(mean, **said))))
+        assert differing(store, run) == {"average"}, said
 
 
 def test_what_counts_as_one_number() -> None:

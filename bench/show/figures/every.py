@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.show.figures.figure import Figure
@@ -23,6 +24,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     from bench.show.figures.shift import shift
     from bench.show.figures.sphere import sphere
 
+    board = replace(board, tables=tuple(one for one in board.tables if one.checked))  # a caption is no sender's word
     runs = {run.record.run_id: run for run in board.runs}
     records = {run_id: run.record for run_id, run in runs.items()}
     found = groups(board)

@@ -112,11 +112,12 @@ def _order(run: PublishedRun) -> tuple[object, ...]:
 
 def _run(run: PublishedRun) -> MethodRun:
     record = run.record
-    seconds = record.cost.train_seconds
+    own = run.submitted_by is None  # else time and date are the sender's word
+    seconds = record.cost.train_seconds if own else None
     return MethodRun(
         run_id=record.run_id, link=link(run_page(record.run_id), UP), variant=record.variant, seed="any" if record.seed is None else str(record.seed),
         where=f"{'nothing trained' if record.setting == 'none' else record.setting}, {record.backbone_name}",
-        heads=report.heads(record), grade=run.grade, time="" if not seconds else report.duration(seconds), made=record.provenance.created[:10],
+        heads=report.heads(record), grade=run.grade if own else f"{run.grade}, sent by {run.submitted_by}", time="" if not seconds else report.duration(seconds), made=record.provenance.created[:10] if own else "",
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bench.board.grades import weakest
 from bench.board.headline import answer
 from bench.board.names import link, method_page, run_page
 from bench.compare.formatting import (
@@ -35,8 +36,6 @@ SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
 """Verdict against the baseline -> class of its sign in the style sheet."""
 EXPLORATORY = {"b": "x", "w": "y"}
 """The same of a single task."""
-GRADES = ("submitted", "checkpoint", "retrained")
-"""How far a run was checked, least first: a row counts as its least checked run."""
 SETTINGS = {"none": "nothing trained"}
 MOST_LINKS = 4_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
@@ -121,6 +120,7 @@ class ScoreTable:
     wide: bool  # it scrolls in itself on every screen
     ranks: bool  # rows have ranks
     costs: tuple[str, ...]  # headings of the cost columns; empty where nothing was recorded
+    marks: bool  # some number is the best of its column
     spreads: bool  # some number has something after a plus-minus sign
     signs: bool  # some number was compared with a baseline
     rows: tuple[ScoreRow, ...]  # best average first
@@ -203,7 +203,7 @@ def _table(
     return ScoreTable(
         anchor=one.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
         backbone=table.backbone or "", suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
-        wide=_width(table, columns) > WIDEST, ranks=ranks, costs=COSTS if cost else (), spreads=has_spread(table),
+        wide=_width(table, columns) > WIDEST, ranks=ranks, costs=COSTS if cost else (), marks=any(cell.mark for cell in some), spreads=has_spread(table),
         signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
         rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=one.selection, answer=answer([one]), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
@@ -238,14 +238,9 @@ def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mappi
         cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells), seeds=len(row.runs),
         costs=tuple((text, -1.0 if amount is None else float(amount)) for text, amount in zip(cost, amounts, strict=False))
         if has_costs(table) else (),
-        grade=row_grade([runs[run].grade for run in row.runs]), footnotes=tuple(number + 1 for number in row.footnotes),
+        grade=weakest(runs[run].grade for run in row.runs), footnotes=tuple(number + 1 for number in row.footnotes),
         printed=_printed(row, table, len(one.beside), known),
     )  # fmt: skip
-
-
-def row_grade(grades: Sequence[str]) -> str:
-    """The least that all runs of a row have reached."""
-    return min(grades, key=lambda grade: GRADES.index(grade) if grade in GRADES else 0)
 
 
 def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:

@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,11 @@ from bench.runs.curve import CURVE
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RECORD, RunsFolder, read_record
-from bench.verify.attestation import Attestation, attestation
+from bench.verify.attestation import Attestation, attestation, sent
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport, cell
 from bench.verify.identity import check_checkpoint, check_data, check_fingerprint
 from bench.verify.scores import AVERAGE, check_given, check_scores
-from bench.verify.submit.layout import ATTESTED, MiB
+from bench.verify.submit.layout import MiB
 from bench.verify.submit.unpacking import unpack
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ class SubmittedRun:
         gold = (
             "" if known == scores else f"; the gold values of {scores - known} of them are not known here, and were taken as sent"
         )
-        return f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}"
+        checkpoint = "; its checkpoint came along and was not encoded again" if self.report.count("checkpoint") else ""
+        return (
+            f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}{checkpoint}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,24 +77,25 @@ class Submissions:
     """What a folder of submissions holds."""
 
     runs: tuple[SubmittedRun, ...] = ()
-    again: tuple[SubmittedRun, ...] = ()  # runs that the board has trained itself: shown as its own, compared with these
     refused: tuple[str, ...] = ()  # one line each: what was left out, and why
 
 
-def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder | None = None) -> Submissions:
+def collect(
+    folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder | None = None, keeper: Path | None = None
+) -> Submissions:  # fmt: skip
     """Every ``*.zip`` in ``folder``, unpacked below ``aside``, where the runs stay until the caller removes it.
 
     A run of ``own`` is never replaced: a submitted run of the same id or fingerprint is told of and left out. A file or run that is refused
-    takes nothing else down. Raises BenchError where there is no such folder.
+    takes nothing else down. ``keeper``: the runs folder of the board, which holds what was found on encoding submissions again; None: nothing
+    was. Raises BenchError where there is no such folder.
     """
     if not folder.is_dir():
         raise BenchError(f"no folder {folder} with submissions", "--submissions DIR, with files of bench submit")
     names = {name: record.run_id for record, _ in own for name in (record.run_id.casefold(), record.fingerprint)}
     taken: dict[str, SubmittedRun] = {}
-    again: list[SubmittedRun] = []
     refused: list[str] = []
     for i, file in enumerate(sorted(folder.glob("*.zip"))):
-        for one in received(file, aside / str(i), data):
+        for one in received(file, aside / str(i), data, keeper):
             if isinstance(one, str):
                 refused.append(one)
                 continue
@@ -98,14 +103,17 @@ def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder
             mine = names.get(run_id.casefold()) or names.get(fingerprint)
             before = taken.get(run_id.casefold()) or taken.get(fingerprint)
             if mine is not None:
-                again += [one] if mine == run_id else []
                 refused.append(_line(f"{file.name}: {run_id} is left out: this board has its own run of it"))
             elif before is not None:
                 refused.append(_line(f"{file.name}: {run_id} is left out: {before.file} has {_which(one, before)}"))
             else:
                 taken[run_id.casefold()] = taken[fingerprint] = one
+    for file in sorted(folder.glob("*.verified.json")):  # where an older bench kept them, and where anybody may put one
+        refused.append(
+            _line(f"{file.name} counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder")
+        )
     runs = {one.record.run_id: one for one in taken.values()}
-    return Submissions(runs=tuple(runs[name] for name in sorted(runs)), again=tuple(again), refused=tuple(refused))
+    return Submissions(runs=tuple(runs[name] for name in sorted(runs)), refused=tuple(refused))
 
 
 @dataclass
@@ -132,14 +140,19 @@ def _which(one: SubmittedRun, before: SubmittedRun) -> str:
     return "the same run" if same else "another run of that name or fingerprint"
 
 
-def received(file: Path, aside: Path, data: DataFolder | None = None) -> Iterator[SubmittedRun | str]:
-    """The runs of one submission, unpacked to ``aside``; a line for each that is refused, or one for the whole file."""
+def received(
+    file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None
+) -> Iterator[SubmittedRun | str]:  # fmt: skip
+    """The runs of one submission, unpacked to ``aside``; a line for each that is refused, or one for the whole file.
+
+    ``keeper``: as ``collect``. A word on a run that came without a checkpoint counts for nothing: nobody can have encoded it.
+    """
     try:
         unpacked = unpack(file, aside)
     except BenchError as error:
         yield _line(error.message)
         return
-    beside, work = file.with_name(file.name + ATTESTED), Work()
+    work = Work()
     for folder in (unpacked.folder.absolute() / name for name in unpacked.runs):
         try:
             report = checked(folder, data, work)
@@ -155,7 +168,7 @@ def received(file: Path, aside: Path, data: DataFolder | None = None) -> Iterato
             file=file.name,
             by=unpacked.by,
             report=report,
-            attested=attestation(folder, beside),
+            attested=attestation(folder, sent(keeper, folder)) if keeper is not None and report.count("checkpoint") else None,
         )
 
 
@@ -175,6 +188,7 @@ def examined(folder: Path, data: DataFolder | None = None, work: Work | None = N
         raise DataDamaged(f"its record is of {record.run_id}")
     if record.status != "finished":
         raise DataDamaged(f"it is not finished, but {record.status}")
+    _check_moment(record.provenance.created)
     if not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(f"it has {len(record.scores):,} scores; 1 to {MOST_SCORES:,} are taken")
     seconds = _check_files(record, folder)
@@ -196,6 +210,17 @@ def _findings(record: RunRecord, folder: Path, data: DataFolder | None, work: Wo
     yield from check_data(record, data)
     work.take(seconds)
     yield from check_scores(record, folder)
+
+
+def _check_moment(created: str) -> None:
+    """Raises DataDamaged for a moment that no calendar has, or that is yet to come: a day ahead is another time zone."""
+    try:
+        moment = datetime.fromisoformat(created)
+        ahead = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - datetime.now(UTC) > timedelta(days=1)
+    except (ValueError, OverflowError):
+        raise DataDamaged(f"it was made at {created}, which is no moment of the calendar") from None
+    if ahead:
+        raise DataDamaged(f"it was made at {created}, which is yet to come")
 
 
 def uncomputable(report: RunReport) -> list[Score]:

@@ -20,8 +20,6 @@ from bench.runs.reading import loads
 
 SCHEMA = "bench.submission/1"
 HEADER = "submission.json"
-ATTESTED = ".verified.json"
-"""Added to the name of a submission's file: what its receiver found on encoding again (``bench.verify.attestation``)."""
 MiB = 1 << 20
 MOST_BYTES = 512 * MiB  # of the file, and of everything in it when unpacked
 MOST_FILES = 5000

@@ -10,7 +10,7 @@
   const MOST_ROWS = 100;
   const tools = window.numberPanel(board), { make, told, withCopy, count, WORDS } = tools;
   const sideBySide = window.compareRows(board, tools);
-  const GRADES = ["submitted", "checkpoint", "retrained"];
+  const GRADES = ["submitted", "own", "checkpoint", "retrained"];
 
   // --- the tables, as they came ---
 
