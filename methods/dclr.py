@@ -94,7 +94,7 @@ class DCLR(TorchMethod):
         self.teacher = FrozenCopy(teacher.encoder, dropout=True)  # in training mode, as the authors have it: two views of it too
         if not recipe.faithful:
             self.pooling: nn.Module = nn.Identity()
-            self.judge = nn.Identity()
+            self.judge: nn.Module = nn.Identity()
             return
         # where the checkpoint has none, their library made up a new one for the model that is trained
         self.pooling = Head.kept_by(backbone) or Head(backbone.hidden_size)
