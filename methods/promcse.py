@@ -50,6 +50,7 @@ class PromCSE(TorchMethod):
     )
     trains = "the prompt and the head (the paper names the prompt alone), with mlm the LM head; the encoder is frozen, its dropout stays on"
     training_only = ("lm_head",)
+    prompt: Any  # DeepPrefix or InputPrompt
     defaults = {
         "prompt": Value(
             "deep", "PromCSE promcse/models.py",
