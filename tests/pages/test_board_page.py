@@ -140,7 +140,7 @@ def test_foreign_text_stays_text(made: Board) -> None:
     html = pages.render(hostile)
     HTMLParser(strict=True).parse(html)
     assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
-    assert html.count("<script") == 3, "two of ours, and the data"
+    assert html.count("<script") == 4, "three of ours, and the data"
     commands = data_of(html)["texts"]
     assert any("<script>window" in one for one in commands) and not any("\u202e" in one for one in commands)
     assert "<" not in json.dumps(data_of(html)).replace(json.dumps(commands), "")
