@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import DataMissing
 from bench.method import read_json
-from bench.runs.intact import repeat_command
+from bench.runs.intact import foreign_files, repeat_command
 from bench.runs.record import AVERAGE
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def model_meta(record: RunRecord) -> ModelMeta:
 
 def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
     """Copy the file that mteb wrote, and what lies beside it about the model."""
-    named = [run_folder / name for name in score.detail.get("results", ())]
+    named = foreign_files(score, run_folder)
     file = next((one for one in named if one.name == f"{score.task}.json" and one.is_file()), None)
     if file is None:
         raise DataMissing(f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",

@@ -64,10 +64,17 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
     except (DataDamaged, ValueError):
         return CUT
     if score.suite in FOREIGN:  # the tool that scored it keeps files of its own
-        for name in score.detail.get("results", ()):
-            if (problem := _json_problem(folder / name)) is not None:
+        for file in foreign_files(score, folder):
+            if (problem := _json_problem(file)) is not None:
                 return problem
     return None
+
+
+def foreign_files(score: Score, folder: Path) -> list[Path]:
+    """The files of the tool that scored a task of its own. A record may have been sent in: what it names elsewhere is not opened."""
+    named = score.detail.get("results")
+    names = [Path(name) for name in named if isinstance(name, str)] if isinstance(named, list | tuple) else []
+    return [folder / name for name in names if name.parts[:1] == (score.suite,) and ".." not in name.parts]
 
 
 def _json_problem(file: Path) -> str | None:

@@ -15,6 +15,7 @@ from bench.base.errors import DataMissing
 from bench.export.mteb_folder import write_results as write
 from bench.references.imported import ImportedResult, read_mteb_file
 from bench.runs import RunRecord, Score
+from bench.runs.intact import foreign_files
 
 mteb = pytest.importorskip("mteb")
 
@@ -106,3 +107,16 @@ def test_what_mteb_wrote_itself_is_taken_over(made: RunRecord, shared: Path, tmp
     original.unlink()
     with pytest.raises(DataMissing, match="the file that mteb wrote of STS16"):
         write(both, tmp_path / "run", tmp_path / "out2")
+
+
+@pytest.mark.parametrize("name", ["mteb/../../outside/STS16.json", "../outside/STS16.json", "{outside}/STS16.json"])
+def test_a_file_outside_of_the_run_is_not_opened(made: RunRecord, tmp_path: Path, name: str) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/STS16.json").write_text("{}")
+    (tmp_path / "run/mteb").mkdir(parents=True)
+    named = name.format(outside=tmp_path / "outside")
+    assert (tmp_path / "run" / named).is_file()
+    forged = Score(suite="mteb", task="STS16", protocol="mteb/1", metric="m", value=1.0, n=1, detail={"results": [named]})
+    with pytest.raises(DataMissing, match="the file that mteb wrote of STS16"):
+        write(replace(made, scores=(forged,)), tmp_path / "run", tmp_path / "out")
+    assert not list(tmp_path.glob("out/**/STS16.json")) and foreign_files(forged, tmp_path / "run") == []
