@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.board.names import public_name
@@ -56,7 +56,7 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     return Repeat(command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else "")
 
 
-def corpus_word(corpus: dict[str, object]) -> str:
+def corpus_word(corpus: Mapping[str, object]) -> str:
     """What --corpus takes: a name that bench can find or fetch, else the hash of the text."""
     name, sha256 = str(corpus.get("name")), str(corpus.get("sha256"))
     if name in ("builtin", TARGET) or name.startswith("hub:"):
