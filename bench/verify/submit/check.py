@@ -293,8 +293,8 @@ def _check_arrays(path: Path, score: Score) -> float:
     rows = {key: len(values) for key, values in arrays.items() if key in ("prediction", "gold", "subset", "fold") and values.ndim}
     if len(set(rows.values())) > 1:
         raise DataDamaged(f"{name}: its arrays differ in length: {', '.join(f'{key} {n:,}' for key, n in sorted(rows.items()))}")
-    size = arrays["prediction"].size if "prediction" in arrays else 0
-    return size * (SECONDS_PER_VALUE.get(score.suite, OTHERWISE) + names * PER_NAME)
+    count = arrays["prediction"].size if "prediction" in arrays else 0
+    return count * (SECONDS_PER_VALUE.get(score.suite, OTHERWISE) + names * PER_NAME)
 
 
 def _line(text: str) -> str:
