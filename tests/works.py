@@ -44,7 +44,7 @@ ROWS = (
     Row("simcse", "unsupervised"), Row("simcse", "supervised", what="supervised"), Row("simcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
     Row("promcse", "unsupervised"), Row("promcse", "supervised", {"eh": "true"}, "supervised, `eh`"),
     Row("promcse", "unsupervised", {"prompt": "layer-shared"}, "`layer-shared`"),
-    Row("promcse", "unsupervised", {"prompt": "input-layer"}, "`input-layer`"),
+    Row("promcse", "unsupervised", {"prompt": "input-layer", "mlm": "false"}, "`input-layer`"),
     Row("dcpcse", "unsupervised"), Row("dcpcse", "unsupervised", {"mlm": "true"}, "`mlm`"),
     Row("dcpcse", "unsupervised", {"shallow": "true"}, "`shallow`"),
     Row("conpvp", "unsupervised"), Row("conpvp", "unsupervised", {"debias": "none"}, "debias=none"),

@@ -154,6 +154,8 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: Stand
         "promcse",
         "--backbone",
         "roberta-large",
+        "--setting",
+        "supervised",
         "--runs",
         tmp_path / "runs",
         "--dry-run",
