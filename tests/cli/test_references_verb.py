@@ -56,7 +56,8 @@ def test_the_audit_as_text_and_as_json() -> None:
     ("words", "said"),
     [
         (("promsce",), "unknown paper 'promsce'"),
-        (("promcse:6",), "table '6' of promcse is not here: its tables are 1, 2, 3, 4, 5, 7"),
+        (("promcse:6",), "table 6 of promcse has no scores that can be compared: it shows hyperparameters"),
+        (("promcse:9",), "table '9' of promcse is not here"),
         (("--method", "simsce"), "unknown method 'simsce'"),
         (("--audit", "--kind", "mean"), "unknown kind 'mean' of remark"),
         (("dcpcse:2", "--backbone", "bert-base-uncased", "--task", "STS12"), "unknown task 'STS12'"),
