@@ -229,7 +229,7 @@ def test_no_file_is_longer_than_a_reader_can_hold() -> None:
 
 def test_the_ten_questions_are_answered_where_the_page_says() -> None:
     """Every answer is a file that is there, and defines what is named beside it."""
-    page = (BENCH.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     answers = re.findall(r"^\| [^|]+\? \| `([^`]+)`(?: \(`(\w+)`\))? \|$", page, re.MULTILINE)
     assert len(answers) == 10
     for file, name in answers:
@@ -240,7 +240,7 @@ def test_the_ten_questions_are_answered_where_the_page_says() -> None:
 
 def test_chunk_is_followed_from_the_option_to_the_gradient_in_four_files() -> None:
     """Each of them names it, in the order in which the page tells them."""
-    page = (BENCH.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
     told = re.findall(r"`(bench/[^`]+)`", page[page.index("`--chunk` is read in") :])[:4]
     assert told == ["bench/cli/run.py", "bench/run/executors/build.py", "bench/training/trainer.py", "bench/training/gradient.py"]
     for file, use in zip(

@@ -57,7 +57,8 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
             told.append(f"{value} in {_named([table.rows[i] for i in places], having, value)}")
             for i in places:
                 marks.setdefault(i, {})[len(footnotes)] = None
-        footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others")
+        every = all(run in having for row in table.rows for run in row.runs)
+        footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}")
     marked = tuple(replace(row, footnotes=tuple(marks.get(i, ()))) for i, row in enumerate(table.rows))
     return replace(table, rows=marked, footnotes=tuple(footnotes), notes=(*table.notes, *_chosen_on(table, records)))
 
