@@ -278,8 +278,14 @@ def _fits(cls: type[Any], setting: str, variant: str) -> bool:
 
 
 MODELS = ("teacher", "generator")  # recipe keys that name a second model
-VALUES = {"pretrained": {"pooling": "cls"}, "whitening": {"components": 16}, "sg-opt": {"head_width": 24}}
-"""What the tiny backbone needs: it has 32 numbers, and does not say how to pool."""
+VALUES = {
+    "flow": {"learning_rate": 2e-4},
+    "pretrained": {"pooling": "cls"},
+    "whitening": {"components": 16},
+    "sg-opt": {"head_width": 24},
+}
+"""What the tiny backbone needs: it has 32 numbers, and does not say how to pool. The flow's first updates have no bias correction and are three
+times as large as others': at its own rate rounding would be, too."""
 
 
 def built(case: Case, place: Place, backbone: Any = None, **values: Any) -> Any:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,7 +38,6 @@ from gpu_models import (
     shape,
     tokenizer,
 )
-from msgspec.structs import replace
 
 WARM_UP, STEPS = 8, 30
 LENGTH = 32  # tokens at most, as the papers have it
@@ -152,7 +152,7 @@ def foretold(place: Place, name: str, model: str, batch: int, precision: str) ->
     run = PlannedRun(
         plugin=Plugin(name, case.cls, "checkout", "", ""), variant="", setting=case.setting,
         backbone=Reference(model, "random", config_folder(model, place)), seed=1, recipe=recipe, corpus=open_corpus("builtin"),
-        tasks=(), known=(), dev=None, text="tokenised", precision=precision, fingerprint="",
+        tasks=(), task_data=(), dev=None, text="tokenised", precision=precision, fingerprint="",
     )  # fmt: skip
     with mock.patch("bench.cli.planning._seconds", lambda *_: None):  # it would clock products of matrices
         guess = estimate(run, RunsFolder(place.scratch / "no-runs"), place.device)

@@ -234,7 +234,7 @@ def fewer(texts: Any, rows: int | None) -> Any:
     """At most so many rows of each split."""
     if rows is None:
         return texts
-    from msgspec.structs import replace
+    from dataclasses import replace
 
     draw = np.random.default_rng(0)
     parts = [np.flatnonzero(texts.split == name) for name in ("train", "dev", "test")]

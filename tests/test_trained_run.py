@@ -37,10 +37,11 @@ def test_the_vectors_are_those_that_were_scored(method: str, options: tuple, tin
     done = bench("run", "--method", method, "--backbone", tiny, "--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs", *learns, *small, *options)  # fmt: skip
     assert done.exit_code == 0, done.stderr
     folder = the_run(tmp_path / "runs")
+    from bench.data.sets import DataFolder
     from bench.score.encoding import VectorStore
     from bench.score.suites.check import SUITE
 
-    texts = list(dict.fromkeys(SUITE.tasks[0].load().sentences))[:20]  # type: ignore[call-arg]
+    texts = list(dict.fromkeys(SUITE.tasks[0].load(DataFolder(None, offline=True)).sentences))[:20]
     stored = VectorStore(folder / "vectors", json.loads((folder / "run.json").read_text())["fingerprint"][:16])(texts)
     run = find_run(method, RunsFolder(tmp_path / "runs"))
     assert run.notes == () and run.folder == folder

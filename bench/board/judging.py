@@ -62,7 +62,7 @@ def judged_tables(
 
     ``unchecked``: runs that were sent in and that nobody here made again. They have tables of their own, with means alone: whatever
     is sent in, nothing that is said of ``runs`` is another. ``statistics``: "yes" reads predictions however many there are, "no" none,
-    "auto" as ``plan`` says. ``extras``: with printed values, costs, and against each other baseline that a reader may choose. Raises
+    "auto" as ``plan`` says. ``extras``: with printed values, and against each other baseline that a reader may choose. Raises
     UnknownName for a baseline that no table has.
     """
     by_id = {record.run_id: (record, folder) for record, folder in runs}
@@ -149,8 +149,9 @@ def _judged(
     records = {run: runs[run][0] for row in table.rows for run in row.runs}
     first = _noted(first, how_much.note)
     if extras:
-        (first,) = budget.with_costs(papers.with_papers([first], records), records)
-        first = replace(first, rows=tuple(replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows))
+        (first,) = papers.with_papers([first], records)
+    (first,) = budget.with_costs([first], records)
+    first = replace(first, rows=tuple(replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows))
     return Judged(table=first, chosen_on=selected_on,
                   baselines={name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)})  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,7 @@ def show_answer(
         write_page(list(records.values()), html, folders={one.record.run_id: one.folder for one in kept}, tables=shown)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
     say(answer(tables))
+    first = replace(first, rows=tuple(replace(row, cost=None) for row in first.rows))  # --cost has its columns
     click.echo()
     print_tables([first], signs_alone=True)
     if others := [table for table in shown if table is not first]:

@@ -47,9 +47,8 @@ def new_machine(hub: StandInHub, shared: Path, tiny_roberta: str, tmp_path: Path
 def test_nothing_is_prepared_and_the_table_comes_out(new_machine: StandInHub, tmp_path: Path, no_network: list[object]) -> None:
     new_machine.fault("senteval.tar", cut_after=2_000_000)
     new_machine.fault("nli_for_simcse.csv", status=429, headers={"Retry-After": "1"})
-    done = bench("run", "--method", "promcse", "--backbone", "roberta-large")
+    done = bench("run", "--method", "promcse", "--backbone", "roberta-large", "--setting", "supervised")
     assert done.exit_code == 0, done.stderr
-    assert "setting supervised (no --setting was given)" in done.stderr
     rows = [line.split("  ")[1:] for line in done.stderr.splitlines()]
     table = {row[0].strip(): " ".join(" ".join(row[1:]).split()) for row in rows if len(row) > 2}
     assert table["STS12"].startswith("0.4 research, MS terms hub data set")
@@ -61,12 +60,12 @@ def test_nothing_is_prepared_and_the_table_comes_out(new_machine: StandInHub, tm
     assert record["provenance"]["corpus"]["name"] == "nli_for_simcse.csv"
     assert {score["task"] for score in record["scores"]} >= {"STS12", "STS-B", "SICK-R", "Avg."}
     asked = len(new_machine.requests)
-    again = bench("run", "--method", "promcse", "--backbone", "roberta-large", "--offline")
+    again = bench("run", "--method", "promcse", "--backbone", "roberta-large", "--setting", "supervised", "--offline")
     assert again.exit_code == 0 and "nothing repeated" in again.stderr and len(new_machine.requests) == asked
     assert no_network == []
 
 
 def test_offline_the_same_command_says_what_is_missing(new_machine: StandInHub, tmp_path: Path) -> None:
-    done = bench("run", "--method", "promcse", "--backbone", "roberta-large", "--offline")
+    done = bench("run", "--method", "promcse", "--backbone", "roberta-large", "--setting", "supervised", "--offline")
     assert done.exit_code == 2 and new_machine.requests == [] and not (tmp_path / "runs").exists()
     assert "error: " in done.stderr and "try: " in done.stderr
