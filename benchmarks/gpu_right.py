@@ -100,8 +100,7 @@ def trained(method: Any, corpus: Rows, steps: int, scale: float = SCALES[0]) -> 
             trainer.scaler = torch.amp.GradScaler(trainer.device.type, init_scale=scale)
 
         def keep(*_: Any) -> None:
-            if len(gradients) == trainer.progress.step:  # an optimiser that calls another's step is told of twice
-                gradients.append(torch.cat([_flat(p) for p in trainer.trained]))
+            gradients.append(torch.cat([_flat(p) for p in trainer.trained]))
 
         trainer.optimizer.register_step_pre_hook(keep)
         feed = feed_of(method, corpus, alike=True)

@@ -5,6 +5,7 @@ Shapes: n rows of a batch, T tokens (padded), H hidden size, L layers.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -290,6 +291,7 @@ class UncorrectedAdamW(torch.optim.AdamW):
     rate^2 * decay.
     """
 
+    @torch.no_grad()
     def step(self, closure: Any = None) -> Any:
         """torch's own update, with a rate, an eps and a decay that undo its corrections by 1 - beta^t."""
         done = next((float(state["step"]) for state in self.state.values() if "step" in state), 0.0)
@@ -299,7 +301,8 @@ class UncorrectedAdamW(torch.optim.AdamW):
             factor = of_m / math.sqrt(of_v)
             group.update(lr=rate * factor, eps=eps / math.sqrt(of_v), weight_decay=decay / factor)
         try:
-            return super().step(closure)
+            # not super(): torch wraps the step of each class, and whoever asked to be told of a step would be told twice
+            return inspect.unwrap(torch.optim.AdamW.step)(self, closure)
         finally:
             for group, (rate, eps, decay) in zip(self.param_groups, before, strict=True):
                 group.update(lr=rate, eps=eps, weight_decay=decay)

@@ -145,6 +145,18 @@ def test_the_optimiser_is_adamw_written_by_hand(tmp_path: Path) -> None:
         np.testing.assert_allclose(method.dense.bias.detach(), by_hand.values[1], rtol=0, atol=1e-12)
 
 
+def test_who_asks_to_be_told_of_a_step_is_told_once() -> None:
+    """torch wraps the step of each class that was used: a step that calls another class's would be two."""
+    weight, told = torch.nn.Parameter(torch.ones(2)), list[str]()
+    torch.optim.AdamW([weight])
+    optimizer = UncorrectedAdamW([weight])
+    optimizer.register_step_pre_hook(lambda *_: told.append("before"))
+    optimizer.register_step_post_hook(lambda *_: told.append("after"))
+    weight.grad = torch.ones(2)
+    optimizer.step()
+    assert told == ["before", "after"] and not weight.detach().eq(1).any()
+
+
 @pytest.mark.parametrize("fused", [True, False])
 def test_without_bias_correction_it_is_berts_own_written_by_hand(tmp_path: Path, fused: bool) -> None:
     """BERT's optimization.py, in numpy; rate and state change as they do in a training that is resumed."""
