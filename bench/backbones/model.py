@@ -89,7 +89,7 @@ class Backbone:
         return self.tokenizer(list(sentences), add_special_tokens=False, verbose=False)["input_ids"] if sentences else []
 
     def pooling_layer(self) -> tuple[Tensor, Tensor] | None:
-        """Weight (H, H) and bias (H,) of what the checkpoint keeps for the first token, see :func:`weights.pooling_layer`."""
+        """Weight (H, H) and bias (H,) of what the checkpoint keeps for the first token, see :func:`bench.backbones.folder.pooling_layer`."""
         return pooling_layer(self.weights or self.path, self.trained)
 
     def mlm_head(self) -> nn.Module:

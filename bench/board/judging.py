@@ -10,6 +10,7 @@ from bench.base.errors import UnknownName
 from bench.board.selection import chosen_on
 from bench.compare import budget, footnotes
 from bench.compare import tables as papers
+from bench.compare.formatting import listed
 from bench.compare.judge import StatisticsOptions, judge
 from bench.compare.statistics.grouping import SENDER
 from bench.compare.statistics.summary import against, summarise
@@ -125,8 +126,7 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
             if sign * (cell.mean - best) > LEAP * 10.0 ** (2 - cell.decimals):
                 found.append(f"{column} {cell.mean:.{cell.decimals}f} (the best known is {best:.{cell.decimals}f})")
         if found:
-            more = f" and {len(found) - MOST_LEAPS} more" if len(found) > MOST_LEAPS else ""
-            told.append(f"{row.name}, submitted by {dict(row.differs)[SENDER]}: {', '.join(found[:MOST_LEAPS])}{more}")
+            told.append(f"{row.name}, submitted by {dict(row.differs)[SENDER]}: {listed(found, MOST_LEAPS)}")
     return f"far from every known row: {'; '.join(told)}" if told else ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bench.data.sets import data_sets
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
-from bench.runs.record import RunRecord, public_name
+from bench.runs.record import AVERAGE, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
 OWN = "sentence-bench"  # the distribution whose methods need nothing more
@@ -46,7 +46,7 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         words += ["--set", f"{key}={_value(value)}"]
     if (ranks := determines.get("ranks")) is not None:
         words += ["--executor", "torchrun", "--gpus", str(ranks)]
-    tasks = ",".join(dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != "Avg."))
+    tasks = ",".join(dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != AVERAGE))
     words += ["--suite", ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites)]
     forms = dict.fromkeys(one.text for one in scores if one.text in ("tokenised", "raw") or (one.text or "").startswith("other-"))
     if forms and list(forms) != ["tokenised"]:
@@ -68,7 +68,7 @@ def corpus_word(corpus: Mapping[str, object]) -> str:
 
 
 def seed_words(seeds: Sequence[int]) -> str:
-    """[1, 2, 3, 7] -> "1-3,7"."""
+    """[1, 2, 3, 7] -> "1-3,7": what --seeds takes."""
     parts: list[list[int]] = []
     for seed in seeds:
         if parts and seed == parts[-1][-1] + 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -74,8 +73,9 @@ class Verbs(HelpfulGroup):
 
     def welcome(self, ctx: click.Context) -> str:
         """Three things to do next: with runs, or before there are any."""
-        folder = Path(os.environ.get("BENCH_RUNS") or "runs")
-        steps = FIRST_STEPS if next(folder.glob("*/run.json"), None) is None else WITH_RUNS
+        from bench.runs import default_runs
+
+        steps = FIRST_STEPS if next(default_runs().glob("*/run.json"), None) is None else WITH_RUNS
         lines = ["Sentence embeddings: train, score as the papers do, keep the record, compare.", "", "next"]
         wide = max(map(len, steps))
         lines += [f"  {command:<{wide}}  {what}" for command, what in steps.items()]

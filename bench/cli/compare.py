@@ -72,16 +72,15 @@ def compare(
             raise BenchError(f"--items has no --format {form}", "--format table or json")
         _show_items(kept, task, top, data, form)
         return
-    if (
-        form == "table"
-        and not (baseline or together or everything or with_paper or cost)
-        and correction == "holm"
-        and margin == 0.5
-    ):
-        show_answer(kept, statistics, strict=strict, equal_budget=equal_budget, html=html)
-        return
     options = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
                     with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
+    if (
+        form == "table"
+        and not everything
+        and options == TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict)
+    ):
+        show_answer(kept, statistics, strict=strict, equal_budget=equal_budget, html=html)  # nothing else was asked of the tables
+        return
     with no_collection():
         with _progress() as report:
             tables = compare_runs(runs, options, report)

@@ -177,6 +177,7 @@ MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", 
 
 def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> None:
     """Every run with its rows, recipe, needs, time and command; then what cannot be run, what is missing, and the sum."""
+    from bench.board.repeat import seed_words
     from bench.run.reproduce.execute import in_order
 
     order = in_order(listed)
@@ -187,7 +188,7 @@ def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> 
     rows = {label for job in listed for label in _lines_of(job)}
     runnable = {label for job in listed if job.run.method for label in _lines_of(job)}
     total = sum(len(job.seeds) for job in order)
-    say(f"{name}: {len(rows)} printed rows; {len(runnable)} of them mean {total} runs here (seeds {seeds_words(asked.seeds)})")
+    say(f"{name}: {len(rows)} printed rows; {len(runnable)} of them mean {total} runs here (seeds {seed_words(asked.seeds)})")
     for i, job in enumerate(order, 1):
         _show_job(job, i, asked)
     _show_left_out(listed)
@@ -257,21 +258,11 @@ def _hours(hours: float) -> str:
     return f"about {minutes} GPU minute{'s' * (minutes > 1)}" if minutes else "under a GPU minute"
 
 
-def seeds_words(seeds: Sequence[int]) -> str:
-    """(1, 2, 3, 7) as "1-3,7": what --seeds takes."""
-    parts: list[list[int]] = []
-    for seed in seeds:
-        if parts and seed == parts[-1][-1] + 1:
-            parts[-1].append(seed)
-        else:
-            parts.append([seed])
-    return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
-
-
 def command(job: Job, asked: Asked) -> str:
     """The ``bench run`` that does the same, for one who wants only this run."""
     import shlex
 
+    from bench.board.repeat import seed_words
     from bench.run.reproduce.needs import asked_corpus
 
     run = job.run
@@ -282,7 +273,7 @@ def command(job: Job, asked: Asked) -> str:
     words += ["--corpus", corpus] if corpus and any(need.kind == "corpus" for need in job.needs) else []
     for key, value in {**run.changes, **{key: place for key, place in below.items() if key}, **run.asked}.items():
         words += ["--set", f"{key}={value}"]
-    return shlex.join([*words, *([] if job.seeds == (None,) else ["--seeds", seeds_words(asked.seeds)])])
+    return shlex.join([*words, *([] if job.seeds == (None,) else ["--seeds", seed_words(asked.seeds)])])
 
 
 def _show_left_out(listed: Sequence[Job]) -> None:
@@ -353,7 +344,6 @@ def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Ask
 
 
 def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
-
     first = cells[0]
     click.echo()
     printed = [f"{first.printed.paper} table {first.printed.table}", first.printed.runs]

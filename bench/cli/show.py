@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,11 +71,11 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
     print_head(record, console, end.hint if end else "")
     if not wanted:
         print_summary(record, file.parent, "" if runs is None else f" --runs {shlex.quote(str(runs))}")
+    found = sections(record, file.parent) if wanted else {}
     for part in wanted:
-        found = sections(record, file.parent, [part])
-        for section in found:
+        for section in found[part]:
             print_section(section, console)
-        if not found:
+        if not found[part]:
             title(f"no {part} {'are' if part == 'scores' else 'is'} recorded")
 
 
@@ -135,12 +134,12 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     if record.provenance.command:
         print_command(record.provenance.command)
     title(f"more: bench show {record.run_id}{runs} ...")
-    print_columns([*((f"--{part}", words) for part, words in PARTS.items() if sections(record, folder, [part])), ("--all", "everything")],
-                  indent=2)  # fmt: skip
+    there = sections(record, folder)
+    print_columns([*((f"--{part}", words) for part, words in PARTS.items() if there[part]), ("--all", "everything")], indent=2)
 
 
-def sections(record: RunRecord, folder: Path, parts: Sequence[str]) -> list[Section]:
-    """Those of PARTS that there is something to say of."""
+def sections(record: RunRecord, folder: Path) -> dict[str, list[Section]]:
+    """Of each of PARTS what there is to say."""
     from bench.show.tables import report
 
     of = {
@@ -149,7 +148,7 @@ def sections(record: RunRecord, folder: Path, parts: Sequence[str]) -> list[Sect
         "overlap": [report.overlap_section(record)],
         "provenance": [report.cost(record), report.provenance(record), report.files(folder)],
     }
-    return [section for part in parts for section in of[part] if section.rows]
+    return {part: [section for section in found if section.rows] for part, found in of.items()}
 
 
 def print_section(section: Section, console: Console) -> None:

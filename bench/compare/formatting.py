@@ -7,7 +7,7 @@ LaTeX command.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bench.compare.statistics.table import CORRECTIONS, Cell, Row, Table
 
@@ -22,10 +22,10 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def listed(names: Iterable[str], most: int = 4) -> str:
+def listed(names: Iterable[str], most: int = 4, between: str = ", ") -> str:
     """ "a, b, c, d and 3 more" """
     known = list(names)
-    return ", ".join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
+    return between.join(known[:most]) + (f" and {len(known) - most} more" if len(known) > most else "")
 
 
 def variant_words(row: Row, table: Table) -> str:
@@ -107,19 +107,28 @@ def family_words(table: Table, what: str) -> str:
 
 def rank_words(row: Row) -> str:
     """ "1-3", "2"; "" where it was not tested."""
-    if row.rank is None:
+    return span_words(row.rank)
+
+
+def span_words(rank: Sequence[int] | None) -> str:
+    """Of the first and the last rank that a row may have, as :func:`rank_words`."""
+    if rank is None:
         return ""
-    low, high = row.rank
+    low, high = rank
     return str(low) if low == high else f"{low}-{high}"
 
 
 def is_top(row: Row, table: Table) -> bool:
     """Whether it may be the best: no pair of rows says otherwise, nor does the comparison with the baseline, a family of its own that
     may find what all pairs do not."""
-    if row.rank is None or row.rank[0] != 1 or table.head is None:
-        return False
     verdicts = [cell.against.verdict if (cell := one.cells[-1]) is not None and cell.against else None for one in table.rows]
-    return "better" not in verdicts if row.is_baseline else verdicts[table.rows.index(row)] != "worse"
+    return table.head is not None and may_be_best(row.rank, row.is_baseline, verdicts[table.rows.index(row)], verdicts)
+
+
+def may_be_best(rank: Sequence[int] | None, is_baseline: bool, verdict: str | None, verdicts: Sequence[str | None]) -> bool:
+    """The rule of :func:`is_top`, of what a table holds or a published file says. ``verdict``: of the row; ``verdicts``: of all rows."""
+    level = "better" not in verdicts if is_baseline else verdict != "worse"
+    return rank is not None and rank[0] == 1 and level
 
 
 def has_ranks(table: Table) -> bool:

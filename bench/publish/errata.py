@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.base.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged, one_line
 
 ERRATA, SCHEMA = "errata.json", "bench.errata/1"
 LONGEST = 2_000  # characters of a text
@@ -60,7 +60,7 @@ def read_errata(out: Path) -> tuple[Erratum, ...]:
         if odd := [one.date for one in found if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", one.date)]:
             raise ValueError(f"'{odd[0][:20]}' is no day")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        what = one_line(error)
         raise DataDamaged(f"{path} cannot be read: {what}", "restore it from where it was published (git checkout)") from None
     return found
 

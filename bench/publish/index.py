@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from bench.board.board import Board
 from bench.board.names import method_page
-from bench.compare.formatting import score, visible
+from bench.compare.formatting import may_be_best, score, span_words, visible
 from bench.publish.errata import ERRATA, Erratum, errata_bytes
 from bench.publish.signature import signature_files
 from bench.publish.versions import Version
@@ -109,21 +109,18 @@ def main_table(version: Version) -> MainTable | None:
         columns = [first["columns"][-1], *first["columns"][:-1]]
         alike = [one for one in tables[1:] if one["setting"] == "none" and one["backbone"] != first["backbone"]
                  and [one[key] for key in ("suite", "protocol", "text", "columns")] == [first[key] for key in ("suite", "protocol", "text", "columns")]]  # fmt: skip
-        beaten = any(((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict") == "better" for row in first["rows"])
-        rows = [_main_row(row, columns, version, beaten=beaten, finished=False) for row in first["rows"]]
-        rows += [
-            _main_row(one["rows"][0], columns, version, beaten=False, finished=True)
-            for one in alike
-            if first["setting"] != "none"
-        ]
+        verdicts = [((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict") for row in first["rows"]]
+        rows = [_main_row(row, columns, version, verdicts) for row in first["rows"]]
+        rows += [_main_row(one["rows"][0], columns, version, None) for one in alike if first["setting"] != "none"]
         caption = ", ".join(str(first[key]) for key in ("suite", "setting", "backbone") if first[key] and first[key] != "none")
         return MainTable(caption=caption, columns=tuple(map(str, columns)), rows=tuple(rows))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return None  # the page of versions is no place to refuse; `bench publish --check` says what was altered
 
 
-def _main_row(row: Mapping[str, Any], columns: Sequence[str], version: Version, *, beaten: bool, finished: bool) -> MainRow:
-    """``beaten``: some row is better than the baseline, the one row that is compared with nothing."""
+def _main_row(row: Mapping[str, Any], columns: Sequence[str], version: Version, verdicts: Sequence[str | None] | None) -> MainRow:
+    """``verdicts``: of all rows of its table; None for a finished encoder, which is there for scale. The baseline is compared with nothing."""
+    finished = verdicts is None
     names = [
         row["method"],
         row["variant"],
@@ -132,12 +129,11 @@ def _main_row(row: Mapping[str, Any], columns: Sequence[str], version: Version, 
     ]
     rank, cells = None if finished else row["rank"], [row["cells"][name] for name in columns]
     against = (cells[0] or {}).get("against")
-    level = not beaten if against is None else against["verdict"] != "worse"
     return MainRow(
         method=" ".join(name for name in names if name), finished=finished,
         link=f"{version.name}/{method_page(row['method'])}" if version.has_page else "",
-        rank="" if rank is None else str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}-{rank[1]}",
-        top=rank is not None and rank[0] == 1 and level, cells=tuple(_main_cell(cell) for cell in cells),
+        rank=span_words(rank), top=may_be_best(rank, against is None, against and against["verdict"], verdicts or ()),
+        cells=tuple(_main_cell(cell) for cell in cells),
     )  # fmt: skip
 
 

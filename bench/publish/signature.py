@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.base.errors import BenchError, DataDamaged
+from bench.base.errors import BenchError, DataDamaged, one_line
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding
 
 SCHEMA, NAMESPACE = "bench.signature/1", "bench-leaderboards"
@@ -56,7 +56,7 @@ def read_signature(out: Path, version: str) -> Signature | None:
         if not _KEY.fullmatch(found.key) or not re.fullmatch("[0-9a-f]{64}", found.manifest):
             raise ValueError("its key or its hash is none")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        what = one_line(error)
         raise DataDamaged(f"{path} cannot be read: {what}", "restore it: git checkout") from None
     return found
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from bench.backbones import Reference, builtin_folder, quiet, resolve
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, one_line
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
@@ -67,7 +67,7 @@ def _run(case: Case, name: str, function: Callable[[Case], str]) -> CheckResult:
     except BenchError:
         raise
     except Exception as error:  # a plugin's own code
-        return CheckResult(case.setting, name, False, " ".join(f"{type(error).__name__}: {error}".split())[:200])
+        return CheckResult(case.setting, name, False, one_line(error))
 
 
 def tiny_backbone(folder: Path) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
 from bench.base.hashes import values_sha256
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score
 from bench.runs.store import RunsFolder
 from bench.score.suites import average, suite, suite_names
 from bench.score.suites.from_predictions import GIVEN, rescore
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
-AVERAGE = "Avg."
 BESIDE = {
     "transfer": ("classes", "dev", "fits", "folds"), "transfer-quick": ("classes",), "fewshot": ("classes", "fits", "shots"),
     "geometry": ("set", "split", "zero_vectors"),

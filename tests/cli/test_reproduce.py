@@ -10,7 +10,8 @@ from commands import bench, error_line, tree
 from models import sentences
 
 from bench.base.errors import BenchError
-from bench.cli.reproduce import parse_corpora, seeds_words
+from bench.board.repeat import seed_words
+from bench.cli.reproduce import parse_corpora
 from bench.cli.run import parse_seeds
 
 EXAMPLE = ("reproduce", "promcse:1", "--rows", "unsupervised", "--backbone", "bert-base-uncased", "--seeds", "1-5", "--dry-run")
@@ -109,4 +110,4 @@ def test_corpora_by_name() -> None:
 
 @pytest.mark.parametrize("text", ["42", "1-5", "1,3,7-9"])
 def test_seeds_are_said_as_they_are_given(text: str) -> None:
-    assert seeds_words(parse_seeds(text)) == text
+    assert seed_words(parse_seeds(text)) == text

@@ -12,6 +12,7 @@ from bench.base.errors import CorpusError, Interrupted, RunFailed
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
 from bench.method import Method, Reporter
 from bench.runs import Score
+from bench.runs.record import AVERAGE
 from bench.score.encoding import VectorStore
 from bench.score.suites import AskingTask, DeviceTask, RunPlace
 
@@ -143,7 +144,7 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
     """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
     from bench.score.suites import average
 
-    cells = {score.key: score for score in scores if score.task != "Avg."}
+    cells = {score.key: score for score in scores if score.task != AVERAGE}
     for r in results:
         score = Score(**{name: getattr(r, name) for name in Score.__struct_fields__})
         cells[score.key] = score

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
+from bench.compare.formatting import listed
 from bench.references.audit import KINDS
 
 if TYPE_CHECKING:
@@ -96,11 +97,7 @@ class _Remarks:
         """Wrong sums first, as the audit orders its kinds."""
         order = list(KINDS)
         found = sorted(self.found.items(), key=lambda one: order.index(one[0][0]) if one[0][0] in order else len(order))
-        return tuple(replace(remark, where=_few(list(dict.fromkeys(wheres)))) for _, (remark, wheres) in found)
-
-
-def _few(places: list[str], most: int = 4) -> str:
-    return "; ".join(places[:most]) + (f" and {len(places) - most} more" if len(places) > most else "")
+        return tuple(replace(remark, where=listed(dict.fromkeys(wheres), between="; ")) for _, (remark, wheres) in found)
 
 
 def _table(one: ReferenceTable, methods: frozenset[str]) -> PrintedTable:

@@ -14,7 +14,7 @@ from bench.compare.formatting import score, signed
 from bench.compare.statistics.table import DECIMALS
 from bench.runs.curve import read_curve, series
 from bench.runs.dev_pairs import dev_words
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score
 
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -31,7 +31,7 @@ def heads(record: RunRecord) -> str:
     parts = []
     for suite, protocol, text in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
         scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
-        head = next((s for s in scores if s.task == "Avg."), scores[0] if len(scores) == 1 else None)
+        head = next((s for s in scores if s.task == AVERAGE), scores[0] if len(scores) == 1 else None)
         form = "" if text in (None, "tokenised") else f" ({text})"
         parts.append(f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks")
     return ", ".join(parts)
@@ -45,7 +45,7 @@ def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
         several = len({key[1] for key in keys if key[0] == suite}) > 1
         scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
         shown = {s.task: score(s.value, DECIMALS.get(s.metric, 2)) for s in scores}
-        average = shown.pop("Avg.", "")
+        average = shown.pop(AVERAGE, "")
         form = "" if text in (None, "tokenised") else f" ({text})"
         rows.append((f"{protocol if several else suite}{form}", average, [f"{task} {value}" for task, value in shown.items()]))
     return rows
