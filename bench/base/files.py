@@ -14,11 +14,14 @@ from bench.base.errors import BenchError
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises OSError; then ``path`` is as it was."""
+def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
+    """Write ``data`` beside ``path``, flush it to the disk, rename it over ``path``. Raises OSError; then ``path`` is as it was.
+
+    ``folder``: another one on the same disk to write in, of whoever removes what a killed process leaves there.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    aside = path.parent / f".{path.name}.{secrets.token_hex(6)}.tmp"
+    aside = (folder or path.parent) / f".{path.name}.{secrets.token_hex(6)}.tmp"
     try:
         with open(aside, "xb") as file:
             file.write(data)
@@ -32,10 +35,10 @@ def write_whole(path: Path, data: bytes) -> None:
     _sync_folder(path.parent)
 
 
-def write_or_fail(path: Path, data: bytes, hint: str | None = ELSEWHERE) -> None:
+def write_or_fail(path: Path, data: bytes, hint: str | None = ELSEWHERE, folder: Path | None = None) -> None:
     """As :func:`write_whole`. Raises BenchError where it cannot be."""
     with writing(path, hint):
-        write_whole(path, data)
+        write_whole(path, data, folder)
 
 
 @contextlib.contextmanager

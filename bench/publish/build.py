@@ -167,9 +167,13 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         gathered.runs = made.runs
         if not news:
             assert last is not None
-            _write_index(asked.out)
+            _write_index(asked.out, aside)
             return _outcome(None, last.name, made, gathered)
-        folder = _preview(place, asked.out, aside) if asked.preview else _seal(place, asked, made, records, last)
+        if asked.preview:
+            folder = _preview(place, asked.out, aside)
+        else:
+            folder = _seal(place, asked, made, records, last)
+            _write_index(asked.out, aside)
     return _outcome(folder, made.version, made, gathered)
 
 
@@ -181,10 +185,11 @@ def add_erratum(out: Path, version: str, text: str) -> Erratum:
     if version not in names:
         raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
     refuse_altered(out)
-    known = read_errata(out)
-    made = made_erratum(version, text, known)
-    write_or_fail(out / ERRATA, errata_bytes([*known, made]), hint=ELSEWHERE)
-    _write_index(out)
+    with _aside(out) as aside:
+        known = read_errata(out)
+        made = made_erratum(version, text, known)
+        write_or_fail(out / ERRATA, errata_bytes([*known, made]), ELSEWHERE, aside)
+        _write_index(out, aside)
     return made
 
 
@@ -192,10 +197,11 @@ def sign(out: Path, key: Path) -> Signature:
     """Sign the newest version, where its signature is missing or of another manifest or key. Raises BenchError where that cannot be done."""
     refuse_altered(out)
     newest = published.versions(out)[-1]
-    if newest.signature is None or (newest.signature.manifest, newest.signature.key) != (newest.manifest, fingerprint(key)):
-        for name, data in zip(signature_files(newest.name), signed(newest.name, newest.manifest, key), strict=True):
-            write_or_fail(out / name, data, hint=ELSEWHERE)
-    _write_index(out)
+    with _aside(out) as aside:
+        if newest.signature is None or (newest.signature.manifest, newest.signature.key) != (newest.manifest, fingerprint(key)):
+            for name, data in zip(signature_files(newest.name), signed(newest.name, newest.manifest, key), strict=True):
+                write_or_fail(out / name, data, ELSEWHERE, aside)
+        _write_index(out, aside)
     made = read_signature(out, newest.name)
     assert made is not None
     return made
@@ -214,13 +220,11 @@ def _is_news(asked: Asked, made: Board, records: Mapping[str, str], last: Versio
 
 
 def _seal(place: Place, asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> Path:
-    """Written as a version for ever: with its own word, its manifest, and its place among the versions."""
+    """Written as a version for ever: with its own word and its manifest."""
     before, baseline = last.manifest if last else None, _baseline(asked, last)
     place.write(published.VERSION_FILE, published.version_bytes(made, records, baseline=baseline, before=before))
     place.seal()
-    folder = _rename(place.folder, asked.out / made.version)
-    _write_index(asked.out)
-    return folder
+    return _rename(place.folder, asked.out / made.version)
 
 
 def _baseline(asked: Asked, last: Version | None) -> str | None:
@@ -369,14 +373,15 @@ def _preview(place: Place, out: Path, aside: Path) -> Path:
     return _rename(place.folder, to)
 
 
-def _write_index(out: Path) -> None:
-    """What lies beside the versions, wherever it is not what it should be; also after a process was killed before it did this."""
+def _write_index(out: Path, aside: Path) -> None:
+    """What lies beside the versions, wherever it is not what it should be; also after a process was killed before it did this. It is
+    written in ``aside``, so that a process that is killed leaves nothing but that folder."""
     found = published.versions(out)
     files = {out / name: data for name, data in index_files(found).items()}
     stale = [path for path, data in files.items() if not path.is_file() or path.read_bytes() != data]
     for i, path in enumerate(stale):
         try:
-            write_or_fail(path, files[path])
+            write_or_fail(path, files[path], folder=aside)
         except BenchError as error:
             names = ", ".join(one.name for one in stale[i:])
             said = f"{found[-1].name} is in place and whole; what lies beside it is not up to date ({names}): {error.message}"

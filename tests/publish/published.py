@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import bench
-from made_runs import HOSTILE, damaged_run, hostile_run, hostile_scores, whole_folder
+from made_runs import HOSTILE, damaged_run, hostile_run, hostile_scores, made_runs, whole_folder
+
+from bench.publish import build
+from bench.publish.build import Outcome
 
 SUB_PATH = "some/where else"
 """Where the site lies on its host, with a space, for links must be quoted."""
@@ -38,3 +42,30 @@ def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     hostile_scores(root / "runs")
     damaged_run(root / "runs")
     yield publish(root / "runs", root / "leaderboards", "--note", HOSTILE)
+
+
+# --- what publishes small boards quickly ---
+
+Publish = Callable[..., Outcome]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "leaderboards"
+
+
+@pytest.fixture
+def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
+    """Publishes without what takes seconds: resampling and drawing."""
+    monkeypatch.setattr(build, "_figures", lambda *_: ())
+
+    def make(**asked: Any) -> Outcome:
+        return build.publish(build.Asked(**{"runs": runs, "out": out, "statistics": "no", **asked}))
+
+    return make

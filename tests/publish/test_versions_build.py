@@ -5,46 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from made_runs import damaged_run, failed_run, made_run, made_runs
+from made_runs import damaged_run, failed_run, made_run
 from msgspec.structs import replace
+from published import Publish
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.publish import build
-from bench.publish.build import Asked, Outcome, publish
 from bench.publish.check import check
 from bench.publish.staging import Place
 from bench.publish.versions import versions
 from bench.runs import RunsFolder
 from bench.verify import check_manifest, runs_below, verify_run
-
-Publish = Callable[..., Outcome]
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
-    return tmp_path / "runs"
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "leaderboards"
-
-
-@pytest.fixture
-def quick(runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
-    """Publishes without what takes seconds: resampling and drawing."""
-    monkeypatch.setattr(build, "_figures", lambda *_: ())
-
-    def make(**asked: Any) -> Outcome:
-        return publish(Asked(**{"runs": runs, "out": out, "statistics": "no", **asked}))
-
-    return make
 
 
 def contents(folder: Path) -> dict[str, bytes]:

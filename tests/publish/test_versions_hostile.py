@@ -18,36 +18,19 @@ from typing import Any
 
 import pytest
 from commands import bench
-from made_runs import made_run, made_runs
+from made_runs import made_run
 from msgspec.structs import replace
+from published import Publish
 
 from bench.base.errors import BenchError
 from bench.board.board import PublishedRun
-from bench.publish import build, gather
-from bench.publish.build import Asked, Outcome, publish
+from bench.publish import gather
+from bench.publish.build import Outcome
 from bench.publish.gather import all_but_failing
 from bench.publish.stored import ScoredRuns
 from bench.runs import RunRecord, RunsFolder
 from bench.verify import scores
 from bench.verify.submit import pack
-
-Publish = Callable[..., Outcome]
-
-
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.45}, seeds=(1, 2), suites=("check",))
-    return tmp_path / "runs"
-
-
-@pytest.fixture
-def quick(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
-    monkeypatch.setattr(build, "_figures", lambda *_: ())
-
-    def make(**asked: Any) -> Outcome:
-        return publish(Asked(**{"runs": runs, "out": runs.parent / "board", "statistics": "no", **asked}))
-
-    return make
 
 
 def shown(made: Outcome) -> set[str]:
@@ -166,7 +149,7 @@ def test_a_run_whose_page_cannot_be_made_is_left_out_by_name(quick: Publish, run
     files = {path.relative_to(made.folder) for path in made.folder.rglob("*") if path.is_file()}
     wanted = {path.relative_to(whole.folder) for path in whole.folder.rglob("*") if path.is_file()}
     assert files == wanted, "nothing of it is there, not even the page of its method"
-    assert bench("publish", "--check", "--out", runs.parent / "board").exit_code == 0
+    assert bench("publish", "--check", "--out", runs.parent / "leaderboards").exit_code == 0
 
 
 def test_a_run_that_cannot_be_graded_is_left_out_by_name(quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +296,7 @@ def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(
     quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At each write where ``BENCH_TEST_LONG`` is set, else at some, and at each beside the versions."""
-    out = runs.parent / "board"
+    out = runs.parent / "leaderboards"
     quick(formats=("md",))
     made_run(runs, "promptbert", 1, suites=("check",))
     shutil.copytree(out, runs.parent / "before")
@@ -347,7 +330,7 @@ def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(
 @pytest.mark.slow
 def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(quick: Publish, runs: Path) -> None:
     """The folder of a process that lives is left alone."""
-    out = runs.parent / "board"
+    out = runs.parent / "leaderboards"
     quick()
     code = (
         "import sys, time, pathlib, bench.publish.build as b\n"
@@ -372,7 +355,7 @@ def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(qui
 
 
 def test_stray_files_and_folders_beside_the_versions_are_told(quick: Publish, runs: Path) -> None:
-    out = runs.parent / "board"
+    out = runs.parent / "leaderboards"
     quick()
     quick(preview=True)
     for name in (".gitattributes", "CNAME"):
@@ -389,7 +372,7 @@ def test_stray_files_and_folders_beside_the_versions_are_told(quick: Publish, ru
 
 
 def test_an_erratum_of_a_killed_process_does_not_stop_the_next_publication(quick: Publish, runs: Path) -> None:
-    out = runs.parent / "board"
+    out = runs.parent / "leaderboards"
     quick()
     assert bench("publish", "--out", out, "--erratum", "v1", "one").exit_code == 0
     beside = {path: path.read_bytes() for path in out.iterdir() if path.is_file() and path.name != "errata.json"}
@@ -410,7 +393,7 @@ def test_a_publication_killed_at_any_moment_is_whole_or_not_there(runs: Path, mo
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "cli"))
     import killed_worker
 
-    out, log = runs.parent / "board", runs.parent / "log.txt"
+    out, log = runs.parent / "leaderboards", runs.parent / "log.txt"
     words = ["publish", "--runs", str(runs), "--statistics", "no", "--format", "md", "--out"]
     assert bench(*words, runs.parent / "whole").exit_code == 0
     made_run(runs, "promptbert", 1, suites=("check",))
