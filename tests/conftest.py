@@ -81,3 +81,26 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in ("BENCH_DATA", "BENCH_RUNS", "BENCH_SAVE_SECONDS"):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture
+def short_check(tmp_path: Path) -> Iterator[None]:
+    """The suite ``check`` with 831 of its 4,742 pairs, those of each fifth image, for a test that is not about their score."""
+    import lzma
+    import shutil
+
+    from bench.data.sets import DataFolder
+    from bench.score.suites import check
+
+    folder, file = tmp_path / "check", "check-test.tsv.xz"
+    shutil.copytree(check.DATA, folder)
+    pairs: Any = check.TASK.load(DataFolder(None))
+    first, second = pairs.data.caption1.tolist(), pairs.data.caption2.tolist()
+    image = dict(zip(first, pairs.data.image.tolist(), strict=True))
+    head, *rows = lzma.decompress((folder / file).read_bytes()).decode().splitlines()
+    kept = [row for row, a, b in zip(rows, first, second, strict=True) if image[a] % 5 == image[b] % 5 == 0]
+    (folder / file).write_bytes(lzma.compress("\n".join([head, *kept, ""]).encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "DATA", folder)
+        patch.setitem(vars(check.TASK), "n", len(kept))
+        yield
