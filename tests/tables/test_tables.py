@@ -179,7 +179,7 @@ def test_escapes_keep_one_visible_line(text: str) -> None:
     assert re.sub(r"</?(table|thead|tbody|tr|th|td)( [^>]*)?>", "", html).count("<") == 0
     assert not re.search(
         r"(?<!\\)[$&#%_~^](?!\\)",
-        re.sub(r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|\$\\(pm|times)\$", "", latex(text)),
+        re.sub(r"\\(textasciitilde|textasciicircum|pm|times|[$&#%_])|\$\\(pm|times|blacktriangle(down)?)\$", "", latex(text)),
     )
 
 
