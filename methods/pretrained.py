@@ -32,7 +32,7 @@ from bench.method import (
 from methods.pooling import POOLERS, masked_mean, portable_of
 
 POOLINGS = {"cls", "last", "mlp", "mean", *POOLERS}
-DTYPES = ("fp32", "bf16", "fp16")
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Pretrained(TorchMethod):
@@ -82,15 +82,14 @@ class Pretrained(TorchMethod):
         backbone.encoder = self.encoder  # one copy of the weights
         if getattr(self.encoder.config, "use_cache", False):
             self.encoder.config.use_cache = False  # of keys and values, which only generating needs
-        self.to({"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[recipe.get("dtype", "fp32")])
+        self.to(DTYPES[recipe.get("dtype", "fp32")])
 
     def _load_sentence_transformer(self, backbone: Backbone) -> None:
         from sentence_transformers import SentenceTransformer
 
-        # float32 also where the weights are stored in half precision: what is published is computed in it
-        self.whole = SentenceTransformer(
-            str(backbone.path), device="cpu", local_files_only=True, model_kwargs={"dtype": torch.float32}
-        )
+        # float32 also where the weights are stored in half precision, unless another is asked for: what is published is computed in it
+        number = DTYPES[self.recipe.get("dtype", "fp32")]
+        self.whole = SentenceTransformer(str(backbone.path), device="cpu", local_files_only=True, model_kwargs={"dtype": number})
         self.encoder = self.whole[0].model
         self.limit = self.recipe.max_length or self.whole.max_seq_length or backbone.max_tokens
         if self.text_prompt is None:
