@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,6 +45,7 @@ class Scripted(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.dead = threading.Event()
+        self.encode: Callable[[list[str]], np.ndarray] | None = None  # what answers in the place of bags of words
         self.fails_after: int | None = None  # requests, from which on every one is answered with 500
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -81,7 +82,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.dead.wait(20)
             return
         self.server.requests.append(body)
-        rows = [{"index": i, "embedding": row.tolist()} for i, row in enumerate(bag(body["input"], body.get("dimensions", 48)))]
+        encode = self.server.encode or (lambda texts: bag(texts, body.get("dimensions", 48)))
+        rows = [{"index": i, "embedding": row.tolist()} for i, row in enumerate(encode(body["input"]))]
         answer = json.dumps({"data": rows[::-1], "model": body["model"]} if turn in (None, "half") else turn).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(answer)))

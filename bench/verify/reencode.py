@@ -94,12 +94,14 @@ class Encoder:
         from bench.run.executors.scoring import Stores
 
         loaded: list[LoadedTask] = []
+        scores: list[Score] = []
         missing: dict[object, str] = {}
         for score in record.scores:
             if score.task != AVERAGE:
                 try:
                     task = self._task(score)
                     loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
+                    scores.append(score)
                 except DataMissing as error:
                     missing[score.key] = error.message
         if not loaded:
@@ -114,7 +116,7 @@ class Encoder:
                 stores(prompt).add(sentences, partial(method.encode_with, prompt))
                 return stores(prompt)(sentences)
 
-            prompts = [task_prompt(run.recipe, task.task.suite, task.task.name) for task in loaded]
+            prompts = [task_prompt(run.recipe, score.suite, score.task) for score in scores]
             for prompt in dict.fromkeys(prompts):
                 asked(prompt, [s for task, own in zip(loaded, prompts, strict=True) if own == prompt for s in task.sentences])
             place = RunPlace(record.run_id, record.fingerprint[:16], Path(aside))

@@ -344,8 +344,7 @@ def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Pa
         return False
     stores = Stores(folder / VECTORS, run.fingerprint[:16])
     return not any(
-        isinstance(one.task, AskingTask)
-        or stores(task_prompt(run.recipe, one.task.task.suite, one.task.task.name)).missing(one.task.sentences)
+        isinstance(one.task, AskingTask) or stores(task_prompt(run.recipe, one.suite, one.name)).missing(one.task.sentences)
         for one in tasks
     )
 

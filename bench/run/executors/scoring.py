@@ -102,7 +102,7 @@ def score_tasks(
         return vectors(sentences)
 
     recipe = getattr(method, "recipe", {})  # a plugin's own ``build`` may keep none
-    prompts = {one: task_prompt(recipe, one.task.task.suite, one.task.task.name) for one in tasks}
+    prompts = {one: task_prompt(recipe, one.suite, one.name) for one in tasks}
     texts = {
         prompt: [s for one in tasks if prompts[one] == prompt for s in one.task.sentences]
         for prompt in dict.fromkeys(prompts.values())

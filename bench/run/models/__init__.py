@@ -118,9 +118,9 @@ def texts_of(run: PlannedRun) -> list[str]:
     """The distinct texts that scoring a run will ask for, each in its prompt. Tasks that ask as they go are not known beforehand."""
     found: dict[str, None] = {}
     for one in run.task_data:
-        prompt = task_prompt(run.recipe, one.task.task.suite, one.task.task.name)
+        prompt = task_prompt(run.recipe, one.suite, one.name)
         prompt = run.recipe.get("prompt") if prompt is None else prompt
-        found |= dict.fromkeys(prompted(prompt, one.task.sentences))
+        found |= dict.fromkeys(prompted(prompt, one.task.sentences))  # of one that asks as it goes: none
     return list(found)
 
 
