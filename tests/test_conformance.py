@@ -43,7 +43,7 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
     findings = check(plugin, overrides)
     assert [f for f in findings if not f.passed] == []
     per_setting = {s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings}
-    assert {s: sum(f.setting == s for f in findings) for s in per_setting} == per_setting
+    assert {s: sum(f.about == s for f in findings) for s in per_setting} == per_setting
     assert all(f.seen for f in findings)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, json_option, plain_option, runs_option
+from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -56,12 +56,14 @@ if TYPE_CHECKING:
 )
 @data_option
 @runs_option
+@plugin_option
 @json_option
 @plain_option
 def evaluate(
     models: tuple[str, ...], suites: str, names: str | None, prefix: str, prompts: tuple[tuple[str, str], ...], pairs: tuple[str, ...],
     server_model: str | None, batch: int, dimensions: int | None, key_env: str | None, text: str, device: str, fresh: bool, offline: bool,
-    allow_pickle: bool, dry_run: bool, list_sentences: Path | None, data: Path | None, runs: Path | None, as_json: bool, plain: bool,
+    allow_pickle: bool, dry_run: bool, list_sentences: Path | None, data: Path | None, runs: Path | None,
+    plugins: tuple[Path, ...], as_json: bool, plain: bool,
 ) -> None:  # fmt: skip
     """Score finished encoders and print one table; one record per model in the runs folder.
 
@@ -106,7 +108,7 @@ def evaluate(
         for i, one in enumerate(models)
     ]  # fmt: skip
     for one in found:
-        check_found(one)
+        check_found(one, plugins)
     from bench.base import devices
 
     device = devices.choose_device(device)
@@ -173,12 +175,12 @@ def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
                 raise UnknownName("task", name, every, "among what is scored", "bench suites NAME lists its tasks")
 
 
-def check_found(model: Model) -> None:
+def check_found(model: Model, plugins: Sequence[Path] = ()) -> None:
     """Raises BenchError, before torch is loaded, for a name, a folder or a setting that cannot be."""
     from bench.run.plan import Request, check_request
 
     if model.plugin is None and model.run is None:
-        check_request(Request(methods=(model.method,), backbones=(model.backbone,), overrides=model.overrides))
+        check_request(Request(methods=(model.method,), backbones=(model.backbone,), overrides=model.overrides), plugins)
 
 
 def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None:
@@ -205,7 +207,7 @@ def folder_of(model: Model, store: Any) -> Any:
 
 def plan_model(
     model: Model, suites: Sequence[str], text: str, data: Path | None, report: Report, *, offline: bool, allow_pickle: bool = False,
-    only_look: bool = False,
+    only_look: bool = False, plugins: Sequence[Path] = (),
 ) -> Planned:  # fmt: skip
     """The run of one model on these suites, with what it needs on this machine."""
     from bench.cli.planning import prepared
@@ -218,21 +220,21 @@ def plan_model(
     )  # fmt: skip
     make: Callable[[DataFolder, Callable[[Reference], Reference]], list[PlannedRun]]
     if model.run is not None:
-        make = partial(_of_run, model.run, model.title, request)
+        make = partial(_of_run, model.run, model.title, plugins, request)
     else:
-        registry = discover() if model.plugin is None else Registry({model.plugin.name: model.plugin}, ())
+        registry = discover(plugins) if model.plugin is None else Registry({model.plugin.name: model.plugin}, ())
         make = partial(plan.make, request, registry)
     return prepared(make, data, report, offline=offline, only_look=only_look, allow_pickle=allow_pickle)
 
 
 def _of_run(
-    folder: Path, title: str, request: Any, data: DataFolder, ready: Callable[[Reference], Reference]
+    folder: Path, title: str, plugins: Sequence[Path], request: Any, data: DataFolder, ready: Callable[[Reference], Reference]
 ) -> list[PlannedRun]:
     from bench.run import plan
     from bench.run.trained_run import backbone_of, find_run
     from bench.runs import RunsFolder
 
-    run = find_run(str(folder), RunsFolder(folder.resolve().parent))
+    run = find_run(str(folder), RunsFolder(folder.resolve().parent), plugins)
     known = str((run.record.provenance.backbone or {}).get("title") or "")
     backbone = backbone_of(run.record, run.plugin)
     backbone = replace(backbone if run.plugin.cls.own_backbone else ready(backbone), title=title or known)

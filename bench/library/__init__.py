@@ -28,6 +28,7 @@ def evaluate(
     model: Any, suites: Sequence[str] | str = ("sts",), data: Place = None, name: str = "", *, prefix: str = "",
     prompts: Mapping[str, str] | None = None, settings: Mapping[str, Any] | None = None, server: Mapping[str, Any] | None = None,
     text: str = "tokenised", runs: Place = None, device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
+    plugins: Sequence[str | os.PathLike[str]] = (),
 ) -> Result:  # fmt: skip
     """Score a finished encoder; the record stands in the runs folder, as that of ``bench run``.
 
@@ -36,6 +37,7 @@ def evaluate(
     ``bench suites`` lists them. ``data``: the folder with evaluation data; $BENCH_DATA, or fetched, where it is None. ``prefix`` stands
     before every sentence, or around it where it has "[X]"; ``prompts`` has others by task or suite. ``settings`` are recipe values of
     a folder or hub model ({"pooling": "mean"}); ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ...}.
+    ``plugins``: Python files with suites, or with the method of a run.
 
     The same call again repeats nothing: an object is known by its weights (a SentenceTransformer) or by its answers to fixed sentences.
     Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
@@ -48,6 +50,7 @@ def evaluate(
     from bench.run.executors.build import Options
     from bench.run.models import ServerOptions, find_model
 
+    files = _files(plugins)
     wanted, forms = _suites(suites), ",".join(comma_list(text))
     check_words(("model",), (), wanted, forms, list((prompts or {}).items()), None)
     folder = _path(data, "BENCH_DATA")
@@ -66,10 +69,10 @@ def evaluate(
         values={k: str(v) for k, v in (settings or {}).items()},
         server=asked,
     )
-    check_found(found)
+    check_found(found, files)
     if fresh and found.run is not None:
         raise BenchError(f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out")
-    plan = plan_model(found, wanted, forms, folder, downloads(), offline=offline)
+    plan = plan_model(found, wanted, forms, folder, downloads(), offline=offline, plugins=files)
     (run,) = plan.runs
     line = cost_of(run)
     said = f", name={name!r}" if name else ""
@@ -101,7 +104,7 @@ def train(
     from bench.run.executors.build import Options
     from bench.run.plugins import discover
 
-    files = [Path(one) for one in plugins]
+    files = _files(plugins)
     overrides = {key: str(value) for key, value in {**(settings or {}), **({"budget": budget} if budget else {})}.items()}
     request = plan.Request(
         methods=(method,), backbones=(os.fspath(backbone),), setting=setting, variant=variant, seeds=tuple(seeds), suites=_suites(suites),
@@ -215,6 +218,16 @@ def _suites(suites: Sequence[str] | str) -> tuple[str, ...]:
     from bench.score.suites import split_names
 
     return split_names(suites if isinstance(suites, str) else ",".join(suites))
+
+
+def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The plugin files; their suites are known from now on."""
+    from bench.score.suites import use_files
+
+    files = [Path(one) for one in plugins]
+    if files:
+        use_files(files)
+    return files
 
 
 def _path(place: Place, variable: str) -> Path | None:

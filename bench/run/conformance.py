@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 
 from bench.backbones import Reference, builtin_folder, quiet, resolve
-from bench.base.errors import BenchError, one_line
+from bench.base.contract import CheckResult, Failed, result_of
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
@@ -32,20 +33,6 @@ SENTENCES = [
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
-@dataclass(frozen=True)
-class CheckResult:
-    """One check of one setting: what was asked, whether it held, and what was seen."""
-
-    setting: str
-    check: str
-    passed: bool
-    seen: str
-
-
-class Failed(Exception):
-    """A check that does not hold; the text is what was seen."""
-
-
 def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[CheckResult]:
     """Every check in every setting of a method. Raises BenchError where the method cannot be built at all."""
     check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
@@ -55,19 +42,8 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[CheckResult
         for setting in plugin.cls.settings:
             case = Case(plugin, setting, backbone, overrides, Path(folder) / setting)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
-            results += [_run(case, name, function) for name, function in checks]
+            results += [result_of(setting, name, partial(function, case)) for name, function in checks]
     return results
-
-
-def _run(case: Case, name: str, function: Callable[[Case], str]) -> CheckResult:
-    try:
-        return CheckResult(case.setting, name, True, function(case))
-    except Failed as error:
-        return CheckResult(case.setting, name, False, str(error))
-    except BenchError:
-        raise
-    except Exception as error:  # a plugin's own code
-        return CheckResult(case.setting, name, False, one_line(error))
 
 
 def tiny_backbone(folder: Path) -> str:

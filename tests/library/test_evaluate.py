@@ -57,7 +57,7 @@ def test_the_public_names_and_their_arguments() -> None:
     assert set(bench.__all__) == {"__version__", *names} and set(bench.__all__) <= set(dir(bench))
     arguments = {name: list(inspect.signature(getattr(bench.library, name)).parameters) for name in names}
     assert arguments["evaluate"] == ["model", "suites", "data", "name", "prefix", "prompts", "settings", "server", "text", "runs", "device",
-                                     "fresh", "offline", "progress"]  # fmt: skip
+                                     "fresh", "offline", "progress", "plugins"]  # fmt: skip
     assert (
         arguments["compare"][:2] == ["what", "baseline"] and arguments["runs"] == ["folder"] and arguments["load_run"][0] == "run"
     )
