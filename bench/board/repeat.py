@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.data.sets import data_sets
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
-from bench.run.models import SEPARATELY
+from bench.run.models import was_given
 from bench.runs.record import AVERAGE, Facts, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
@@ -28,7 +28,7 @@ class Repeat:
 def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     """What makes these runs again, which differ in nothing but the seed; scored on these suites, on all of theirs without any."""
     first = records[0]
-    if first.method in SEPARATELY:
+    if was_given(first):
         return _of_given(first, suites)
     scores = [one for record in records for one in record.scores if not suites or one.suite in suites]
     suites = suites or list(dict.fromkeys(one.suite for one in scores))
@@ -70,7 +70,9 @@ def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
     kind = about.get("kind") if isinstance(about, Mapping) else record.method
     revision = _revision(record)[:12]
     if kind in ("object", "function"):
-        call = f"bench.evaluate(model, suites={names}, name={public_name(record.backbone)!r})"
+        prompts = json.loads(str(values.get("prompts") or "{}"))
+        around = (f", prefix={values['prompt']!r}" if values.get("prompt") else "") + (f", prompts={prompts}" if prompts else "")
+        call = f"bench.evaluate(model, suites={names}, name={public_name(record.backbone)!r}{around})"
         return Repeat(command=call, needs=f"Needs the {kind} itself, in Python; its identity is {revision}...")
     words = ["bench", "evaluate", str(values.get("address")) if kind == "server" else "vectors:FILE"]
     words += ["--model", str(values["model"])] if kind == "server" and "model" in values else []

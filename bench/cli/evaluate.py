@@ -215,7 +215,7 @@ def plan_model(
     from bench.run.plugins import Registry, discover
 
     request = plan.Request(
-        methods=(model.method,), backbones=(model.backbone or "builtin",), names=(model.title,) if model.title else (),
+        methods=(model.method,), backbones=(model.backbone or str(model.run),), names=(model.title,) if model.title else (),
         suites=tuple(suites), text=text, overrides=model.overrides, allow_pickle=allow_pickle,
     )  # fmt: skip
     make: Callable[[DataFolder, Callable[[Reference], Reference]], list[PlannedRun]]

@@ -46,10 +46,12 @@ def evaluate(
     from bench.cli.evaluate import check_found, check_words, cost_of, folder_of, plan_model
     from bench.cli.options import comma_list
     from bench.cli.progress import downloads
+    from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
     from bench.run.models import ServerOptions, find_model
 
+    offline = offline or offline_now()
     files = _files(plugins)
     wanted, forms = _suites(suites), ",".join(comma_list(text))
     check_words(("model",), (), wanted, forms, list((prompts or {}).items()), None)
@@ -99,11 +101,13 @@ def train(
     from bench.cli.planning import planned
     from bench.cli.progress import downloads
     from bench.cli.run import check_budget
+    from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
     from bench.run.plugins import discover
 
+    offline = offline or offline_now()
     files = _files(plugins)
     overrides = {key: str(value) for key, value in {**(settings or {}), **({"budget": budget} if budget else {})}.items()}
     request = plan.Request(

@@ -21,7 +21,7 @@ PAGE, HEAD = DOCS / "evaluate.md", "## The functions\n"
 
 
 def functions_section() -> str:
-    parts = [HEAD]
+    parts = [HEAD, "`Place` is a path, as text or `os.PathLike`, or None.\n"]
     for name in ("evaluate", "train", "compare", "runs", "load_run"):
         function = getattr(bench.library, name)
         signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))

@@ -227,6 +227,10 @@ def test_a_task_has_its_own_prompt_in_the_place_of_the_others(tmp_path: Path) ->
     own = bench.evaluate(bag, prefix="query: ", prompts={"captions": "caption : "}, runs=tmp_path, **CHECK)
     assert own["captions"].value == pytest.approx(by_hand(lambda some: bag([f"caption : {one}" for one in some])), abs=1e-4)
     of_suite = bench.evaluate(bag, prompts={"check": "caption : "}, runs=tmp_path, **CHECK)
+    from bench.board.repeat import repeat
+
+    said = repeat([own.record]).command
+    assert said == "bench.evaluate(model, suites=['check'], name='bag', prefix='query: ', prompts={'captions': 'caption : '})"
     assert of_suite["captions"].value == own["captions"].value and of_suite.model["prompts"] == {"check": "caption : "}
     with pytest.raises(UnknownName, match="unknown task 'STS12'"):
         bench.evaluate(bag, prompts={"STS12": "x"}, runs=tmp_path, **CHECK)
@@ -300,7 +304,7 @@ def test_unknown_words_are_answered_before_the_model_is_asked(tmp_path: Path) ->
     for options, said in (
         ({"suites": ["stss"]}, "unknown suite 'stss'"), ({"text": "loud"}, "unknown text form"), ({"data": tmp_path / "no"}, "no"),
         ({"settings": {"pooling": "mean"}}, "an object is not built here"), ({"server": {"model": "x"}}, "are for a server"),
-        ({"server": {"modell": "x"}}, "unknown keys"),
+        ({"server": {"modell": "x"}}, "unknown keys"), ({"name": "builtin"}, "is the name of the backbone inside this package"),
     ):  # fmt: skip
         with pytest.raises(BenchError, match=said):
             bench.evaluate(never, **{**CHECK, "runs": tmp_path, **options})

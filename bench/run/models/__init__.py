@@ -132,6 +132,11 @@ def check_model(run: PlannedRun) -> str | None:
     return cls.expect(texts_of(run))
 
 
+def was_given(record: RunRecord) -> bool:
+    """Was it made by one of the methods of this package, and not by somebody's plugin of the same name?"""
+    return record.method in SEPARATELY and (record.provenance.plugin or {}).get("package") == "bench"
+
+
 def not_kept(record: RunRecord) -> NotAModel | None:
     """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
     about = (record.provenance.backbone or {}).get("model")
@@ -140,7 +145,7 @@ def not_kept(record: RunRecord) -> NotAModel | None:
         "object": "an object of a Python process", "function": "a function of a Python process", "vectors": "vectors that were given",
         "server": "a server",
     }.get(str(kind))  # fmt: skip
-    if words is None or record.method not in SEPARATELY:
+    if words is None or not was_given(record):
         return None
     return NotAModel(
         f"{record.run_id} scored {words}: its predictions are kept, the model is not", "bench verify computes its scores again"
@@ -172,5 +177,10 @@ class GivenModel(Method):
 
 
 def short_name(text: str) -> str:
-    """A name that can stand in a table and in a run's id."""
-    return public_name(text).strip()[:60] or "model"
+    """A name that can stand in a table and in a run's id. Raises BenchError for that of the backbone inside this package."""
+    name = public_name(text).strip()[:60] or "model"
+    if name == "builtin":
+        raise BenchError(
+            "builtin is the name of the backbone inside this package, and this is another model", "a name of its own"
+        )
+    return name
