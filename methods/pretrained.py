@@ -141,12 +141,11 @@ class Pretrained(TorchMethod):
     def about(self) -> dict[str, Any]:
         """What the record says of it."""
         parts = [type(part).__name__ for part in self.whole] if self.pooling is None else []
-        mode = getattr(self.whole[1], "pooling_mode", None) if len(parts) > 1 else None
-        pooling = (
-            mode or getattr(self.whole[1], "get_pooling_mode_str", lambda: "its own")()
-            if len(parts) > 1
-            else self.pooling or "its own"
-        )
+        pooling = {"avg": "mean"}.get(self.pooling or "", self.pooling)
+        if "Pooling" in parts:
+            part: Any = self.whole[parts.index("Pooling")]
+            mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
+            pooling = mode if isinstance(mode, str) else "+".join(mode)
         return {
             "pooling": pooling, "modules": parts, "dtype": self.recipe.get("dtype", "fp32"), "max_tokens": self.longest,
             "prompt": self.text_prompt or "", "prompts": json.loads(self.recipe.get("prompts") or "{}"),

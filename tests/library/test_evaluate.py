@@ -320,7 +320,7 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(tiny
         made.record.method == "pretrained"
         and made.name == "Tiny"
         and made.model["kind"] == "folder"
-        and made.model["pooling"] == "avg"
+        and made.model["pooling"] == "mean"
     )
     done = command(
         "run",

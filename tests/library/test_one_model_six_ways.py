@@ -55,7 +55,7 @@ def test_one_model_has_one_score_whichever_way_it_comes(tiny: str, tmp_path: Pat
     assert len({one.run_id for one in ways.values()}) == 6 and all("builtin" not in one.record.backbone for one in ways.values())
 
     about = ways["object"].model
-    assert about["known"] and about["identity"] == "weights" and about["pooling"] == "mean" and about["dtype"] == "torch.float32"
+    assert about["known"] and about["identity"] == "weights" and about["pooling"] == "mean" and about["dtype"] == "fp32"
     assert about["modules"] == ["Transformer", "Pooling", "Normalize"] and about["max_tokens"] == 64
     assert ways["folder"].model["pooling"] == "mean" and ways["folder"].model["dtype"] == "fp32"
 

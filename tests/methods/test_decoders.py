@@ -79,7 +79,7 @@ def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_p
     assert b.dtype == np.float32
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     assert 0.99 < cosines.min() < 1 - 1e-9
-    assert half.about()["dtype"] == "bf16" and half.about()["pooling"] == "avg"
+    assert half.about()["dtype"] == "bf16" and half.about()["pooling"] == "mean"
 
 
 def test_settings_that_do_not_go_together_are_refused(folder: str, tiny: str, tmp_path: Path) -> None:

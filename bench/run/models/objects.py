@@ -26,7 +26,7 @@ PROBE = (
     "a", "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
 )  # fmt: skip
 """What an object that says nothing of itself is told apart by: its answers to these."""
-Encode = Callable[[list[str], str | None], Any]
+DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
 def object_plugin(given: Any, name: str = "") -> Plugin:
@@ -143,9 +143,10 @@ def _facts_of(model: Any) -> dict[str, Any]:
         getattr(model[0], "auto_model", None), "config", None
     )
     source = str(getattr(config, "_name_or_path", "") or "")
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     default = model.prompts.get(model.default_prompt_name or "", "") or ""
     return {
-        "modules": [type(part).__name__ for part in model], "pooling": pooling_of(model), "dtype": str(next(model.parameters()).dtype),
+        "modules": [type(part).__name__ for part in model], "pooling": pooling_of(model), "dtype": DTYPES.get(dtype, dtype),
         "max_tokens": model.max_seq_length, "own_prompt": default, "loaded_from": short_name(source) if source else None,
         "loaded_revision": getattr(config, "_commit_hash", None),
     }  # fmt: skip
