@@ -67,6 +67,7 @@ def test_a_live_model_is_known_by_its_weights_and_keeps_its_own_prompt(tiny: str
     model, runs = made(tiny, tmp_path / "prompted", {"query": "query : "}, "query"), tmp_path / "runs"
     first = bench.evaluate(model, name="m", runs=runs, **CHECK)
     assert first.model["own_prompt"] == "query : " and first.model["prompt"] == ""
+    assert bench.evaluate(model, runs=runs, **CHECK).name == "prompted", "nobody named it: as the folder it was loaded from"
     folder = bench.evaluate(tmp_path / "prompted", runs=runs, **CHECK)
     assert folder["captions"].value == pytest.approx(first["captions"].value, abs=1e-4) and folder.model["prompt"] == "query : "
     other = [

@@ -41,6 +41,7 @@ def object_plugin(given: Any, name: str = "") -> Plugin:
     if isinstance(given, type):
         raise BenchError(f"{given.__name__} is a class, not an object of it", f"{given.__name__}(...)")
     own = getattr(given, "__name__", type(given).__name__)
+    own = (_facts_of(given)["loaded_from"] if sentence_transformer else None) or own
     called = short_name(name or ("function" if own == "<lambda>" else own))
     attributes = {
         "__module__": __name__, "own_backbone": called, "given": staticmethod(lambda: given),
