@@ -74,8 +74,10 @@ def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, t
         assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
         assert (record.provenance.execution or {})["suites"]["odd"]["sha256"] == file_sha256(Path("odd.py"))
     assert "nothing repeated" in (done := bench(*run, "--backbone", tiny, "--plain")).stdout + done.stderr
-    done = bench(*verify)
-    assert done.exit_code == 0 and "2 scores" in " ".join(done.stdout.split()) or "score" in done.stdout, done.stdout
+    said = " ".join((done := bench(*verify)).stdout.split())
+    assert done.exit_code == 0 and "2 runs, 2 scores computed again: nothing differs" in said, said
+    said = " ".join(bench(*verify[:-2]).stdout.split())
+    assert "0 scores computed again" in said and "the suite odd is not here: --plugin FILE gives it" in said, said
     done = bench(*compare)
     assert done.exit_code == 0 and "last-avg" in done.stdout and "Odd" in done.stdout, done.stdout + done.stderr
 
