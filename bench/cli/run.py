@@ -115,7 +115,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise BenchError(f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128")
-        overrides[key.strip()] = value.strip()
+        overrides[key.strip()] = value if key.strip() in ("prompt", "prompts") else value.strip()  # "query: " ends in a blank
     options = {"max_steps": max_steps, "budget": budget}
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
 

@@ -39,6 +39,7 @@ from bench.run.recipes import (
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
     from bench.data.sets import DataFolder
+    from bench.runs.record import RunRecord
     from bench.score.suites import Task
     from bench.score.suites.known import KnownTask
 
@@ -221,6 +222,14 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
     return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(missing.values()))
 
 
+def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
+    """The distinct sentences that scoring these suites asks for. Raises DataMissing where a set is not here."""
+    scored = _scored(suites, data, text.split(","))
+    if scored.missing:
+        raise _all_missing(scored.missing)
+    return list(dict.fromkeys(sentence for one in scored.data for sentence in one.task.sentences))
+
+
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
     """One line for all of them, and the one command that gets them, where there is one."""
     first, others = missing[0], len(missing) - 1
@@ -243,9 +252,11 @@ class _Planner:
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Those that were asked for, or the method's own."""
-        if plugin.cls.own_backbone:
-            return [Reference(plugin.cls.own_backbone, "unknown", None)]
-        request = self.request
+        request, own = self.request, plugin.cls.own_backbone
+        if own:  # of a model that was given itself, its own name is asked for
+            return [
+                Reference(own, "unknown", None, title=request.names[0] if request.names and request.backbones == (own,) else "")
+            ]
         found = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
         return [replace(one, title=title) for one, title in zip(found, request.names, strict=True)] if request.names else found
 
@@ -267,7 +278,8 @@ class _Planner:
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
             backbone = replace(backbone, revision=cls.own_revision(recipe))
-            notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
+            if request.backbones != (cls.own_backbone,):
+                notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name == TARGET:
             notes.append("transductive: trained on the text of the sets that are scored")
@@ -301,6 +313,19 @@ class _Planner:
             ))
             for seed in seeds
         ]  # fmt: skip
+
+
+def of_run(
+    record: RunRecord, plugin: Plugin, recipe: Recipe, backbone: Reference, request: Request, data: DataFolder
+) -> PlannedRun:
+    """A finished run, to be scored on the suites of ``request`` too. Raises as :func:`make` where their data is not here."""
+    check_named(request)
+    scored = _scored(request.suites, data, request.text.split(","))
+    return PlannedRun(
+        plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
+        tasks=scored.tasks, task_data=scored.data, text=request.text, fingerprint=record.fingerprint, missing=scored.missing,
+        determines=record.provenance.determines or {},
+    )  # fmt: skip
 
 
 def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:

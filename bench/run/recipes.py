@@ -142,7 +142,7 @@ def merge(
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= _sourced(method.defaults, f"{method.name}'s default")
-    on_request = ON_REQUEST if "epochs" in values else {}
+    on_request = {**(ON_REQUEST if "epochs" in values else {}), **_sourced(method.optional, f"{method.name}'s default")}
     known = {*values, *on_request}
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
@@ -190,7 +190,7 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
     thing is translated in the message."""
     known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
     for method in methods:
-        known |= set(method.defaults)
+        known |= {*method.defaults, *method.optional}
     of = f"of {', '.join(m.name for m in methods)}"
     for key, text in overrides.items():
         if key in known:
