@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bench.data.sets import data_sets
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
+from bench.run.recipes import one_value
 from bench.runs.record import AVERAGE, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
@@ -102,4 +103,4 @@ def _revision(record: RunRecord) -> str:
 
 
 def _value(value: object) -> str:
-    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return "none" if value is None else one_value(value) if isinstance(value, str) else json.dumps(value)

@@ -263,6 +263,7 @@ def command(job: Job, asked: Asked) -> str:
     import shlex
 
     from bench.board.repeat import seed_words
+    from bench.run.recipes import one_value
     from bench.run.reproduce.needs import asked_corpus
 
     run = job.run
@@ -272,7 +273,7 @@ def command(job: Job, asked: Asked) -> str:
     corpus = asked_corpus(job.corpus, asked.corpora)
     words += ["--corpus", corpus] if corpus and any(need.kind == "corpus" for need in job.needs) else []
     for key, value in {**run.changes, **{key: place for key, place in below.items() if key}, **run.asked}.items():
-        words += ["--set", f"{key}={value}"]
+        words += ["--set", f"{key}={one_value(value)}"]
     return shlex.join([*words, *([] if job.seeds == (None,) else ["--seeds", seed_words(asked.seeds)])])
 
 

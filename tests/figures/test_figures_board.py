@@ -233,6 +233,16 @@ def test_a_recipe_value_that_runs_differ_in_has_a_curve(tmp_path: Path) -> None:
     assert not any("prompt_length" in str(row[0]) for row in cost.data)
 
 
+def test_a_series_that_only_another_suite_scored_has_its_curve_too(tmp_path: Path) -> None:
+    runs = fill(tmp_path / "runs", suites=("transfer",))
+    for temperature in (0.01, 0.05, 0.1):
+        made_run(runs, "simcse", 1, noise=0.5 + temperature, recipe={"temperature": temperature}, suites=("transfer",))
+    (one,) = [one for one in figures(board_of(runs)) if one.kind == "ablation"]
+    assert one.name == "ablation-simcse-temperature-transfer-unsupervised-builtin" and one.suites == ("transfer",)
+    assert one.header == ("method", "temperature", "transfer Avg.", "low", "high") and one.paper_figure == ""
+    assert [row[1] for row in one.data] == [0.01, 0.05, 0.1] and "transfer Avg." in one.alt
+
+
 def test_the_papers_figures_are_of_recipe_keys_that_methods_have() -> None:
     from bench.run.plugins import discover
 

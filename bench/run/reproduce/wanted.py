@@ -14,7 +14,7 @@ from bench.references.rows import Row, rows
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries
-from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge
+from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series
 
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")
@@ -73,7 +73,7 @@ class WantedRun:
         value = {self.on_as: below} if self.on_as and below else {}
         return Request(
             methods=(self.method,), backbones=(self.backbone if value else below or self.backbone,), setting=self.setting, variant=self.variant,
-            seeds=seeds, suites=self.suites, text=text, corpus=corpus, overrides={**self.changes, **value, **self.asked}, precision=precision,
+            seeds=seeds, suites=self.suites, text=text, corpus=corpus, overrides={key: one_value(text) for key, text in {**self.changes, **value, **self.asked}.items()}, precision=precision,
         )  # fmt: skip
 
 
@@ -184,6 +184,9 @@ def _together(a: WantedRun, b: WantedRun) -> WantedRun:
 def _with_asked(found: list[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
     """With the user's recipe values, each where the method knows its key. Raises UnknownName for a key that none knows."""
     every = [run for one in found for run in (one, one.on) if run is not None and run.method]
+    for key, text in asked.items():
+        if len(series({key: text})) > 1:
+            raise BenchError(f"--set {key}={text}: a table is run again with one value for each key", "bench run --set KEY=A,B,C")
     if asked and every:
         classes = [registry[run.method].cls for run in every]
         check_overrides(asked, classes, any(learns(registry[run.method].cls, run.setting) for run in every))
