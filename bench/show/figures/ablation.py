@@ -11,7 +11,7 @@ from bench.compare.statistics.grouping import SENDER
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
 from bench.show.figures.figure import Figure, parsed
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, leading, listed, points
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, leading, listed, points, short_name
 
 FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
@@ -73,6 +73,8 @@ def _figure(group: Group, suite: str, one: Swept) -> Figure:
     panels = [(head, list(one.points))]
     if sum(point is not None for point in others) >= FEWEST:
         panels.append(("CxC-STS", [point for point in others if point is not None]))
+    printed = _printed(group, one) if suite == MAIN else {}
+    drawn = 0
     log = one.values[0] > 0 and one.values[-1] / one.values[0] >= 8
     with library():
         high = 190.0
@@ -82,7 +84,9 @@ def _figure(group: Group, suite: str, one: Swept) -> Figure:
             axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + high - 50)
             xs = [one.values[k] for k, point in enumerate(one.points if what == head else others) if point is not None]
             _axis(axes, one.values, log)
-            lines.draw(drawing, axes, [_line(what, xs, shown)])
+            there_too = [(x, y) for x, y in printed.get(what, ()) if one.values[0] <= x <= one.values[-1]]
+            drawn += len(there_too)
+            lines.draw(drawing, axes, [_line(what, xs, shown), *([_printed_line(what, there_too)] if there_too else [])])
             last = i == len(panels) - 1
             lines.ticks(drawing, axes, one.values, [f"{v:g}" for v in one.values])
             drawing.names(axes, one.key if last else "", what)
@@ -105,11 +109,47 @@ def _figure(group: Group, suite: str, one: Swept) -> Figure:
         alt = f"Curve of {len(one.values)} points: {'average of the STS sets' if suite == MAIN else head} against {one.key}. {finding}"
         return Figure(
             name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(one.key, "") if suite == MAIN else "", of=(suite,),
-            caption=" ".join(filter(None, (finding, how, bars_words([table])))), header=("method", one.key, head, "low", "high", *(["CxC-STS"] if suite == MAIN else [])),
+            caption=" ".join(filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))), header=("method", one.key, head, "low", "high", *(["CxC-STS"] if suite == MAIN else [])),
             data=tuple((one.method, value, round(point.cell.mean, 4), *(ends(point.cell) or ("", "")),
                         *(["" if other is None else round(other.cell.mean, 4)] if suite == MAIN else []))
                        for value, point, other in zip(one.values, one.points, others, strict=True)),
         )  # fmt: skip
+
+
+PRINTED = "Grey, not joined: what papers print."
+
+
+def _printed(group: Group, one: Swept) -> dict[str, list[tuple[float, float]]]:
+    """Panel -> (value of the recipe key, printed number): of the same method, setting and backbone, from tables and from the points of
+    pictures that a source gives."""
+    from bench.references import results
+    from bench.references.ours import meaning
+    from bench.references.rows import figure_runs, printed_points
+
+    backbone, found = short_name(group.backbone), dict[str, dict[float, float]]()
+    for task, panel in (("Avg.", "STS Avg."), ("CxC-STS", "CxC-STS")):
+        for cell in results(backbone=backbone, setting=group.setting, task=task):
+            means = meaning(cell.method, cell.variant)
+            name = f"{means.method}+{means.variant}" if means.variant else means.method
+            if name == one.method and set(means.set) == {one.key} and cell.metric in ("spearman", "spearman-bootstrap"):
+                found.setdefault(panel, {})[float(means.set[one.key])] = cell.value
+        for drawn in figure_runs():
+            if (
+                drawn.backbone == backbone
+                and (group.setting, one.method) in drawn.runs
+                and drawn.series
+                and drawn.series[0] == one.key
+            ):
+                points = [point for point in printed_points(drawn.part) if (point.panel, point.key) == (task, one.key)]
+                found.setdefault(panel, {}).update({point.x: point.y for point in points})
+    return {panel: sorted(values.items()) for panel, values in found.items()}
+
+
+def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> lines.Line:
+    return lines.Line(
+        label="", x=tuple(x for x, _ in at), y=tuple(y for _, y in at), joined=False,
+        tips=tuple(f"{x:g}: {what} printed {score(y)}" for x, y in at),
+    )  # fmt: skip
 
 
 def _axis(axes: object, values: Sequence[float], log: bool) -> None:
