@@ -132,7 +132,7 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
     """Of one run of the harness (method, variant, setting, backbone, task, protocol), what other rows print."""
     groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
     for cell in (cell for row in every for cell in row.cells):
-        means = meaning(cell.method, cell.variant)
+        means = meaning(cell.method, cell.variant, cell.setting)
         name = (*_run_name(cell), tuple(means.set.items()), means.on)
         groups.setdefault((name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []).append(cell)
     for cells in groups.values():
@@ -154,7 +154,7 @@ def _kind(cell: ReferenceResult) -> str:
     """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", " (rerun)"."""
     origin = "copied"
     if cell.own_result:
-        origin = "own" if cell.paper in (cell.method, meaning(cell.method, cell.variant).method) else "rerun"
+        origin = "own" if cell.paper in (cell.method, meaning(cell.method, cell.variant, cell.setting).method) else "rerun"
     return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
 
 
@@ -181,7 +181,7 @@ def _named(row: Row) -> tuple[str, str]:
 
 def _run_name(cell: ReferenceResult) -> tuple[str, str]:
     """Method and variant as they are called here; of what is no method here as the tables call them."""
-    means = meaning(cell.method, cell.variant)
+    means = meaning(cell.method, cell.variant, cell.setting)
     return (means.method, means.variant) if means.method else (cell.method, cell.variant)
 
 

@@ -19,7 +19,7 @@ REGISTRY = discover()
 
 def test_every_printed_row_means_a_method_that_is_here_or_says_why_not() -> None:
     for row in rows():
-        means = meaning(row.first.method, row.first.variant)
+        means = meaning(row.first.method, row.first.variant, row.first.setting)
         assert bool(means.why_not) is not bool(means.method), row.first
         if means.method:
             cls = REGISTRY[means.method].cls

@@ -171,7 +171,12 @@ def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
 
 def _fits(row: Row, word: str) -> bool:
     first, word = row.first, word.lower()
-    names = {first.setting, first.method, meaning(first.method, first.variant).method, OWN if first.own_result else COPIED}
+    names = {
+        first.setting,
+        first.method,
+        meaning(first.method, first.variant, first.setting).method,
+        OWN if first.own_result else COPIED,
+    }
     return word in names or word in first.label.lower()
 
 
@@ -192,7 +197,7 @@ def _backbones(every: Sequence[Row], asked: Sequence[str]) -> Callable[[Row], li
 
 def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> WantedRun:
     first = row.first
-    means = meaning(first.method, first.variant)
+    means = meaning(first.method, first.variant, first.setting)
     open_notes = [cell.note for cell in row.cells if cell.own_result and any(word in cell.note for word in OPEN)]
     doubts = tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text))
     if means.why_not:
@@ -200,7 +205,7 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
     if means.method not in registry.plugins:
         return WantedRun(rows=(row,), why_not=f"no method '{means.method}' is installed (bench methods)")
     cls = registry[means.method].cls
-    setting = _setting(cls, first.setting, means.on)
+    setting = _setting(cls, means.setting or first.setting, means.on)
     if setting is None:
         return WantedRun(
             rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}"
@@ -216,7 +221,7 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
         return run
     if below not in registry.plugins:
         return WantedRun(rows=(row,), why_not=f"it stands on {below}, which is not installed (bench methods)")
-    return replace(run, on=WantedRun(rows=(), method=below, setting=registry[below].cls.settings[0], backbone=run.backbone,
+    return replace(run, on=WantedRun(rows=(), method=below, setting=means.on_setting or registry[below].cls.settings[0], backbone=run.backbone,
                                      suites=run.suites, instead_of=run.instead_of), on_as=key)  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def _printed(group: Group, one: Swept) -> dict[str, list[tuple[float, float]]]:
     backbone, found = short_name(group.backbone), dict[str, dict[float, float]]()
     for task, panel in (("Avg.", "STS Avg."), ("CxC-STS", "CxC-STS")):
         for cell in results(backbone=backbone, setting=group.setting, task=task):
-            means = meaning(cell.method, cell.variant)
+            means = meaning(cell.method, cell.variant, cell.setting)
             name = f"{means.method}+{means.variant}" if means.variant else means.method
             if name == one.method and set(means.set) == {one.key} and cell.metric in ("spearman", "spearman-bootstrap"):
                 found.setdefault(panel, {})[float(means.set[one.key])] = cell.value
