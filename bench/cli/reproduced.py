@@ -178,6 +178,8 @@ class _Values:
         job = self.jobs[run.identity]
         if not run.method or job.error is not None:
             return None, run.why_not or (job.error.message if job.error else "")
+        if self.suites and cell.metric in LOWER:
+            return None, f"{run.name}: of {cell.metric} less is better, of what was scored instead more"
         scores = [
             self._instead(record) if self.suites else score_of(record, cell, self.asked.text)
             for record, _ in records(job, self.store)
@@ -245,7 +247,11 @@ def _page_order(one: Order) -> PageOrder:
     )  # fmt: skip
     rho, (kept, able) = one.correlation, one.pairs
     finding = f"{kept} of {able} pairs of rows stand as in the paper" if able else "no two rows can be told apart on both sides"
-    finding += f"; rank correlation {rho:.2f}." if rho is not None else "; too few rows for a rank correlation."
+    finding += (
+        f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}")
+        if rho is not None
+        else "; too few rows for a rank correlation."
+    )
     return PageOrder(
         title=_title(one),
         anchor=slug(one.paper, one.table, one.setting, one.backbone, one.task, one.metric),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, groupby
+from itertools import combinations
 from statistics import mean
 
 from bench.references import ReferenceResult
@@ -69,13 +69,14 @@ def orders(
 
     A group of one row has no order and is left out.
     """
+    groups: dict[tuple[str, str, str, str, str, str], list[Place]] = {}
+    for row in rows:
+        for cell in _heads(row):
+            groups.setdefault(_group(cell), []).append(Place(cell.label, cell.value, *ours(cell, row)))
     found = []
-    keyed = [(cell, row) for row in rows for cell in _heads(row)]
-    keyed.sort(key=lambda one: [str(part) for part in _group(one[0])])
-    for key, cells in groupby(keyed, key=lambda one: _group(one[0])):
-        places = [Place(cell.label, cell.value, *ours(cell, row)) for cell, row in cells]
+    for key, places in groups.items():
         if len(places) > 1:
-            places.sort(key=lambda one: one.printed if key[5] in lower_is_better else -one.printed)
+            places.sort(key=lambda one: one.printed if key[5] in lower_is_better else -one.printed)  # noqa: B023
             found.append(Order(*key, tuple(places)))
     return found
 
