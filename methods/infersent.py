@@ -26,8 +26,21 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from bench.method import Batch, BenchError, Features, Loss, Method, Recipe, TorchMethod, Value, check_positive
+from bench.method import (
+    Batch,
+    BenchError,
+    Features,
+    Loss,
+    Method,
+    ModuleFile,
+    Portable,
+    Recipe,
+    TorchMethod,
+    Value,
+    check_positive,
+)
 from methods.glove_avg import GloveAvg, read_vectors
+from methods.travels import FOLDER
 
 CODE = "InferSent train_nli.py, before commit c752882"
 LABELS = 3
@@ -141,6 +154,12 @@ class InferSent(TorchMethod):
     def embed(self, features: Features) -> Tensor:
         padding = features["attention_mask"][:, :, None] == 0
         return self.hidden(features).masked_fill(padding, -torch.inf).amax(1)  # (n, 2 lstm_size)
+
+    def portable(self) -> Portable:
+        words = sorted(self.words, key=lambda word: self.words[word])
+        state = {"table": self.table, **self.encoder.state_dict()}
+        settings = {"words": words, "size": self.recipe.lstm_size}
+        return Portable(reader=ModuleFile(FOLDER / "word_lstm.py", "WordLSTM", settings, state))
 
     def optimizer(self) -> torch.optim.Optimizer:
         return torch.optim.SGD((p for p in self.parameters() if p.requires_grad), lr=self.recipe.learning_rate)
