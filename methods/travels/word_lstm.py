@@ -22,7 +22,7 @@ class WordLSTM(InputModule):
     tokenizer: Any = None
     max_seq_length: int | None = None
 
-    def __init__(self, words: list[str], size: int, table: torch.Tensor, **weights: torch.Tensor) -> None:
+    def __init__(self, words: Any, size: Any, table: torch.Tensor, **weights: torch.Tensor) -> None:
         super().__init__()
         self.words, self.size = words, size
         self.row = {word: number + 1 for number, word in enumerate(words)}
@@ -37,7 +37,8 @@ class WordLSTM(InputModule):
             str(cls.load_file_path(model_name_or_path, name, subfolder=subfolder, **hub)) for name in (SETTINGS, TENSORS)
         )
         with open(settings, encoding="utf-8") as file:
-            return cls(**json.load(file), **load_file(tensors))
+            about = json.load(file)
+        return cls(about["words"], about["size"], **load_file(tensors))
 
     def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         with open(os.path.join(output_path, SETTINGS), "w", encoding="utf-8") as file:
