@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.data.sets import data_sets
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
 from bench.run.models import was_given
+from bench.run.recipes import one_value
 from bench.runs.record import AVERAGE, Facts, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
@@ -143,4 +144,4 @@ def _revision(record: RunRecord) -> str:
 
 
 def _value(value: object) -> str:
-    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return "none" if value is None else one_value(value) if isinstance(value, str) else json.dumps(value)

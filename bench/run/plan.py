@@ -33,6 +33,7 @@ from bench.run.recipes import (
     merge,
     of_backbone,
     parse,
+    series,
     settings_with_recipe,
 )
 
@@ -59,7 +60,7 @@ class Request:
     suites: tuple[str, ...] = ("sts",)
     text: str = "tokenised"  # or several, with commas
     corpus: str | None = None
-    overrides: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)  # a value may be a series, "1,2,4": a run for each
     precision: str = "fp32"
     allow_pickle: bool = False
     ranks: int = 1  # processes that train together
@@ -111,7 +112,13 @@ def make(
     scored = _scored(request.suites, data, request.text.split(","))
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
-    runs = [run for plugin in plugins for backbone in planner.backbones(plugin) for run in planner.runs(plugin, backbone)]
+    runs = [
+        run
+        for plugin in plugins
+        for backbone in planner.backbones(plugin)
+        for overrides in series(request.overrides)
+        for run in planner.runs(plugin, backbone, overrides)
+    ]
     unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
 
@@ -169,7 +176,7 @@ def check_request(request: Request, files: Sequence[Path] = ()) -> None:
         check_variant(method, request.variant)
     trained = any(learns(method, setting) for method in methods for setting in method.settings)
     check_overrides(request.overrides, methods, trained)
-    for key, text in request.overrides.items():
+    for key, text in {pair for one in series(request.overrides) for pair in one.items()}:
         _check_number(key, text, methods)
     if trained and request.corpus is not None:
         check_asked(request.corpus)
@@ -260,8 +267,8 @@ class _Planner:
         found = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
         return [replace(one, title=title) for one, title in zip(found, request.names, strict=True)] if request.names else found
 
-    def runs(self, plugin: Plugin, backbone: Reference) -> list[PlannedRun]:
-        """One run a seed. Raises BenchError for what cannot be."""
+    def runs(self, plugin: Plugin, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+        """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
         request, cls, found = self.request, plugin.cls, entries(plugin.folder, plugin.name)
         variant = request.variant
         setting, notes = _setting(plugin, backbone, request, found)
@@ -273,7 +280,7 @@ class _Planner:
         implied = {}
         if setting != NOT_TRAINED and request.suites == ("check",):
             implied = {"select_on": Value("captions dev", "only the suite check is scored")}
-        recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=implied)
+        recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
         cls.check(recipe, backbone.path)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:

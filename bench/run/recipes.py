@@ -8,8 +8,10 @@ A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -272,6 +274,30 @@ NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "ma
            "patience": 1}  # fmt: skip
 WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length", "patience"}
 MAY_BE_NONE = {"budget", "max_steps", "max_grad_norm", "dropout", "max_length", "patience"}  # of the numbers
+
+
+def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
+    """Every combination of the values of ``--set``, the last key moving first: {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3.
+
+    A comma that belongs to a value is written ``\\,``; what is there as a file or folder is one value. Raises BenchError where
+    between two commas nothing stands.
+    """
+    each: list[list[str]] = []
+    for key, text in overrides.items():
+        values = [text] if text and Path(text).expanduser().exists() else re.split(r"(?<!\\),", text)
+        values = [value.strip().replace("\\,", ",") for value in values]
+        if len(values) > 1 and not all(values):
+            raise BenchError(
+                f"--set {key}={text}: a value is missing between two commas",
+                f"--set {key}=A,B,C, or \\, for a comma of the value",
+            )
+        each.append(values)
+    return [dict(zip(overrides, values, strict=True)) for values in product(*each)]
+
+
+def one_value(text: str) -> str:
+    """What ``--set KEY=`` takes for one value that may hold commas."""
+    return text.replace(",", "\\,")
 
 
 def parse(key: str, text: str, like: Any) -> Any:
