@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bench.board.board import PREVIEW_NOTE
 from bench.board.names import link
 from bench.board.repeat import repeat
 from bench.compare.formatting import visible
@@ -109,6 +110,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
     return rendered(
         "board.html",
         page=page,
+        preview=PREVIEW_NOTE,
         signs=SIGNS,
         words=WORDS,
         grades=GRADE_WORDS,

@@ -39,8 +39,6 @@ EXPLORATORY = {"b": "x", "w": "y"}
 SETTINGS = {"none": "nothing trained"}
 MOST_LINKS = 4_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
-MOST_FINISHED = 3
-"""Backbones beside which a table is set for scale."""
 WIDEST = 1150
 """Pixels that a table may take on a wide screen; a wider one scrolls in itself."""
 
@@ -153,22 +151,15 @@ def score_tables(board: Board) -> tuple[ScoreTable, ...]:
 def _finished(one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> tuple[ScoreRow, ...]:
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
     mine = one.table
-    if mine.setting == "none":
-        return ()
     names = [*mine.columns, *(other.name for other in one.beside)]
-    found: list[tuple[float, ScoreRow]] = []
-    for other in board.tables:
-        table = other.table
-        alike = (table.suite, table.protocol, table.text, table.columns) == (mine.suite, mine.protocol, mine.text, mine.columns)
-        if not alike or table.setting != "none" or table.backbone in (None, mine.backbone) or not table.rows:
-            continue
-        row, last = _row(other, 0, runs, known), table.rows[0].cells[-1]
+    found = []
+    for other in board.finished(one):
+        table, row = other.table, _row(other, 0, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
         costs = row.costs if has_costs(mine) and row.costs else (("", -1.0),) * (len(COSTS) if has_costs(mine) else 0)
         beside = " ".join(part for part in (row.beside, table.backbone) if part)
-        made = replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs)
-        found.append((-last.mean if last is not None else 0.0, made))
-    return tuple(row for _, row in sorted(found, key=lambda pair: pair[0])[:MOST_FINISHED])
+        found.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
+    return tuple(found)
 
 
 def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
