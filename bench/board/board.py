@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
 PREVIEW_NOTE = "A preview, not published: the next one takes its place."
+YOURS = "Your run in this table"
+"""Topic of the facts that say how a reader's run gets there."""
 MOST_FINISHED = 3
 """Backbones beside which a table is set for scale."""
 GRADES = ("submitted", "own", "checkpoint", "retrained")

@@ -50,7 +50,13 @@ class Remark:
 
 def told(found: Iterable[Remark]) -> int:
     """How many things the remarks on a table say: the same words once, what is printed differently elsewhere once a row, copies not."""
-    return len({(r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text) for r in found if r.kind != "copied"})
+    return len(
+        {
+            (r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text)
+            for r in found
+            if r.kind != "copied"
+        }
+    )
 
 
 @cache

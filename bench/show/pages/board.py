@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bench.board.board import PREVIEW_NOTE
+from bench.board.board import PREVIEW_NOTE, YOURS
 from bench.board.names import link
 from bench.board.repeat import repeat
 from bench.compare.formatting import visible
@@ -92,6 +92,7 @@ class BoardPage:
     figures: tuple[PageFigure, ...]  # the three that everyone sees
     more_figures: tuple[PageFigure, ...]  # those that a reader asks for
     printed: tuple[PrintedPaper, ...]  # the papers' tables
+    yours: Topic  # how a reader's own run gets into the tables; without facts where there is no table
     made: tuple[Topic, ...]  # how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
     cell_by_cell: bool  # there is a page of every cell that changed
@@ -124,12 +125,13 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     tables = score_tables(board)
     note, rest = first_sentences(board.note or "")
     topics: dict[str, list[Fact]] = {}
-    for fact in board.made:
+    for fact in (one for one in board.made if one.topic != YOURS):
         topics.setdefault(fact.topic, []).append(fact)
     return BoardPage(
         title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
+        yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),

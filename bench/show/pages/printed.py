@@ -31,6 +31,7 @@ class PrintedNote:
     where: str  # rows and tasks that it concerns
     remarks: tuple[PrintedRemark, ...]  # one, or one a cell
 
+
 @dataclass(frozen=True, kw_only=True)
 class PrintedCell:
     """One printed number."""
