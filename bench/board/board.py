@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
-PREVIEW_NOTE = "A preview, not published: the next one takes its place."
+PREVIEW_NOTE = "A preview, not published."
 YOURS = "Your run in this table"
 """Topic of the facts that say how a reader's run gets there."""
 MOST_FINISHED = 3

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from factories import record
 
-from bench.board.board import Board, BoardTable, PublishedRun
-from bench.board.board import YOURS
+from bench.board.board import YOURS, Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.headline import answer
 from bench.board.names import slug, unused

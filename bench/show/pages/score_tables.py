@@ -93,6 +93,7 @@ class ScoreRow:
     rank: str  # those that it may have; empty where it was not tested
     cells: tuple[ScoreCell | None, ...]  # one per column, None where nothing was scored
     costs: tuple[tuple[str, float], ...]  # as printed, and to sort by; -1 where it was not recorded
+    trains: str  # none, part or all of its parameters; empty where that was not recorded
     seeds: int  # runs behind the row
     grade: str  # the grade of its least checked run
     footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
@@ -184,7 +185,7 @@ def _table(
 ) -> ScoreTable:
     table = one.table
     columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
-    groups = [ScoreGroup(words=_group_words(table), span=len(columns), apart=False)]
+    groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
     for other in one.beside:
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
@@ -207,7 +208,7 @@ def _average(table: Table) -> int | None:
     return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
 
 
-def _group_words(table: Table) -> str:
+def group_words(table: Table) -> str:
     return f"{metric_words(table.metric)}; {_form(table)}"
 
 
@@ -225,13 +226,21 @@ def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mappi
         cost, amounts = (cost[0], "none", cost[2]), (amounts[0], 0.0)
     return ScoreRow(
         method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
-        rank=rank_words(row),
+        rank=rank_words(row), trains=_trains(row, runs),
         cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells), seeds=len(row.runs),
         costs=tuple((text, -1.0 if amount is None else float(amount)) for text, amount in zip(cost, amounts, strict=False))
         if has_costs(table) else (),
         grade=weakest(runs[run].grade for run in row.runs), footnotes=tuple(number + 1 for number in row.footnotes),
         printed=_printed(row, table, len(one.beside), known),
     )  # fmt: skip
+
+
+def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
+    cost = runs[row.runs[0]].record.cost
+    trained = 0 if row.setting == "none" and cost.trainable_parameters is None else cost.trainable_parameters
+    if not trained:
+        return "" if trained is None else "none"
+    return "" if cost.total_parameters is None else "all" if trained >= cost.total_parameters else "part"
 
 
 def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
