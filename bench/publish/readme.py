@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.grades import weakest
 from bench.board.names import link, run_file
+from bench.board.over_suites import Overview, overviews
 from bench.compare.formatting import cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, sign_name, under
@@ -26,6 +27,8 @@ prose = partial(markdown, limit=None)  # sentences are shown whole, names are cu
 def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool = True) -> str:
     """The whole version. ``pages``: HTML pages lie beside it; only the first of them is linked, for a code host shows their source."""
     parts = [*_head(board, pages), *_tables(board)]
+    if found := overviews(board.tables):
+        parts += ["## All suites", *(_overview(one) for one in found)]
     if figures:
         parts += ["## Figures", *(_figure(figure) for figure in figures)]
     if board.references:
@@ -70,6 +73,21 @@ def _tables(board: Board) -> Iterator[str]:
         yield table(one.table, runs, [other.table for other in board.finished(one)])
         told = " ".join(prose(text) for text in (one.selection, one.cost_note) if text)
         yield f"{told}{' ' if told else ''}[CSV](tables/{one.anchor}.csv)"
+
+
+def _overview(one: Overview) -> str:
+    """Ranks alone, with the averages beside them: what code hosts render."""
+    heading = ["method", *(suite.table.suite for suite in one.suites)]
+    lines = [line([markdown(name) for name in heading]), line([":--", *("--:" for _ in one.suites)])]
+    for (method, beside), row in zip(one.names, one.standings, strict=True):
+        lasts = [standing.row.cells[-1] if standing is not None else None for standing in row]
+        cells = [f"{rank_words(standing.row)} ({score(last.mean, last.decimals)})".strip() if standing is not None and last is not None else ""
+                 for standing, last in zip(row, lasts, strict=True)]  # fmt: skip
+        lines.append(line([markdown(method) + (f" ({markdown(beside)})" if beside else ""), *cells]))
+    setting = SETTINGS.get(one.setting) or one.setting or ""
+    words = "Ranks that a row may have in each suite, and its average there. There is no total: suites have no common scale."
+    more = f" {one.left_out} more rows are in the tables." if one.left_out else ""
+    return "\n".join([f"### {markdown(setting)}, {markdown(one.backbone or '')}", "", *lines, "", words + more])
 
 
 def _figure(figure: Figure) -> str:

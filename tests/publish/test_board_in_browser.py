@@ -346,7 +346,7 @@ def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
     )
     assert not table.locator("td i").first.is_visible() and not table.locator(".of-numbers").first.is_visible()
     row = rows(page).first
-    averaged = [float(row.locator("th, td").nth(i).inner_text()) for i in range(2, 10)]
+    averaged = [float(row.locator("th, td").nth(i).inner_text()) for i in range(3, 11)]
     assert abs(averaged[-1] - sum(averaged[:-1]) / 7) < 0.0101
     sort_by(page, "STS12")
     assert column(page, "STS12") == sorted(shown, reverse=True)
@@ -413,3 +413,26 @@ def test_a_verdict_is_never_colour_alone(page: Page) -> None:
         words <= {"better", "worse", "equivalent", "unknown", "better, exploratory", "worse, exploratory", ""}
         and "better" in words
     )
+
+
+# --- all suites ---
+
+
+def test_the_overview_is_of_the_setting_and_backbone_that_are_shown(page: Page) -> None:
+    shown = page.locator(".overview:visible")
+    everything = page.locator(".overview")
+    places = {(one.get_attribute("data-setting"), one.get_attribute("data-backbone")) for one in everything.all()}
+    assert ("unsupervised", "builtin") in places
+    for suite in ("transfer", "sts"):  # which is no matter of one suite
+        choose(page, "suite", suite)
+        assert {(one.get_attribute("data-setting"), one.get_attribute("data-backbone")) for one in shown.all()} == {
+            ("unsupervised", "builtin")
+        }
+    link = shown.first.locator("thead a").nth(1)
+    wanted = link.get_attribute("href")
+    link.click()
+    assert shown_tables(page).first.locator("h2").get_attribute("id") == (wanted or "").removeprefix("#")
+    choose(page, "backbone", "bert-base-uncased")
+    assert {one.get_attribute("data-backbone") for one in shown.all()} <= {"bert-base-uncased"}
+    choose(page, "show", "papers")
+    assert shown.count() == 0

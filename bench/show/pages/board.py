@@ -20,6 +20,7 @@ from bench.runs.predictions import predictions_file
 from bench.show.figures.figure import number
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
+from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
 from bench.show.pages.score_tables import COSTS, SETTINGS, ScoreTable, compared_words, group_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
@@ -96,6 +97,7 @@ class BoardPage:
     figures: tuple[PageFigure, ...]  # the three that everyone sees
     more_figures: tuple[PageFigure, ...]  # those that a reader asks for
     printed: tuple[PrintedPaper, ...]  # the papers' tables
+    overviews: tuple[PageOverview, ...]  # one row per method over all suites, for each setting and backbone of several suites
     yours: Topic  # how a reader's own run gets into the tables; without facts where there is no table
     made: tuple[Topic, ...]  # how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
@@ -135,7 +137,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
-        yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
+        overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),

@@ -250,11 +250,15 @@
     }
   }
 
+  // The overview of all suites is that of the setting and the backbone that are shown.
+  const overviews = [...document.querySelectorAll(".overview")];
+
   // The sentence above and the figures are those of what is shown.
   const sentence = document.querySelector(".answer"), figures = [...document.querySelectorAll("figure[data-suites]")];
   function say() {
     const table = tables.find((one) => fits(one, state)) ?? first;
     if (table) sentence.textContent = table.answer;
+    for (const one of overviews) one.hidden = ["setting", "backbone"].some((key) => state[key] !== "all" && state[key] !== one.dataset[key]);
     for (const figure of figures) {
       const suites = figure.dataset.suites.split(" ").filter(Boolean);
       figure.hidden = state.suite !== "all" && suites.length > 0 && !suites.includes(state.suite);
