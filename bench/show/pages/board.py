@@ -99,6 +99,7 @@ class BoardPage:
     printed: tuple[PrintedPaper, ...]  # the papers' tables
     overviews: tuple[PageOverview, ...]  # one row per method over all suites, for each setting and backbone of several suites
     yours: Topic  # how a reader's own run gets into the tables; without facts where there is no table
+    reproduced: bool  # some printed number has runs here
     made: tuple[Topic, ...]  # how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
     cell_by_cell: bool  # there is a page of every cell that changed
@@ -129,6 +130,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
 def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     """The page's content: a pure function of the board."""
     tables = score_tables(board)
+    printed = printed_papers(board)
     note, rest = first_sentences(board.note or "")
     topics: dict[str, list[Fact]] = {}
     for fact in (one for one in board.made if one.topic != YOURS):
@@ -136,8 +138,9 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     return BoardPage(
         title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
-        figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
+        figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
         overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
+        reproduced=any(cell is not None and cell.ours for paper in printed for one in paper.tables for row in one.rows for cell in row.cells),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
