@@ -18,7 +18,11 @@ from bench.runs.record import RecipeValue
 from bench.show.pages import board as pages
 from bench.show.pages.printed import PrintedCell, printed_papers
 
-PRINTED = {one.task: one.value for one in results(paper="promcse") if (one.table, one.label) == ("1", "SimCSE-BERT-base") and one.setting == "unsupervised"}
+PRINTED = {
+    one.task: one.value
+    for one in results(paper="promcse")
+    if (one.table, one.label) == ("1", "SimCSE-BERT-base") and one.setting == "unsupervised"
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,8 @@ def moved(runs: list[PublishedRun], by: float) -> Board:
     found = []
     for i, run in enumerate(runs):
         scores = tuple(
-            structs.replace(one, value=PRINTED[one.task] + by + 0.01 * i) if one.task in PRINTED else one for one in run.record.scores
+            structs.replace(one, value=PRINTED[one.task] + by + 0.01 * i) if one.task in PRINTED else one
+            for one in run.record.scores
         )
         found.append(replace(run, record=structs.replace(run.record, scores=scores)))
     return board(found, version="v1", title="T", statistics="no")
