@@ -55,14 +55,14 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     if one is None:
         return None
     table = one.table
-    scored = [point.row for point in methods(points(table, table.head), table)]
+    labels = {point.row.runs: point.label for point in methods(points(table, table.head), table)}
+    scored = [row for row in table.rows if row.runs in labels and runs.keys() >= set(row.runs)]
     sets = Counter(
         done.dev_task for row in scored for run in row.runs if (done := runs[run].record.training) and done.dev_score is not None
     )
     if not sets:
         return None
     dev = sets.most_common(1)[0][0] or "dev"
-    labels = {point.row.runs: point.label for point in methods(points(table, table.head), table)}
     found = []
     for row in scored:
         seeds = tuple(
