@@ -51,7 +51,7 @@ def test_there_are_those_that_the_records_have_data_for(found: dict[str, Figure]
     assert list(found) == ["cost", "learning", "geometry", "parameters", "frequent-words", "few-shot"]
     assert figures(made) == figures(made)
     sts_only = replace(made, tables=tuple(one for one in made.tables if one.table.suite == "sts"))
-    assert [one.kind for one in figures(sts_only)] == ["cost", "parameters"]
+    assert [one.kind for one in figures(sts_only)] == ["cost", "learning", "parameters"]
     assert figures(replace(made, tables=())) == ()
 
 

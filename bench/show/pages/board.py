@@ -314,7 +314,7 @@ def _table(
     records = {run_id: run.record for run_id, run in by_id.items()}
     pearson = [_pearson(row, table, records) for row in table.rows]
     scale = [_pearson(other.table.rows[0], other.table, records) for other in finished]
-    other = (
+    metrics = (
         {"pearson": {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}}
         if any(map(any, pearson))
         else {}
@@ -322,7 +322,7 @@ def _table(
     return {
         "columns": columns,
         "covers": covers,
-        "other": other,
+        "other": metrics,
         "recipe": _recipes(table, by_id, texts),
         "rows": [
             [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)], _repeat(row, by_id, suites, texts)]
