@@ -14,19 +14,33 @@ from torch import Tensor, nn
 
 from bench.base.errors import UnknownName
 from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
-from bench.run.conformance import check
-from bench.run.plugins import Plugin, discover
+from bench.run.conformance import SENTENCES, Case, check
+from bench.run.plugins import Plugin, discover, from_file
 from methods.simcse import SimCSE
 
 ENCODING = ["encode gives (n, dim) float32", "encode is repeatable", "encode ignores order", "encode ignores batch size and padding",
-            "save and load are exact", "the checkpoint is safetensors and JSON"]  # fmt: skip
-TRAINING = ["the loss is finite", "a batch can be cut", "its gradient reaches what trains", "nothing frozen moves"]
+            "encode is the same in another process", "save and load are exact", "the checkpoint is safetensors and JSON"]  # fmt: skip
+TRAINING = [
+    "the loss is finite",
+    "a batch can be cut",
+    "its gradient reaches what trains",
+    "nothing frozen moves",
+    "a stopped training goes on",
+]
+
+
+def here(case: Case) -> np.ndarray:
+    """In the place of another process, which takes seconds."""
+    return case.build().encode(SENTENCES)
 
 
 def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
     """What failed, with what was seen."""
-    findings = check(Plugin(cls.name, cls, "here", "", "0" * 64), overrides)
-    assert [f.check for f in findings] == [*ENCODING, *(TRAINING if cls.settings != ("none",) else [])] * len(cls.settings)
+    findings = check(Plugin(cls.name, cls, "here", "", "0" * 64), overrides, here)
+    assert [f.check for f in findings if "+" not in f.about] == [
+        *ENCODING,
+        *(TRAINING if cls.settings != ("none",) else []),
+    ] * len(cls.settings)
     return {f.check: f.seen for f in findings if not f.passed}
 
 
@@ -40,16 +54,18 @@ OWN = [(name, NEEDS.get(name, {})) for name in discover() if name != "glove-avg"
 @pytest.mark.parametrize(("name", "overrides"), OWN, ids=[name for name, _ in OWN])
 def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[str, str]) -> None:
     plugin = discover()[name]
-    findings = check(plugin, overrides)
+    findings = check(plugin, overrides, here)
     assert [f for f in findings if not f.passed] == []
     per_setting = {s: len(ENCODING) + (0 if s == "none" else len(TRAINING)) for s in plugin.cls.settings}
-    assert {s: sum(f.setting == s for f in findings) for s in per_setting} == per_setting
+    assert {s: sum(f.about == s for f in findings) for s in per_setting} == per_setting
+    of_variants = {f"{s}+{variant}" for s in plugin.cls.settings for variant in plugin.cls.variants}
+    assert {f.about for f in findings} == {*plugin.cls.settings, *of_variants}
     assert all(f.seen for f in findings)
 
 
 def test_glove_keeps_the_contract(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
-    assert [f for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}) if not f.passed] == []
+    assert [f for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}, here) if not f.passed] == []
 
 
 class Base(TorchMethod):
@@ -129,7 +145,7 @@ class Raises(Base):
 def test_a_broken_encoder_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:
     found = failures(cls)
     assert caught <= set(found)
-    allowed = {DropoutLeftOn: set(ENCODING[:5]), NotANumber: set(ENCODING[:5]), Raises: set(ENCODING[:5]), OrderShows: {ENCODING[3]},
+    allowed = {DropoutLeftOn: set(ENCODING[:6]), NotANumber: set(ENCODING[:6]), Raises: set(ENCODING[:6]), OrderShows: {ENCODING[3]},
                OneRowTooFew: set(ENCODING[:5])}  # a vector that is never the same fails whatever compares vectors  # fmt: skip
     assert set(found) <= caught | allowed.get(cls, set())
     if caught:
@@ -222,6 +238,53 @@ class Stacked(Trained):
         return super().loss(views[0].chunk(2), batch)
 
 
+class ForgetsItsQueue(Trained):
+    """Keeps the last batch as negatives, where no state holds it."""
+
+    last: Tensor | None = None
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        loss = super().loss(views, batch)
+        more = loss.total * 0 if self.last is None else (views[0] @ self.last.T).mean()
+        self.last = views[0].detach()
+        return Loss(loss.total + more)
+
+
+class KeepsItsQueue(Trained):
+    training_only = ("last",)
+
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.register_buffer("last", torch.zeros(8, 32))
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        loss = Loss(super().loss(views, batch).total + (views[0] @ self.last.T).mean())
+        self.last = views[0].detach()
+        return loss
+
+
+class FailsAtTheThirdStep(Trained):
+    calls = 0
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        self.calls += 1
+        return Loss(super().loss(views, batch).total / (self.calls != 3))
+
+
+class RaisesLater(Trained):
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        if batch.step >= 2:
+            raise IndexError("the queue is full")
+        return super().loss(views, batch)
+
+
+class BrokenVariant(Trained):
+    variants: ClassVar[Any] = {"hot": {"temperature": 0.0}, "warm": {"temperature": 0.1}, "wide": {"temperature": 0.2}}
+
+    def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
+        return Loss(super().loss(views, batch).total / (self.recipe.temperature != 0.2))
+
+
 class TrainedByItself(Method):
     name, settings = "alone", ("unsupervised",)
 
@@ -244,6 +307,9 @@ class TrainedByItself(Method):
         (NoGradient, {"its gradient reaches what trains"}, "every gradient is zero"),
         (RowsMeet, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
         (Normalised, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
+        (ForgetsItsQueue, {"a stopped training goes on"}, "what is kept in a plain attribute is lost"), (KeepsItsQueue, set(), ""),
+        (FailsAtTheThirdStep, {"a stopped training goes on"}, "step 3: the loss is inf"),
+        (RaisesLater, {"a stopped training goes on"}, "step 3: IndexError: the queue is full"),
         (Stacked, {"a batch can be cut"}, "view 1 has 16 rows, the batch 8"),
         (TrainedByItself, set(TRAINING), "a trained method that is no TorchMethod"),
     ],
@@ -261,3 +327,31 @@ def test_a_broken_training_is_caught_by_the_right_check(cls: type[Method], caugh
 def test_a_key_that_the_method_does_not_know_is_refused() -> None:
     with pytest.raises(UnknownName, match="recipe key 'temprature'"):
         check(discover()["simcse"], {"temprature": "1"})
+
+
+@pytest.mark.slow
+def test_a_variant_that_is_broken_is_named() -> None:
+    findings = check(Plugin("trained", BrokenVariant, "here", "", "0" * 64), {}, here)
+    assert {f.about for f in findings if not f.passed} == {"+hot", "unsupervised+wide"}
+    assert {f.about for f in findings} == {"unsupervised", "+hot", *(f"unsupervised+{name}" for name in ("hot", "warm", "wide"))}
+
+
+HASHED = """
+import numpy as np
+from bench.method import Method
+
+class Hashed(Method):
+    name = "hashed"
+
+    def encode(self, sentences):
+        return np.array([[SOURCE(s) % 1000, 1.0] for s in sentences], dtype=np.float32)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("source", "passes"), [("hash", False), ("len", True)])
+def test_vectors_that_differ_between_processes_are_caught(tmp_path: Path, source: str, passes: bool) -> None:
+    (tmp_path / "hashed.py").write_text(HASHED.replace("SOURCE", source), encoding="utf-8")
+    (plugin,) = from_file(tmp_path / "hashed.py")
+    (found,) = [one for one in check(plugin) if one.check == "encode is the same in another process"]
+    assert found.passed == passes and ("another process differs" in found.seen) != passes, found

@@ -6,10 +6,11 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.data.sets import data_sets
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
-from bench.runs.record import AVERAGE, RunRecord, public_name
+from bench.runs.record import AVERAGE, Facts, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
 OWN = "sentence-bench"  # the distribution whose methods need nothing more
@@ -51,7 +52,9 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     forms = dict.fromkeys(one.text for one in scores if one.text in ("tokenised", "raw") or (one.text or "").startswith("other-"))
     if forms and list(forms) != ["tokenised"]:
         words += ["--text", ",".join(form for form in forms if form)]
-    needs += _backbone_needs(first) + _plugin_needs(first)
+    files, of_others = _plugins(first, suites)
+    words += [word for file in files for word in ("--plugin", file)]
+    needs += _backbone_needs(first) + of_others
     return Repeat(command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else "")
 
 
@@ -91,10 +94,22 @@ def _backbone_needs(record: RunRecord) -> list[str]:
     return [f"the model folder {public_name(record.backbone)} (sha256 of its weights {revision[:12]}...)"]
 
 
-def _plugin_needs(record: RunRecord) -> list[str]:
-    plugin = record.provenance.plugin or {}
-    package = plugin.get("package")
-    return [] if package in (None, OWN) else [f"the method {record.method} of {package}"]
+def _plugins(record: RunRecord, suites: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(the names of the files that --plugin takes, what a reader has to have) of a method and of suites that are not of bench."""
+    made: dict[str, Facts] = {f"the method {record.method}": record.provenance.plugin or {}}
+    scorers = (record.provenance.execution or {}).get("suites") or {}
+    made |= {f"the suite {name}": scorers[name] for name in suites if name in scorers}
+    files, needs = [], []
+    for what, known in made.items():
+        package = known.get("package")
+        if package in (None, OWN):
+            continue
+        if not str(package).endswith(".py"):
+            needs.append(f"{what} of {package}")
+        elif (name := Path(str(package)).name) not in files:
+            files.append(name)
+            needs.append(f"the file {name} (sha256 of its source {str(known.get('sha256'))[:12]}...)")
+    return files, needs
 
 
 def _revision(record: RunRecord) -> str:

@@ -7,8 +7,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from bench.base.contract import CheckResult
 
 NARROWEST = 24  # characters of a column of words that can still be read
 
@@ -94,3 +98,17 @@ def visible_indent(cell: str, encoding: str = "utf-8") -> str:
 
     inside = cell.lstrip(" ")
     return " " * (len(cell) - len(inside)) + visible(inside, encoding, limit=None)
+
+
+def show_results(name: str, results: Sequence[CheckResult]) -> None:
+    """What the checks of a plugin found, a line each."""
+    click.echo(name)
+    print_columns([("ok" if one.passed else "FAILED", one.about, one.check, one.seen) for one in results], indent=2)
+
+
+def end_check(failed: int, as_json: bool) -> None:
+    """The last line of a check; exit code 1 where something failed."""
+    if not as_json:
+        click.echo(f"{failed} failed" if failed else "the contract is kept")
+    if failed:
+        raise click.exceptions.Exit(1)

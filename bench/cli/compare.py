@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import data_option, no_collection, record_filters
+from bench.cli.options import data_option, no_collection, record_filters, suite_file_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,6 +47,7 @@ HELP = {
 @click.option("--task", help="With --items: only these tasks.")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="With --items: how many of each task.")
 @data_option
+@suite_file_option
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
 def compare(

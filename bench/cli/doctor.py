@@ -106,7 +106,7 @@ def data_state(folder: DataFolder) -> dict[str, Any]:
     """One entry a suite, see :func:`suite_state`; ``none`` says why there is nothing to list."""
     from bench.score.suites import suite_names
 
-    suites = [suite_state(name, folder) for name in suite_names() if name not in NOT_BY_NAME]
+    suites = [suite_state(name, folder) for name in suite_names() if name not in NOT_BY_NAME and _loads(name)]
     if any(one["here"] or "(damaged)" in " ".join(one["missing"]) for one in suites if not one["carried"]):
         return {"none": None, "suites": suites}
     if folder.roots:
@@ -115,6 +115,17 @@ def data_state(folder: DataFolder) -> dict[str, Any]:
         none = "no folder was given (--data DIR, or BENCH_DATA) and nothing was fetched yet"
     carried = ", ".join(one["suite"] for one in suites if one["carried"])
     return {"none": f"{none}; only {carried} can be scored, which the package carries", "suites": suites}
+
+
+def _loads(name: str) -> bool:
+    """Whether a suite can be listed: one that an installed package registers may not import, which ``bench suites`` says."""
+    from bench.base.errors import BenchError
+    from bench.score.suites import suite
+
+    try:
+        return bool(suite(name))
+    except BenchError:
+        return False
 
 
 def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:

@@ -101,9 +101,7 @@ def _variants(plugin: Plugin) -> str:
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from bench.cli.columns import print_columns
+    from bench.cli.columns import end_check, show_results
     from bench.cli.run import parse_overrides
     from bench.run.plan import check_methods
     from bench.run.plugins import discover, from_file
@@ -119,16 +117,15 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     from bench.run.conformance import check
 
     found = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
+    if not found:
+        raise BenchError(f"--check {name}: it defines a suite and no method", f"bench suites --check {name}")
     failed = 0
     for plugin in found:
         results = check(plugin, overrides)
         failed += sum(not one.passed for one in results)
         if as_json:
-            click.echo(json.dumps({"method": plugin.name, "findings": [asdict(one) for one in results]}))
-            continue
-        click.echo(plugin.name)
-        print_columns([("ok" if one.passed else "FAILED", one.setting, one.check, one.seen) for one in results], indent=2)
-    if not as_json:
-        click.echo(f"{failed} failed" if failed else "the contract is kept")
-    if failed:
-        raise click.exceptions.Exit(1)
+            findings = [{"setting": one.about, "check": one.check, "passed": one.passed, "seen": one.seen} for one in results]
+            click.echo(json.dumps({"method": plugin.name, "findings": findings}))
+        else:
+            show_results(plugin.name, results)
+    end_check(failed, as_json)

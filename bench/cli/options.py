@@ -6,6 +6,7 @@ import contextlib
 import functools
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,13 +27,27 @@ runs_option = click.option("--runs", "runs", type=click.Path(path_type=Path), en
                            help="Folder that holds runs.  [default: ./runs]")  # fmt: skip
 data_option = click.option("--data", "data", type=click.Path(path_type=Path), envvar="BENCH_DATA", show_envvar=True,
                            help="Folder with evaluation data: senteval/, senteval-moses/, train/, ...")  # fmt: skip
+
+
+def _know_suites(context: click.Context, option: click.Parameter, files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The suites that the files of --plugin define are known before anything is looked up."""
+    if files or "bench.score.suites" in sys.modules:  # else nobody knows of any
+        from bench.score.suites import use_files
+
+        use_files(files)
+    return files
+
+
 plugin_option = click.option(
     "--plugin",
     "plugins",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Python file that defines a method; may be repeated.",
+    callback=_know_suites,
+    help="Python file that defines a method or a suite; may be repeated.",
 )
+suite_file_option = click.option("--plugin", type=click.Path(path_type=Path), multiple=True, expose_value=False, callback=_know_suites,
+                                 help="Python file that defines a suite of these runs; may be repeated.")  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there.")
 plain_option = click.option("--plain", is_flag=True, help="No live display: a plain line every so often.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import data_option, json_option, runs_option
+from bench.cli.options import data_option, json_option, runs_option, suite_file_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +54,7 @@ HELP = {
 )
 @click.option("--anyway", is_flag=True, help=HELP["anyway"])
 @data_option
+@suite_file_option
 @json_option
 @click.pass_context
 def publish(

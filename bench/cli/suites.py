@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import json_option, json_text
+from bench.cli.options import data_option, json_option, json_text, plugin_option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,15 +19,31 @@ WIDTH = 80
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--check", "check_name", metavar="NAME-or-FILE", help="Check a suite, or the one that a plugin file defines.")
+@data_option
+@plugin_option
 @json_option
-def suites(name: str | None, as_json: bool) -> None:
+def suites(name: str | None, check_name: str | None, data: Path | None, plugins: tuple[Path, ...], as_json: bool) -> None:
     """Suites of tasks; with a NAME everything about one: protocol, metric, data, counts.
 
-    Example: bench suites sts
+    \b
+    Example:  bench suites sts
+              bench suites --check my_suite.py --data DIR
     """
-    from bench.score.suites import suite, suite_names
+    from bench.base.errors import BenchError
+    from bench.score.suites import suite, suite_names, suite_plugin
 
-    chosen = [suite(one) for one in (suite_names() if name is None else [name])]
+    if check_name:
+        _check(check_name, data, as_json)
+        return
+    chosen = []
+    for one_name in suite_names() if name is None else [name]:
+        try:
+            chosen.append(suite(one_name))
+        except BenchError as error:
+            if name is not None:
+                raise
+            click.echo(f"warning: {error.message}", err=True)
     if as_json:
         for one in chosen:
             click.echo(json_text(_as_dict(one)))
@@ -45,10 +62,36 @@ def suites(name: str | None, as_json: bool) -> None:
     console.print(_tasks(one))
     if one.average:
         console.print(f'\n"Avg.": mean of {", ".join(one.average)}, each rounded to 2 decimals, rounded again', markup=False)
-    console.print(f"about it: docs/{one.docs}", markup=False)
+    plugin = suite_plugin(one.name)
+    from_where = f"it is of {plugin.package} {plugin.version}".rstrip() if plugin else f"about it: docs/{one.docs}"
+    console.print(from_where, markup=False, soft_wrap=True)
     needed = [data for task in one.tasks for data in getattr(task, "data", ())]
     if needed:
         console.print(f"its data: bench data list {needed[0]}", markup=False)
+
+
+def _check(name: str, data: Path | None, as_json: bool) -> None:
+    from bench.base.errors import BenchError
+    from bench.cli.columns import end_check, show_results
+    from bench.data.sets import DataFolder
+    from bench.score.suites import SuitePlugin, suite, suite_names, suite_plugin, use_files
+    from bench.verify.suite_check import check
+
+    if name.endswith(".py"):
+        use_files([Path(name)])
+        files = [one for one in map(suite_plugin, suite_names()) if isinstance(one, SuitePlugin) and one.package == name]
+        if not files:
+            raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
+        chosen = files[0].suite
+    else:
+        chosen = suite(name)
+    results = check(chosen, DataFolder(data))
+    if as_json:
+        findings = [{"task": one.about, "check": one.check, "passed": one.passed, "seen": one.seen} for one in results]
+        click.echo(json_text({"suite": chosen.name, "findings": findings}))
+    else:
+        show_results(chosen.name, results)
+    end_check(sum(not one.passed for one in results), as_json)
 
 
 def _overview(chosen: list[Suite]) -> Table:

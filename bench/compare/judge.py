@@ -16,6 +16,7 @@ import numpy as np
 
 from bench.base.errors import BenchError
 from bench.compare.formatting import listed
+from bench.compare.own_metric import predicted_by_own_scorer
 from bench.compare.statistics.column import MARGIN, UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
 from bench.compare.statistics.grouping import AVERAGE, by_protocol
 from bench.compare.statistics.influence import Influence, influence
@@ -271,7 +272,7 @@ def load(table: Table, runs: Mapping[str, Run], report: Report | None = None, *,
                 loaded.seeds[i, j] = (-1,) * len(cell.values) if unknown else tuple(run[0].seed for run in whole)
                 continue
             loaded.seeds[i, j] = tuple(run[0].seed for run, _ in having)
-            if not kept or not has_statistics(having[0][1].metric):
+            if not kept:
                 continue
             try:
                 loaded.found[i, j] = _predicted(having)
@@ -284,7 +285,8 @@ def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:
     keys: dict[Key, None] = dict.fromkeys(score.key for _, score in having)
     if len(keys) > 1:
         raise BenchError(f"{having[0][1].task}: its seeds were scored on texts of different forms")
-    return read_predicted([run for run, _ in having], next(iter(keys)))
+    read = read_predicted if has_statistics(having[0][1].metric) else predicted_by_own_scorer
+    return read([run for run, _ in having], next(iter(keys)))
 
 
 def _scores(run: Run, table: Table) -> Mapping[str, Score]:

@@ -5,9 +5,17 @@ The method is built on a tiny random BERT with the built-in tokenizer, so that i
 
 from __future__ import annotations
 
+import copy
+import importlib
+import inspect
+import json
+import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +23,9 @@ import numpy as np
 import torch
 
 from bench.backbones import Reference, builtin_folder, quiet, resolve
+from bench.base.contract import CheckResult, Failed, result_of
 from bench.base.errors import BenchError, one_line
+from bench.base.plugin_file import import_file
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
@@ -32,42 +42,44 @@ SENTENCES = [
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
-@dataclass(frozen=True)
-class CheckResult:
-    """One check of one setting: what was asked, whether it held, and what was seen."""
-
-    setting: str
-    check: str
-    passed: bool
-    seen: str
-
-
-class Failed(Exception):
-    """A check that does not hold; the text is what was seen."""
-
-
-def check(plugin: Plugin, overrides: Mapping[str, str] = {}) -> list[CheckResult]:
-    """Every check in every setting of a method. Raises BenchError where the method cannot be built at all."""
+def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewhere | None = None) -> list[CheckResult]:
+    """Every check in every setting of a method, and the shorter ones of its variants. Raises BenchError where the method cannot be
+    built at all. ``elsewhere``: how another process encodes; by default one is started."""
     check_overrides(overrides, [plugin.cls], any(learns(plugin.cls, setting) for setting in plugin.cls.settings))
     results: list[CheckResult] = []
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(Path(folder) / "tiny")
         for setting in plugin.cls.settings:
-            case = Case(plugin, setting, backbone, overrides, Path(folder) / setting)
+            case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere or encode_elsewhere)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
-            results += [_run(case, name, function) for name, function in checks]
-    return results
+            results += [result_of(setting, name, partial(function, case)) for name, function in checks]
+            for variant in plugin.cls.variants:
+                results += _of_variant(replace(case, variant=variant, folder=Path(folder) / f"{setting}+{variant}"))
+    return [*results, *_without_setting(plugin, results)]
 
 
-def _run(case: Case, name: str, function: Callable[[Case], str]) -> CheckResult:
+def _without_setting(plugin: Plugin, results: Sequence[CheckResult]) -> list[CheckResult]:
+    """A variant that every setting refuses."""
+    refused = {one.about for one in results if one.check == BUILT}
+    nowhere = [v for v in plugin.cls.variants if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)]
+    return [CheckResult(f"+{variant}", "it has a setting", False, "every setting refuses it, as above") for variant in nowhere]
+
+
+BUILT = "can be built"
+
+
+def _of_variant(case: Case) -> list[CheckResult]:
+    about = f"{case.setting}+{case.variant}"
     try:
-        return CheckResult(case.setting, name, True, function(case))
-    except Failed as error:
-        return CheckResult(case.setting, name, False, str(error))
-    except BenchError:
-        raise
+        method = case.build()
+        if isinstance(method, TorchMethod) and case.setting != "none":
+            method.needs(case.setting, method.recipe)
+    except BenchError as error:  # a variant need not be one of every setting
+        return [CheckResult(about, BUILT, True, f"refused: {error.message}")]
     except Exception as error:  # a plugin's own code
-        return CheckResult(case.setting, name, False, one_line(error))
+        return [CheckResult(about, BUILT, False, one_line(error))]
+    checks = OF_VARIANTS if case.setting != "none" else OF_VARIANTS[:1]
+    return [result_of(about, name, partial(function, case)) for name, function in checks]
 
 
 def tiny_backbone(folder: Path) -> str:
@@ -100,12 +112,14 @@ class Case:
     backbone: str
     overrides: Mapping[str, str]
     folder: Path
+    elsewhere: Elsewhere
+    variant: str = ""
 
     def build(self, seed: int = 1) -> Method:
         cls, trained = self.plugin.cls, learns(self.plugin.cls, self.setting)
         backbone = Reference(cls.own_backbone, "unknown", None) if cls.own_backbone else resolve(self.backbone)
-        entry, _ = choose(entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, "")
-        recipe = merge(cls, entry, "", self.overrides, trained=trained)
+        entry, _ = choose(entries(self.plugin.folder, self.plugin.name), self.setting, self.backbone, self.variant)
+        recipe = merge(cls, entry, self.variant, self.overrides, trained=trained)
         cls.check(recipe, backbone.path)
         return build_method(cls, backbone, recipe, Context(seed=seed, folder=self.folder), learns=trained)
 
@@ -115,14 +129,15 @@ class Case:
             raise Failed("a trained method that is no TorchMethod: its training is not checked here")
         return method
 
-    def batch(self, method: TorchMethod) -> Batch:
+    def batch(self, method: TorchMethod, step: int = 0) -> Batch:
+        """The sentences; at every step in another order."""
         kind = method.needs(self.setting, method.recipe)[-1]
         texts: list[Any] = SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
-        shifted = [texts[i:] + texts[:i] for i in range(3)]
+        shifted = [texts[i:] + texts[:i] for i in range(step, step + 3)]
         columns = {name: column for name, column in zip(COLUMNS[kind], shifted, strict=False)}
         if kind == "labelled":
             columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
-        return Batch(method.collate(columns, np.arange(len(SENTENCES)), 0))
+        return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
 
 
 COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
@@ -154,6 +169,53 @@ def encode_ignores_batch_and_padding(case: Case) -> str:
     method = case.build()
     alone = np.concatenate([method.encode([sentence]) for sentence in SENTENCES])
     return _close(method.encode(SENTENCES), alone, TOLERANCE, "one sentence at a time")
+
+
+Elsewhere = Callable[["Case"], np.ndarray]
+SCRIPT = """
+import json, sys
+from pathlib import Path
+import numpy as np
+from bench.run.conformance import Case, SENTENCES, encode_elsewhere, find_class
+from bench.run.plugins import Plugin
+told = json.loads(sys.argv[1])
+cls = find_class(told["module"], told["file"], told["name"])
+case = Case(Plugin(cls.name, cls, "", "", ""), told["setting"], told["backbone"], told["overrides"], Path(told["folder"]), encode_elsewhere)
+np.save(told["to"], case.build().encode(SENTENCES))
+"""
+
+
+def encode_elsewhere(case: Case) -> np.ndarray:
+    """The vectors of the sentences by another process, in which Python's hashes of strings are others. Raises Failed."""
+    cls, to = case.plugin.cls, case.folder / "elsewhere.npy"
+    case.folder.mkdir(parents=True, exist_ok=True)
+    told = {
+        "module": cls.__module__, "file": inspect.getfile(cls), "name": cls.__qualname__, "setting": case.setting, "to": str(to),
+        "backbone": case.backbone, "overrides": dict(case.overrides), "folder": str(case.folder),
+    }  # fmt: skip
+    environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(told)], capture_output=True, text=True, env=environment, check=False
+    )
+    if done.returncode:
+        raise Failed(f"another process cannot encode: {(done.stderr.strip().splitlines() or ['no word'])[-1][:200]}")
+    found: np.ndarray = np.load(to)
+    return found
+
+
+def find_class(module: str, file: str, name: str) -> Any:
+    """The class of that name, of a module that can be imported, or else of a file."""
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError:
+        found = import_file(Path(file))
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def encode_is_the_same_elsewhere(case: Case) -> str:
+    return _close(case.build().encode(SENTENCES), case.elsewhere(case), TOLERANCE, "another process")
 
 
 def save_and_load_are_exact(case: Case) -> str:
@@ -213,6 +275,51 @@ def nothing_frozen_moves(case: Case) -> str:
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
 
 
+STEPS, STOPPED = 6, 3
+
+
+def training_goes_on(case: Case) -> str:
+    """Stopped after three of six steps and gone on with by a method built anew, as ``bench run`` does after a crash."""
+    first = case.trained()
+    optimizer = _start(first)
+    losses = [_step(first, case, optimizer, step) for step in range(STOPPED)]
+    state = {name: tensor.clone() for name, tensor in first.training_state().items()}
+    kept = copy.deepcopy(optimizer.state_dict()), torch.get_rng_state()
+    losses += [_step(first, case, optimizer, step) for step in range(STOPPED, STEPS)]
+    second = case.trained()
+    again = _start(second)
+    second.load_state_dict(state, strict=False)
+    again.load_state_dict(kept[0])
+    torch.set_rng_state(kept[1])
+    for step in range(STOPPED, STEPS):
+        loss = _step(second, case, again, step)
+        if abs(loss - losses[step]) > TOLERANCE * max(1.0, abs(loss)):
+            raise Failed(
+                f"step {step + 1} has the loss {losses[step]:.5f}, and {loss:.5f} where the training was stopped after step {STOPPED}: what is kept "
+                "in a plain attribute is lost; register_buffer keeps it (training_only says that no checkpoint needs it)"
+            )
+    return f"{STEPS} steps, stopped after {STOPPED}: {losses[0]:.3f} to {losses[-1]:.3f}"
+
+
+def _start(method: TorchMethod) -> torch.optim.Optimizer:
+    torch.manual_seed(0)
+    method.train()
+    return method.optimizer()
+
+
+def _step(method: TorchMethod, case: Case, optimizer: torch.optim.Optimizer, step: int) -> float:
+    try:
+        total = method(case.batch(method, step)).total
+    except Exception as error:  # a plugin's own code
+        raise Failed(f"step {step + 1}: {one_line(error)}") from None
+    if not torch.isfinite(total).all():
+        raise Failed(f"step {step + 1}: the loss is {total}")
+    total.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return float(total.detach())
+
+
 def _close(a: np.ndarray, b: np.ndarray, tolerance: float, what: str) -> str:
     if a.shape != b.shape:
         raise Failed(f"{what} gives shape {b.shape} instead of {a.shape}")
@@ -257,6 +364,7 @@ ENCODING: Checks = (
     ("encode is repeatable", encode_is_repeatable),
     ("encode ignores order", encode_ignores_order),
     ("encode ignores batch size and padding", encode_ignores_batch_and_padding),
+    ("encode is the same in another process", encode_is_the_same_elsewhere),
     ("save and load are exact", save_and_load_are_exact),
     ("the checkpoint is safetensors and JSON", checkpoint_is_plain),
 )
@@ -265,4 +373,6 @@ TRAINING: Checks = (
     ("a batch can be cut", a_batch_can_be_cut),
     ("its gradient reaches what trains", gradient_reaches_what_trains),
     ("nothing frozen moves", nothing_frozen_moves),
+    ("a stopped training goes on", training_goes_on),
 )
+OF_VARIANTS: Checks = (ENCODING[0], TRAINING[0], TRAINING[-1])

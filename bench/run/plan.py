@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from bench.backbones import KNOWN, Reference, resolve
 from bench.backbones.families import own_dropout, shape
 from bench.base.errors import BenchError, DataMissing, UnknownName
+from bench.base.plugin_file import check_file
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.run import fingerprint
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
 from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
-from bench.run.plugins import Plugin, Registry, check_file
+from bench.run.plugins import Plugin, Registry
 from bench.run.recipe_file import Entry, entries
 from bench.run.recipes import (
     NUMBERS,

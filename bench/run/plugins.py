@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import importlib.util
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from bench.backbones import Reference, load
-from bench.base.errors import BenchError, UnknownName
+from bench.base.errors import BenchError, UnknownName, one_line
+from bench.base.plugin_file import check_file, import_file
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
 
 GROUP = "bench.methods"
@@ -93,38 +93,26 @@ def discover(files: Sequence[Path] = ()) -> Registry:
             for cls in found:
                 plugins.setdefault(cls.name, Plugin(cls.name, cls, distribution, version, source_hash(cls)))
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
-            warnings.append(f"plugin '{point.name}' of {distribution} was left out: {_one_line(error)}")
+            warnings.append(f"plugin '{point.name}' of {distribution} was left out: {one_line(error)}")
     for file in files:
         plugins |= {plugin.name: plugin for plugin in from_file(file)}
     return Registry(plugins, tuple(warnings))
 
 
 def from_file(file: Path) -> list[Plugin]:
-    """The methods that a Python file defines. Raises BenchError where it does not import or defines none."""
-    check_file(file)
-    name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise BenchError(f"--plugin {file}: not a Python file", "give a file whose name ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    """The methods that a Python file defines. Raises BenchError where it does not import, or defines neither a method nor a suite."""
+    module = import_file(file)
     try:
-        spec.loader.exec_module(module)
         found = _methods_of(module)
-    except (Exception, SystemExit) as error:
-        sys.modules.pop(name, None)
-        raise BenchError(f"--plugin {file} does not import: {_one_line(error)}") from None
-    if not found:
+    except (TypeError, ValueError) as error:
+        sys.modules.pop(module.__name__, None)
+        raise BenchError(f"--plugin {file} does not import: {one_line(error)}") from None
+    if not found and not hasattr(module, "SUITE"):
         raise BenchError(
-            f"--plugin {file} defines no method", "a method is a class with a `name` that derives from Method or TorchMethod"
+            f"--plugin {file} defines no method",
+            "a method is a class with a `name` that derives from Method or TorchMethod; a suite is a Suite called SUITE",
         )
     return [Plugin(cls.name, cls, str(file), "", source_hash(cls)) for cls in found]
-
-
-def check_file(file: Path) -> None:
-    """Raises BenchError where --plugin names no file."""
-    if not file.is_file():
-        raise BenchError(f"--plugin {file}: no such file", "a Python file that defines a method: docs/add-a-method.md")
 
 
 def _methods_of(found: Any) -> list[type[Method]]:
@@ -187,7 +175,3 @@ def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context
         method.to(context.device)
         method.eval()
     return method
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -42,14 +42,16 @@ class Predicted:
     None: pairs of one query share that, every other item stands for itself."""
     universe: str = ""
     """Whose numbers those are: tasks of one universe share what has one number. Empty: of this task alone."""
+    moved_SN: Floats | None = None
+    """(S, N) how far each item moves the value, in points, where the metric is none of ``METRICS``: as its suite's scorer says."""
     score_S: Floats | None = None
     """(S,) the recorded values, if the printed number is to be met exactly: SentEval rounds within folds, CxC samples."""
 
     def __post_init__(self) -> None:
         shape, items = np.shape(self.prediction_SN), len(self.gold_N)
-        if self.metric not in METRICS:
+        if self.metric not in METRICS and self.moved_SN is None:
             raise ValueError(f"{self.task}: no statistics for the metric '{self.metric}'; there are for {', '.join(METRICS)}")
-        if len(shape) not in DIMENSIONS[self.metric] or shape[:2] != (len(self.seeds), items) or 0 in shape:
+        if len(shape) not in DIMENSIONS.get(self.metric, (2,)) or shape[:2] != (len(self.seeds), items) or 0 in shape:
             raise ValueError(f"{self.task}: predictions of shape {shape} for {len(self.seeds)} seeds and {items} items")
         if len(set(self.seeds)) < len(self.seeds) or (None in self.seeds and len(self.seeds) > 1):
             raise ValueError(f"{self.task}: the seeds {self.seeds} are not those of different runs of one method")
@@ -85,8 +87,8 @@ class Predicted:
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]
-        score_S = None if self.score_S is None else self.score_S[rows]
-        return replace(self, seeds=tuple(seeds), prediction_SN=self.prediction_SN[rows], score_S=score_S)
+        score_S, moved_SN = (None if own is None else own[rows] for own in (self.score_S, self.moved_SN))
+        return replace(self, seeds=tuple(seeds), prediction_SN=self.prediction_SN[rows], score_S=score_S, moved_SN=moved_SN)
 
 
 def same_items(a: Predicted, b: Predicted) -> None:

@@ -16,11 +16,12 @@ from bench.data.sets import DataFolder
 from bench.run.plugins import Plugin, Registry
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RunsFolder
-from bench.score.suites import AskingTask, DeviceTask, LoadedTask, RunPlace, TaskResult, suite
+from bench.score.suites import AskingTask, DeviceTask, LoadedTask, RunPlace, TaskResult, suite, suite_names
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
 from bench.verify.scores import AVERAGE
 
 if TYPE_CHECKING:
+    from bench.backbones import Reference
     from bench.run.plan import PlannedRun
 
 POINTS, ITEMS = 0.05, 3
@@ -54,11 +55,12 @@ class Encoder:
             plugin = self._plugin(record)
             if self.sent:
                 _refuse_outside(record, plugin)
+            backbone = _backbone(record, plugin, self.offline)
         except BenchError as error:
             yield Finding("encoding", "checkpoint", UNCHECKED, error.message + (f" (try: {error.hint})" if error.hint else ""))
             return
         try:
-            results, missing, sentences = self._results(record, folder)
+            results, missing, sentences = self._results(record, folder, backbone)
         except Exception as error:  # a method's own code may raise anything
             what = error.message if isinstance(error, BenchError) else f"{type(error).__name__}: {error}"
             yield Finding("encoding", "checkpoint", DIFFERS, f"it cannot be encoded again: {' '.join(what.split())}")
@@ -81,7 +83,7 @@ class Encoder:
         return "" if now == then else "; the method's code has changed since"
 
     def _results(
-        self, record: RunRecord, folder: Path
+        self, record: RunRecord, folder: Path, backbone: Reference
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str], int]:
         """Results by cell, why a cell has none, and how many different sentences were encoded."""
         from bench.method import SilentReporter
@@ -100,7 +102,7 @@ class Encoder:
         if not loaded:
             return {}, missing, 0
         with tempfile.TemporaryDirectory() as aside:  # nothing is written in the run's own folder
-            run = _planned(record, self._plugin(record), self.offline)
+            run = _planned(record, self._plugin(record), backbone)
             method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
             method.load(folder / "checkpoint")
             vectors = VectorStore()
@@ -115,6 +117,8 @@ class Encoder:
         return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing, len(vectors)
 
     def _task(self, score: Score) -> LoadedTask:
+        if score.suite not in suite_names():
+            raise DataMissing(f"the suite {score.suite} is not here: --plugin FILE gives it")
         name = f"mteb:{score.task}" if score.suite == "mteb" else score.suite
         found = suite(name)
         for task in found.tasks:
@@ -142,19 +146,22 @@ def _refuse_outside(record: RunRecord, plugin: Plugin) -> None:
             raise BenchError(f"{why}: nothing else that a sender names is opened")
 
 
-def _planned(record: RunRecord, plugin: Plugin, offline: bool) -> PlannedRun:
-    """The run as its record says it was, to be built and not trained. Raises BenchError where its backbone is another now."""
+def _backbone(record: RunRecord, plugin: Plugin, offline: bool) -> Reference:
+    """The backbone that the record names. Raises BenchError where it is not here: then nothing can be said of the checkpoint."""
     from bench.backbones import Reference, fetch, resolve_recorded
+
+    recorded, own = str((record.provenance.backbone or {}).get("revision")), plugin.cls.own_backbone
+    return Reference(own, recorded, None) if own else fetch(resolve_recorded(record.backbone, recorded), offline=offline)
+
+
+def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedRun:
+    """The run as its record says it was, to be built and not trained. Raises BenchError where its backbone is another now."""
     from bench.method import Recipe, Value
     from bench.run.plan import PlannedRun
 
-    recorded = (record.provenance.backbone or {}).get("revision")
-    own = plugin.cls.own_backbone
-    backbone = Reference(own, str(recorded), None) if own else fetch(resolve_recorded(record.backbone, recorded), offline=offline)
+    recorded = str((record.provenance.backbone or {}).get("revision"))
     if backbone.revision != recorded:
-        raise BenchError(
-            f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {str(recorded)[:12]} was trained"
-        )
+        raise BenchError(f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {recorded[:12]} was trained")
     recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
     return PlannedRun(
         plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,

@@ -91,6 +91,8 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
         again = rescore(score.key, arrays, score.metric)
     except BenchError as error:
         return Finding("score", what, DIFFERS, error.message)
+    if score.suite not in suite_names():
+        return Finding("score", what, UNCHECKED, f"the suite {score.suite} is not here: --plugin FILE gives it")
     if again is None:
         return Finding("score", what, UNCHECKED, f"{score.metric} of {score.suite} cannot be computed from what it keeps")
     if score.suite != "mteb":  # of mteb's tasks ``rescore`` has asked the metric

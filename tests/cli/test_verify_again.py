@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,18 @@ def test_a_checkpoint_that_is_not_the_one_that_was_scored(finished: tuple[Path, 
     assert found.exit_code == 1 and "checkpoint: trained.safetensors" in words
     assert ("comes out" if what == "weights" else "it cannot be encoded again") in words
     assert "1 score" in words, "the scores themselves still follow from the predictions"
+
+
+def test_a_backbone_that_is_not_here_is_not_checked_and_no_difference(finished: tuple[Path, Result], tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    shutil.copytree(finished[0], runs)
+    (file,) = runs.glob("*/run.json")
+    made = json.loads(file.read_text())
+    made["backbone"] = made["provenance"]["backbone"]["name"] = str(tmp_path / "gone" / "tiny")
+    file.write_text(json.dumps(made))
+    found = json.loads(bench("verify", "--runs", runs, "--retrain-free", "--device", "cpu", "--json").stdout)
+    (told,) = [one for one in found["findings"] if one["kind"] == "encoding"]
+    assert found["differ"] == 0 and told["outcome"] == "unchecked" and "gone/tiny" in told["why"], found
 
 
 @pytest.mark.slow

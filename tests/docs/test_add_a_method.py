@@ -39,7 +39,8 @@ def bench_in(folder: Path) -> Bench:
 @pytest.fixture
 def written(tmp_path: Path) -> Bench:
     """The folder of somebody who followed the page: method and recipe copied out of it."""
-    (code,) = blocks("python")
+    code, ready = blocks("python")
+    (tmp_path / "slow_copy.py").write_text(ready, encoding="utf-8")
     (tmp_path / "my_method.py").write_text(code, encoding="utf-8")
     (tmp_path / "recipes").mkdir()
     (tmp_path / "recipes" / "cut-off.toml").write_text("\n".join(blocks("toml")[:2]), encoding="utf-8")
@@ -54,7 +55,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_the_example_is_short_and_imports_the_contract_only() -> None:
-    (code,) = blocks("python")
+    code, _ = blocks("python")
     lines = [line for line in code.splitlines() if line.strip()]
     assert len(lines) < 60
     assert set(re.findall(r"^(?:from|import) (bench[\w.]*|methods[\w.]*)", code, flags=re.M)) == {"bench.method"}
@@ -66,6 +67,19 @@ def test_the_example_keeps_the_contract(written: Bench) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the contract is kept" in done.stdout and "FAILED" not in done.stdout
     assert done.stdout.count("ok  ") >= 9
+
+
+@pytest.mark.slow
+def test_the_queue_and_the_slow_copy_keep_the_contract_and_a_plain_attribute_does_not(written: Bench, tmp_path: Path) -> None:
+    done = written("methods", "--check", "slow_copy.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    code = (tmp_path / "slow_copy.py").read_text()
+    lost = code.replace('self.register_buffer("queue", torch.zeros(recipe.queue, backbone.hidden_size))',
+                        "self.queue = torch.zeros(recipe.queue, backbone.hidden_size)")  # fmt: skip
+    assert lost != code
+    (tmp_path / "lost.py").write_text(lost)
+    done = written("methods", "--check", "lost.py")
+    assert done.returncode == 1 and re.search(r"FAILED +unsupervised +a stopped training goes on", done.stdout), done.stdout
 
 
 @pytest.mark.slow

@@ -6,6 +6,8 @@ import hashlib
 import inspect
 import json
 import re
+import shlex
+import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from commands import bench, error_line, the_run
 from make_manifest import measure
 
+from bench.base.hashes import file_sha256
 from bench.data.sets import manifest
 from bench.runs import RunsFolder
 from bench.score import suites
@@ -26,19 +29,92 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
 
 
+COMMANDS = [shlex.split(line) for line in blocks("sh")[0].splitlines()]
+
+
 @pytest.fixture
 def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The data of somebody who followed the page, with manifest and suite known to the harness."""
-    (table,), (described,), (code, line, _) = blocks("tsv"), blocks("json"), blocks("python")
-    (tmp_path / "data" / "odd").mkdir(parents=True)
-    (tmp_path / "data" / "odd" / "odd.tsv").write_text(table, encoding="utf-8")
+    """Where somebody who followed the page is: data and suite are files in the folder in which commands are typed."""
+    (table,), (code, *_) = blocks("tsv"), blocks("python")
+    (tmp_path / "DIR" / "odd").mkdir(parents=True)
+    (tmp_path / "DIR" / "odd" / "odd.tsv").write_text(table, encoding="utf-8")
+    (tmp_path / "odd.py").write_text(code, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "odd", raising=False)
+    monkeypatch.setattr(suites, "_from_files", {})
+    return tmp_path / "DIR"
+
+
+def test_the_pages_own_tests_pass(data_folder: Path) -> None:
+    module = types.ModuleType("test_odd")
+    exec(compile(blocks("python")[1], "test_odd.py", "exec"), module.__dict__)
+    tests: list[Any] = [made for name, made in inspect.getmembers(module, inspect.isfunction) if name.startswith("test_")]
+    assert len(tests) == 2
+    for test in tests:
+        test(data_folder)
+
+
+@pytest.mark.slow
+def test_the_pages_commands_check_run_verify_and_compare_it(data_folder: Path, tiny: str) -> None:
+    check, run, verify, compare = [words[1:] for words in COMMANDS]
+    done = bench(*check)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert "the contract is kept" in done.stdout and "FAILED" not in done.stdout
+    done = bench(*run, "--backbone", tiny, "--plain")
+    assert done.exit_code == 0, done.stderr
+    store = RunsFolder("RUNS")
+    names = [file.parent.name for file in Path("RUNS").glob("*/run.json")]
+    assert len(names) == 2
+    for name in names:
+        record = store.read(name)
+        (score,) = record.scores
+        assert (score.task, score.protocol, score.n) == ("Odd", "odd-cosine/1", 4) and score.value in (0, 25, 50, 75, 100)
+        stored = store.read_predictions(name, "Odd", None)
+        assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
+        assert (record.provenance.execution or {})["suites"]["odd"]["sha256"] == file_sha256(Path("odd.py"))
+    assert "nothing repeated" in (done := bench(*run, "--backbone", tiny, "--plain")).stdout + done.stderr
+    said = " ".join((done := bench(*verify)).stdout.split())
+    assert done.exit_code == 0 and "2 runs, 2 scores computed again: nothing differs" in said, said
+    said = " ".join(bench(*verify[:-2]).stdout.split())
+    assert "0 scores computed again" in said and "the suite odd is not here: --plugin FILE gives it" in said, said
+    done = bench(*compare)
+    assert done.exit_code == 0 and "last-avg" in done.stdout and "Odd" in done.stdout, done.stdout + done.stderr
+
+
+def scores() -> list[float]:
+    names = sorted(file.parent.name for file in Path("RUNS").glob("*/run.json"))
+    return [score.value for name in names for score in RunsFolder("RUNS").read(name).scores]
+
+
+@pytest.mark.slow
+def test_code_that_was_changed_scores_again(data_folder: Path, tiny: str) -> None:
+    run = [*COMMANDS[1][1:], "--backbone", tiny, "--plain"]
+    assert bench(*run).exit_code == 0
+    code = Path("odd.py").read_text(encoding="utf-8")
+    Path("odd.py").write_text(code.replace("100 * float", "50 * float"), encoding="utf-8")
+    values = scores()
+    assert bench(*run).exit_code == 0
+    assert any(values) and scores() == [value / 2 for value in values]
+
+
+def test_without_its_file_the_suite_is_unknown_and_the_hint_says_how_to_give_it(data_folder: Path, tiny: str) -> None:
+    done = bench("run", "--method", "cls", "--backbone", tiny, "--suite", "odd", "--data", data_folder, "--runs", "RUNS")
+    assert "unknown suite 'odd'" in error_line(done) and "--plugin FILE" in done.stderr
+    assert not Path("RUNS").exists()
+
+
+def in_package(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The suite as the end of the page has it: of this package, its data described by a manifest."""
+    (described,), (code, _, line, reads) = blocks("json"), blocks("python")
     known = dict(manifest.data_sets()) | {one.name: one for one in manifest.parse_manifest(json.loads(described), "odd.json")}
     monkeypatch.setattr(manifest, "data_sets", lambda: known)
-    (tmp_path / "odd_suite.py").write_text(code, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
+    own = re.sub(r"^def read\(.*?(?=^TASK)", lambda _: reads + "\n\n", code, flags=re.M | re.S)
+    own = own.replace("n=4,", 'n=4,\n    data=("Odd",),').replace("import DataFolder", "import DataFolder, data_set")
+    own = own.replace("from bench.score.metrics", "from bench.data.sets.manifest import cells\nfrom bench.score.metrics", 1)
+    (folder / "odd_suite.py").write_text(own, encoding="utf-8")
     assert line.strip() == '"odd": "bench.score.suites.odd",'
     monkeypatch.setitem(suites._MODULES, "odd", "odd_suite")
-    return tmp_path / "data"
 
 
 def test_the_manifest_says_what_make_manifest_measures(data_folder: Path) -> None:
@@ -48,24 +124,16 @@ def test_the_manifest_says_what_make_manifest_measures(data_folder: Path) -> Non
     assert file["forms"]["any"]["sha256"] == hashlib.sha256((data_folder / "odd" / "odd.tsv").read_bytes()).hexdigest()
 
 
-def test_the_pages_own_tests_pass(data_folder: Path) -> None:
-    module = types.ModuleType("test_odd")
-    exec(compile(blocks("python")[2], "test_odd.py", "exec"), module.__dict__)
-    tests: list[Any] = [made for name, made in inspect.getmembers(module, inspect.isfunction) if name.startswith("test_")]
-    assert len(tests) == 2
-    for test in tests:
-        test(data_folder)
-
-
-def test_the_suite_is_run_listed_and_shown_from_the_command_line(data_folder: Path, tmp_path: Path, tiny: str) -> None:
+def test_as_a_part_of_the_package_it_is_run_listed_and_shown(
+    data_folder: Path, tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_package(monkeypatch, tmp_path)
     command = ("run", "--method", "cls", "--backbone", tiny, "--suite", "odd", "--data", data_folder, "--runs", tmp_path / "runs")
     done = bench(*command, "--plain")
     assert done.exit_code == 0, done.stderr
     folder = the_run(tmp_path / "runs")
     (score,) = RunsFolder(tmp_path / "runs").read(folder.name).scores
-    assert (score.task, score.protocol, score.n) == ("Odd", "odd-cosine/1", 4) and score.value in (0, 25, 50, 75, 100)
     stored = RunsFolder(tmp_path / "runs").read_predictions(folder.name, "Odd", None)
-    assert 100 * (stored["prediction"] == stored["gold"]).mean() == score.value
     again = rescore(score.key, stored)
     assert again is not None and (again.value, again.n, again.detail) == (score.value, score.n, score.detail)
     assert "nothing repeated" in (done := bench(*command, "--plain")).stdout + done.stderr
@@ -74,7 +142,10 @@ def test_the_suite_is_run_listed_and_shown_from_the_command_line(data_folder: Pa
     assert "odd" in suites.expand_suites(["all"])
 
 
-def test_an_altered_file_is_refused_by_name(data_folder: Path, tmp_path: Path, tiny: str) -> None:
+def test_as_a_part_of_the_package_an_altered_file_is_refused_by_name(
+    data_folder: Path, tmp_path: Path, tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_package(monkeypatch, tmp_path)
     file = data_folder / "odd" / "odd.tsv"
     file.write_text(file.read_text().replace("guitar", "violin"))
     done = bench(

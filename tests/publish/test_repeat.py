@@ -143,6 +143,15 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
     assert told.needs == "Needs the model folder mini (sha256 of its weights bbbbbbbbbbbb...); and the method promcse of theirs."
 
+    scorer = {"package": "/home/ada/odd.py", "sha256": "c" * 64}
+    plugged = replace(one, provenance=replace(origin, plugin={"package": "mine/new.py", "sha256": "d" * 64}, execution={"suites": {"sts": scorer, "other": scorer}}))  # fmt: skip
+    told = repeat([plugged])
+    assert words_after(told.command, "--plugin") == ["new.py", "odd.py"] and "ada" not in told.needs
+    assert (
+        told.needs
+        == "Needs the file new.py (sha256 of its source dddddddddddd...); and the file odd.py (sha256 of its source cccccccccccc...)."
+    )
+
 
 def test_seeds_in_as_few_words_as_can_be() -> None:
     assert seed_words([42]) == "42"

@@ -36,6 +36,8 @@ class Influence:
 
 def influence(p: Predicted) -> Influence:
     """Raises ValueError where a value is undefined: one side of a correlation is constant, a draw of examples was tested on nothing."""
+    if p.moved_SN is not None and p.score_S is not None:
+        return Influence(p.score_S[:, None], p.moved_SN, np.full(p.n_items, 1 / p.n_items))
     if p.metric in ("accuracy", "clustering-accuracy"):
         return _of_accuracy(p)
     weight_N = np.full(p.n_items, 1 / p.n_items) if p.metric == "spearman" else _query_weights(p.query_N)

@@ -104,6 +104,16 @@ class DataFolder:
                 return self._open(wanted, files, text)
             raise
 
+    def file(self, place: str) -> Path:
+        """A file by its place in the data folder, for a plugin's suite, whose data no manifest describes. Raises DataMissing."""
+        found = next((path for root in self.roots if (path := root / place).is_file()), None)
+        if found is None:
+            raise DataMissing(
+                f"{place} is not in {' or '.join(map(str, self.roots)) or 'a data folder: none was given'}",
+                "--data DIR, the folder that holds it",
+            )
+        return found
+
     def corpus(self, file: str) -> Path | None:
         """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
 

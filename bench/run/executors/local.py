@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ from bench.runs.dev_pairs import dev_test_pairs
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, prediction_problems
 from bench.runs.store import data_key
 from bench.score.encoding import VectorStore
-from bench.score.suites import AskingTask, RunPlace
+from bench.score.suites import AskingTask, RunPlace, suite_plugin
 
 if TYPE_CHECKING:
     from bench.score.suites import LoadedTask, Task, TaskResult
@@ -249,6 +249,7 @@ class Execution:
             record = replace(
                 record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data), cost=cost
             )
+            record = with_source(record, result.suite)
             store.write(record)
             if self.should_stop():
                 raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
@@ -323,10 +324,29 @@ def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter
 
 
 def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
-    """Whether the record has the task's score under this protocol, of this very data."""
+    """Whether the record has the task's score under this protocol, of this very data; of a plugin's suite also by this very code."""
     if record.score(task.suite, task.name, task.protocol, known.form) is None:
         return False
+    if (plugin := suite_plugin(task.suite)) is not None and plugin.sha256 != scored_by(record, task.suite).get("sha256"):
+        return False
     return record.provenance.data.get(data_key(task.name, known.form, task.suite)) == known.sha256
+
+
+def scored_by(record: RunRecord, suite: str) -> Mapping[str, Any]:
+    """The package or file, version and hash of the plugin's suite that made a record's scores; nothing for a suite of this package."""
+    found: Mapping[str, Any] = (record.provenance.execution or {}).get("suites", {}).get(suite, {})
+    return found
+
+
+def with_source(record: RunRecord, suite: str) -> RunRecord:
+    """The record with the place of that suite's code in its provenance, where the suite is a plugin's."""
+    plugin = suite_plugin(suite)
+    if plugin is None:
+        return record
+    execution = dict(record.provenance.execution or {})
+    own = {"package": plugin.package, "version": plugin.version, "sha256": plugin.sha256}
+    execution["suites"] = {**execution.get("suites", {}), suite: own}
+    return replace(record, provenance=replace(record.provenance, execution=execution))
 
 
 def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Path) -> bool:

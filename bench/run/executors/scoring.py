@@ -142,8 +142,9 @@ class EncodingReporter:
 
 def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[Score, ...]:
     """The scores with the new results in the place of older ones of the same cell, and each suite's average made anew."""
-    from bench.score.suites import average
+    from bench.score.suites import average, suite_names
 
+    known = suite_names()  # of a plugin's suite that is not here now, the average stays as it is recorded
     cells = {score.key: score for score in scores if score.task != AVERAGE}
     for r in results:
         score = Score(**{name: getattr(r, name) for name in Score.__struct_fields__})
@@ -151,9 +152,11 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
     for score in cells.values():
         form = None if score.text and score.text.startswith("other-") else score.text
-        groups.setdefault((score.suite, score.protocol, form), []).append(score)
+        if score.suite in known:
+            groups.setdefault((score.suite, score.protocol, form), []).append(score)
+    kept = [score for score in scores if score.task == AVERAGE and score.suite not in known]
     averages = [one for group in groups.values() if (one := average(group)) is not None]
-    return (*cells.values(), *averages)
+    return (*cells.values(), *kept, *averages)
 
 
 # --- what of the scored sentences stands in the corpus of a run, counted for its record ---

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.metadata
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.base.errors import BenchError, UnknownName
-from bench.base.hashes import values_sha256
+from bench.base.errors import BenchError, UnknownName, one_line
+from bench.base.hashes import file_sha256, values_sha256
+from bench.base.plugin_file import check_file, import_file
 from bench.runs.record import AVERAGE
 
 if TYPE_CHECKING:
@@ -42,6 +47,8 @@ _MODULES = {
     "check": "bench.score.suites.check",
 }
 
+GROUP = "bench.suites"
+"""The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
 ALL = "all"
 NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
 
@@ -97,6 +104,9 @@ class Task:
     read: Callable[[Task, DataFolder, str], LoadedTask] = field(compare=False, repr=False)
     rescore: Callable[[Arrays, str], TaskScore] | None = field(default=None, compare=False, repr=False)
     """From stored predictions and the task's name to its score; None where they do not determine it."""
+    by_item: bool = False
+    """Whether the rows of some items are what they would be without the others, so that ``rescore`` gives the score of these alone.
+    Then tables have intervals and tests for a metric that they do not know."""
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
         """The task with its data in a text form. Raises DataMissing, DataDamaged."""
@@ -202,12 +212,102 @@ class Suite:
         raise UnknownName("task", name, [task.name for task in self.tasks], where=f"in suite {self.name}")
 
 
+# --- which suites there are: this package's, those that installed packages register, those of files given by --plugin ---
+
+
+@dataclass(frozen=True)
+class SuitePlugin:
+    """A suite that is not of this package, and where it came from."""
+
+    suite: Suite
+    package: str
+    """The distribution, or the file."""
+    version: str
+    sha256: str
+    """Of the source of its module."""
+
+
+_from_files: dict[str, SuitePlugin] = {}
+
+
+@cache
+def _points() -> Mapping[str, importlib.metadata.EntryPoint]:
+    points = importlib.metadata.entry_points(group=GROUP)
+    return {point.name: point for point in points if point.name not in (*_MODULES, ALL)}
+
+
+@cache
+def _installed(name: str) -> SuitePlugin:
+    """The suite of an entry point. Raises BenchError where it does not import, or is none."""
+    point = _points()[name]
+    package, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
+    try:
+        found = point.load()
+    except (Exception, SystemExit) as error:  # a third party's code may raise anything
+        raise BenchError(f"the suite {name} of {package} does not import: {one_line(error)}", f"update {package}") from None
+    _check_definition(found, f"the suite {name} of {package}")
+    if found.name != name:
+        raise BenchError(f"{package} registers the suite {found.name} under the name {name}", f"update {package}")
+    return SuitePlugin(found, package, version, _source_sha256(sys.modules[point.module]))
+
+
+def use_files(files: Iterable[Path]) -> None:
+    """The suites of these plugin files are known from now on, and of no others; a file without one is left alone.
+
+    Raises BenchError where a file is missing, does not import or defines a suite that cannot be.
+    """
+    _from_files.clear()
+    for file in files:
+        check_file(file)
+        if b"SUITE" not in file.read_bytes():
+            continue
+        module = import_file(file)
+        if not hasattr(module, "SUITE"):
+            continue
+        _check_definition(module.SUITE, f"--plugin {file}")
+        _from_files[module.SUITE.name] = SuitePlugin(module.SUITE, str(file), "", _source_sha256(module))
+
+
+def _source_sha256(module: ModuleType) -> str:
+    return file_sha256(Path(str(module.__file__)))
+
+
+def _check_definition(found: object, whose: str) -> None:
+    """Raises BenchError where a plugin's SUITE is none that can be run beside this package's."""
+    if not isinstance(found, Suite):
+        raise BenchError(f"{whose}: SUITE is of type {type(found).__name__}", "SUITE = Suite(...), see docs/add-a-suite.md")
+    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(found.name)) or found.name == ALL:
+        raise BenchError(f"{whose}: a suite cannot be called {str(found.name)!r}", "a-z, 0-9 and '-'")
+    if found.name in _MODULES:
+        raise BenchError(f"{whose}: bench has a suite {found.name} of its own", "another name")
+    if not found.tasks:
+        raise BenchError(f"{whose}: the suite {found.name} has no task", "tasks=(Task(...),)")
+    taken = {task.name: name for name in _MODULES if name != "mteb" for task in suite(name).tasks}
+    for task in found.tasks:
+        if task.suite != found.name:
+            raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={found.name!r}")
+        if task.name in taken:
+            raise BenchError(
+                f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it"
+            )
+        taken[task.name] = found.name
+    if absent := set(found.average or ()) - {task.name for task in found.tasks}:
+        raise BenchError(f"{whose}: average names {', '.join(sorted(absent))}, which the suite has not", "names of its tasks")
+
+
+def suite_plugin(name: str) -> SuitePlugin | None:
+    """Where a suite comes from; None for one of this package. Raises BenchError where an installed one cannot be loaded."""
+    if name in _MODULES:
+        return None
+    return _from_files.get(name) or (_installed(name) if name in _points() else None)
+
+
 def suite_names() -> list[str]:
-    return list(_MODULES)
+    return list(dict.fromkeys([*_MODULES, *sorted(_points()), *_from_files]))
 
 
 def expand_suites(names: Iterable[str]) -> list[str]:
-    """The names, each once, with those of all suites that papers report in the place of "all"."""
+    """The names, each once, with those of all suites of this package that papers report in the place of "all"."""
     every = [name for name in _MODULES if name not in NOT_IN_ALL]
     return list(dict.fromkeys(one for name in names for one in (every if name == ALL else [name])))
 
@@ -218,16 +318,17 @@ def split_names(text: str) -> tuple[str, ...]:
     Names after "mteb:" are mteb's, up to the next name of a suite; they stay together, in one part:
     "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc").
     """
+    known = suite_names()
     names: list[str] = []
     theirs: dict[str, list[str]] = {}
     owner = ""
     for part in (part.strip() for part in re.split(r",(?![^()]*\))", text)):
         head, colon, rest = part.partition(":")
-        if colon and head in _MODULES:
+        if colon and head in known:
             owner, part = head, rest.strip()
             if owner not in theirs:
                 names.append(f"{owner}:")
-        elif part in (*_MODULES, ALL):
+        elif part in (*known, ALL):
             owner = ""
         if owner:
             theirs.setdefault(owner, []).extend([part] if part else [])
@@ -238,14 +339,18 @@ def split_names(text: str) -> tuple[str, ...]:
 
 def check_suite(name: str) -> None:
     """Raises UnknownName, with the nearest names, where "suite" or "suite:TASK" begins with none."""
-    if name.partition(":")[0] not in _MODULES:
-        raise UnknownName("suite", name.partition(":")[0], _MODULES)
+    if name.partition(":")[0] not in suite_names():
+        raise UnknownName("suite", name.partition(":")[0], suite_names(), hint="bench suites; of a file: --plugin FILE")
 
 
 def suite(name: str) -> Suite:
     """The suite of that name, or the tasks of it that "suite:TASK,TASK" names; UnknownName with the nearest names otherwise."""
     check_suite(name)
     name, colon, tasks = name.partition(":")
+    if (plugin := suite_plugin(name)) is not None:
+        if colon:
+            raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
+        return plugin.suite
     module = importlib.import_module(_MODULES[name])
     if colon and not hasattr(module, "chosen"):
         raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bench.base.errors import DataDamaged, RunFailed
+from bench.base.errors import DataDamaged, RunFailed, one_line
 from bench.score.metrics.correlation import pearson, spearman
-from bench.score.suites import TaskScore, suite_names
+from bench.score.suites import TaskScore, suite_names, suite_plugin
 from bench.score.suites import suite as find_suite
 
 Arrays = Mapping[str, np.ndarray]
@@ -54,7 +54,15 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
     found = find_suite(suite)
     known = {protocol: found.tasks[0] for protocol in found.earlier} | {one.protocol: one for one in found.tasks}
     scorer = known[protocol].rescore if protocol in known else None
-    return scorer(arrays, task) if scorer else None
+    if scorer is None or suite_plugin(suite) is None:
+        return scorer(arrays, task) if scorer else None
+    try:
+        again = scorer(arrays, task)
+    except Exception as error:  # a third party's code may raise anything
+        raise DataDamaged(f"{task}: the scorer of the suite {suite} fails: {one_line(error)}") from None
+    if not isinstance(again, TaskScore):
+        raise DataDamaged(f"{task}: the scorer of the suite {suite} returns {type(again).__name__}, not a TaskScore")
+    return again
 
 
 _CORRELATIONS = {"cosine_spearman": spearman, "cosine_pearson": pearson}

@@ -1,0 +1,34 @@
+"""What a check of a plugin found: whether one thing that the contract asks holds, and what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.base.errors import BenchError, one_line
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """``about``: the setting of a method, or the task of a suite."""
+
+    about: str
+    check: str
+    passed: bool
+    seen: str
+
+
+class Failed(Exception):
+    """A check that does not hold; the text is what was seen."""
+
+
+def result_of(about: str, check: str, function: Callable[[], str]) -> CheckResult:
+    """What ``function`` returned, or why it failed. Raises BenchError where nothing could be checked at all."""
+    try:
+        return CheckResult(about, check, True, function())
+    except Failed as error:
+        return CheckResult(about, check, False, str(error))
+    except BenchError:
+        raise
+    except Exception as error:  # a plugin's own code
+        return CheckResult(about, check, False, one_line(error))
