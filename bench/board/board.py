@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
+PREVIEW_NOTE = "A preview, not published."
+YOURS = "Your run in this table"
+"""Topic of the facts that say how a reader's run gets there."""
+MOST_FINISHED = 3
+"""Backbones beside which a table is set for scale."""
 GRADES = ("submitted", "own", "checkpoint", "retrained")
 """Of runs, from the weakest to the strongest; ``bench.board.grades.WORDS`` says whose word each is."""
 OWN = "own"
@@ -160,6 +165,23 @@ class Board:
     methods: tuple[str, ...] = ()  # of the runs, by name
     older: Mapping[str, str] = field(default_factory=dict)
     """Path below the version, of a file that is none of a run -> the older version in which it lies."""
+
+    def finished(self, one: BoardTable) -> tuple[BoardTable, ...]:
+        """The untrained tables of other backbones that are scored as ``one`` is, those with the best row first: for scale, not ranked.
+
+        The first row of each is what a reader needs to judge the numbers of a small backbone.
+        """
+        mine = one.table
+        if mine.setting == "none":
+            return ()
+        form = (mine.suite, mine.protocol, mine.text, mine.columns)
+        found = [
+            other for other in self.tables
+            if other.table.setting == "none" and other.table.backbone not in (None, mine.backbone) and other.table.rows
+            and (other.table.suite, other.table.protocol, other.table.text, other.table.columns) == form
+        ]  # fmt: skip
+        best = [-(cell.mean if (cell := other.table.rows[0].cells[-1]) is not None else 0.0) for other in found]
+        return tuple(found[i] for i in sorted(range(len(found)), key=lambda i: best[i])[:MOST_FINISHED])
 
     @property
     def alone(self) -> bool:

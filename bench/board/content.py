@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
 from bench.board import costs, selection
-from bench.board.board import GRADES, Beside, Board, BoardTable, Fact, PublishedRun, dating
+from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, Fact, PublishedRun, dating
 from bench.board.costs import made_in
 from bench.board.grades import WORDS, apart
 from bench.board.headline import answer
 from bench.board.judging import Judged, judged_tables
 from bench.board.names import slug, unused
 from bench.board.reference_tables import reference_tables
+from bench.board.repeat import seed_words
 from bench.board.selection import rule
 from bench.compare.budget import row_budget
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.runs.record import RunRecord
+from bench.runs.record import RunRecord, public_name
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
@@ -51,6 +53,25 @@ def board(
 
 # --- how a version was made, in sentences: what its numbers are of, what was done about failures, how to repeat and to check them ---
 
+
+def yours(tables: Sequence[BoardTable]) -> tuple[Fact, ...]:
+    """How a reader sets a run of their own among the rows of the first table: run it, look at it there, hand it in."""
+    first = next((one.table for one in tables if one.checked), tables[0].table if tables else None)
+    if first is None:
+        return ()
+    seeds = sorted({seed for row in first.rows for seed in row.seeds if seed is not None})
+    command = shlex.join(
+        ["bench", "run", "--method", "NAME", "--backbone", public_name(first.backbone or "BACKBONE"), "--suite", first.suite]
+    )
+    return (
+        Fact(topic=YOURS, text="Run it as these rows were. NAME is one of bench methods, or your own with --plugin FILE; the command that a number opens "
+             "has the corpus and the budget of its row.", command=command + (f" --seeds {seed_words(seeds)}" if seeds else "")),
+        Fact(topic=YOURS, text="See it among these rows, judged with them, before anybody else does: leaderboards/preview/index.html. Type it where this "
+             "board's folder leaderboards lies.", command="bench publish --preview --keep"),
+        Fact(topic=YOURS, text="Pack it into one file for the publisher, who checks every score before it stands here.", command='bench submit RUN --by "your name"'),
+    )  # fmt: skip
+
+
 MANY = 3  # different values up to which a sentence lists them
 
 
@@ -72,7 +93,7 @@ def made(runs: Sequence[PublishedRun], tables: Sequence[BoardTable], left_out: S
         Fact(topic="Repeat", text="Every number opens to the one command that makes its row again, with its seeds; so does the page of every run. "
              "Each says what it needs that bench cannot fetch."),
         Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{version}"),
-        Fact(topic="Add a row", text="Packs a run into one file, which is verified before it is taken.", command="bench submit RUN"),
+        *yours(tables),
     ]  # fmt: skip
     return tuple(fact for fact in facts if fact.text)
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from bench.references.audit import Remark
     from bench.references.rows import Row
 
-MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol", "copied")
-"""Kinds of remarks that get a footnote in a table; what is printed differently elsewhere is one line below it."""
+MARKED = ("average", "spread", "impossible", "same", "quoted", "best", "protocol")
+"""Kinds of remarks that get a footnote in a table, the gravest first; copies and what is printed differently elsewhere are a line each below it."""
 
 
 def show_overview() -> None:
     """The papers, and a line for each of their tables."""
     from bench.references import PAPERS, results
-    from bench.references.audit import audit
+    from bench.references.audit import audit, told
     from bench.references.rows import rows, tables
 
     for paper, title in PAPERS.items():
@@ -35,10 +35,10 @@ def show_overview() -> None:
             found = [r for r in results(paper=paper) if r.table == table]
             every = rows(found, by_metric=False)
             copied = sum(not row.first.own_result for row in every)
-            told = len({(r.kind, r.text) for r in audit() if (r.paper, r.table) == (paper, table) and r.kind != "copied"})
+            remarks = told(r for r in audit() if (r.paper, r.table) == (paper, table))
             settings = ", ".join(dict.fromkeys(r.setting for r in found))
             metrics = ", ".join(dict.fromkeys(r.metric for r in found))
-            lines.append((f"{paper}:{table}", str(len(every)), str(copied), str(told), f"{metrics}; {settings}"))
+            lines.append((f"{paper}:{table}", str(len(every)), str(copied), str(remarks), f"{metrics}; {settings}"))
         print_columns(lines, headings=("table", "rows", "copied", "remarks", "what"), indent=2)
         click.echo()
     print_columns([("one of them:", "bench references PAPER:TABLE"), ("what does not fit:", "bench references --audit")])
@@ -58,8 +58,10 @@ def show_tables(found: Sequence[ReferenceResult]) -> None:
 def _show_table(found: Sequence[ReferenceResult]) -> None:
     from bench.references.rows import rows
 
-    notes: dict[str, str] = {}  # what is said -> its letter
     lines = rows(found, by_metric=False)
+    every = [remark for row in lines for cell in row.cells for remark in _of(cell)]
+    texts = dict.fromkeys(remark.text for remark in sorted(every, key=lambda remark: MARKED.index(remark.kind)))
+    notes = {text: _letter(i) for i, text in enumerate(texts)}  # what is said -> its letter
     for title, part in _parts(lines):
         click.echo(f"\n{title}")
         _echo(_drawn(part, notes))
@@ -71,6 +73,7 @@ def _show_table(found: Sequence[ReferenceResult]) -> None:
         say("± is printed under its number: of the draws of CxC-STS, of the seeds elsewhere")
     _footnotes(lines)
     _elsewhere(lines)
+    _copies(lines)
 
 
 def _parts(lines: Sequence[Row]) -> list[tuple[str, list[Row]]]:
@@ -123,12 +126,8 @@ def _of(cell: ReferenceResult) -> list[Remark]:
 
 
 def _letters(found: Sequence[Remark], notes: dict[str, str]) -> str:
-    """ " a,b": the letters of what is said, new ones for what was not said before."""
-    marks = []
-    for text in dict.fromkeys(remark.text for remark in found):
-        if text not in notes:
-            notes[text] = _letter(len(notes))
-        marks.append(notes[text])
+    """ " a,b": the letters of what is said."""
+    marks = [notes[text] for text in dict.fromkeys(remark.text for remark in found)]
     return f" {','.join(marks)}" if marks else ""
 
 
@@ -162,6 +161,16 @@ def _elsewhere(lines: Sequence[Row]) -> None:
             told.append(f"{row.first.label} ({len(differing)} of {len(row.cells)} cells)")
     if told:
         say(f"printed differently elsewhere: {', '.join(dict.fromkeys(told))}; see --audit --kind differs", hang=2)
+
+
+def _copies(lines: Sequence[Row]) -> None:
+    """Whom rows were copied from, in one line."""
+    labels: dict[str, dict[str, None]] = {}
+    for row in lines:
+        if not row.first.own_result:
+            labels.setdefault(row.first.source or "elsewhere", {})[row.first.label] = None
+    if labels:
+        say("copied from " + "; ".join(f"{source}: {', '.join(found)}" for source, found in labels.items()), hang=2)
 
 
 def show_audit(found: Sequence[Remark], among: Sequence[ReferenceResult]) -> None:

@@ -97,7 +97,6 @@ def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, 
 
 LOCK = ".lock"  # in a folder aside: held as long as its process lives
 TITLE = "Sentence embeddings, compared"
-PREVIEW_NOTE = "A preview, not published: the next one takes its place."
 Report = Callable[[str, int, int], None]
 """(what is being done, steps done, steps in all)"""
 
@@ -274,8 +273,6 @@ def _left_in_older(place: Place, made: Board) -> dict[str, str]:
 def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], found: Sequence[Version], report: Report) -> Board:
     last = found[-1] if found else None
     note = _chosen(asked.note, last.note if last else None)
-    if asked.preview:
-        note = f"{PREVIEW_NOTE} {note}" if note else PREVIEW_NOTE
     made = board(
         runs, version=PREVIEW if asked.preview else published.next_name(found),
         title=_chosen(asked.title, last.title if last else None) or TITLE, note=note, left_out=tuple(lines),
@@ -284,7 +281,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     )  # fmt: skip
     if last is None:
         return made
-    news = published.other_news(last, replace(made, note=note if not asked.preview else last.note))
+    news = published.other_news(last, made)
     from bench.show.tables.data import table_data
 
     now = judgements({"table": table_data(one.table)} for one in made.tables)

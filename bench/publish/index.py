@@ -16,6 +16,7 @@ from bench.board.board import Board
 from bench.board.names import method_page
 from bench.compare.formatting import may_be_best, score, span_words, visible
 from bench.publish.errata import ERRATA, Erratum, errata_bytes
+from bench.publish.history import History, history
 from bench.publish.signature import signature_files
 from bench.publish.versions import Version
 from bench.runs.reading import loads
@@ -71,6 +72,7 @@ class IndexPage:
 
     title: str  # of the newest version
     main: MainTable | None  # None where the newest version has no table that can be read
+    history: History | None  # its rows over the versions; None where there is one version alone
     versions: tuple[PageVersion, ...]  # newest first
 
 
@@ -97,6 +99,7 @@ def index_page(versions: Sequence[Version]) -> IndexPage:
     return IndexPage(
         title=versions[-1].title,
         main=main_table(versions[-1]),
+        history=history(versions),
         versions=tuple(_version(one, before.get(one.name, "")) for one in reversed(versions)),
     )
 
@@ -185,6 +188,21 @@ def _markdown(page: IndexPage) -> str:
         lines += ["", one.signed] if one.signed else []
         lines += ["", f"Since {one.before}:" if one.before else "The first version."]
         lines += ["", *(f"- {markdown(line, limit=None)}" for line in one.changes)] if one.changes else []
+    if page.history is not None:
+        lines += [
+            "",
+            "## Over versions",
+            "",
+            f"{markdown(page.history.caption)}, and in brackets the ranks that a row may have.",
+            "",
+        ]
+        lines += [
+            f"| method | {' | '.join(page.history.versions)} | what moved it |",
+            f"|:--|{'--:|' * len(page.history.versions)}:--|",
+        ]
+        for row in page.history.rows:
+            cells = [f"{mean} ({rank})" if rank else mean for mean, rank in row.cells]
+            lines.append(f"| {markdown(row.method)} | {' | '.join(cells)} | {markdown(row.moved, limit=None)} |")
     lines += ["", "A published version never changes: each has a `MANIFEST.json` with the sha256 of every file, and"]
     lines += ["`bench publish --check` compares them. `bench verify leaderboards/v1` computes every score again."]
     return "\n".join(lines) + "\n"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.board.board import Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.grades import weakest
 from bench.board.names import link, run_file
+from bench.board.over_suites import Overview, overviews
 from bench.compare.formatting import cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, sign_name, under
@@ -25,6 +27,8 @@ prose = partial(markdown, limit=None)  # sentences are shown whole, names are cu
 def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool = True) -> str:
     """The whole version. ``pages``: HTML pages lie beside it; only the first of them is linked, for a code host shows their source."""
     parts = [*_head(board, pages), *_tables(board)]
+    if found := overviews(board.tables):
+        parts += ["## All suites", *(_overview(one) for one in found)]
     if figures:
         parts += ["## Figures", *(_figure(figure) for figure in figures)]
     if board.references:
@@ -39,6 +43,8 @@ def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool =
 def _head(board: Board, pages: bool) -> Iterator[str]:
     yield f"# {markdown(board.title)}: {markdown(board.version)}"
     yield f"**{prose(board.answer)}**"
+    if board.version == PREVIEW:
+        yield PREVIEW_NOTE
     if board.note:
         yield f"> {prose(board.note)}"
     runs, methods = len(board.runs), len(board.methods)
@@ -64,9 +70,24 @@ def _tables(board: Board) -> Iterator[str]:
         last = place
         form = f" on {one.table.text} text" if one.table.text else ""
         yield f"### {markdown(f'{one.table.suite}, {one.table.protocol}{form}')}"
-        yield table(one.table, runs)
+        yield table(one.table, runs, [other.table for other in board.finished(one)])
         told = " ".join(prose(text) for text in (one.selection, one.cost_note) if text)
         yield f"{told}{' ' if told else ''}[CSV](tables/{one.anchor}.csv)"
+
+
+def _overview(one: Overview) -> str:
+    """Ranks alone, with the averages beside them: what code hosts render."""
+    heading = ["method", *(suite.table.suite for suite in one.suites)]
+    lines = [line([markdown(name) for name in heading]), line([":--", *("--:" for _ in one.suites)])]
+    for (method, beside), row in zip(one.names, one.standings, strict=True):
+        lasts = [standing.row.cells[-1] if standing is not None else None for standing in row]
+        cells = [f"{rank_words(standing.row)} ({score(last.mean, last.decimals)})".strip() if standing is not None and last is not None else ""
+                 for standing, last in zip(row, lasts, strict=True)]  # fmt: skip
+        lines.append(line([markdown(method) + (f" ({markdown(beside)})" if beside else ""), *cells]))
+    setting = SETTINGS.get(one.setting) or one.setting or ""
+    words = "Ranks that a row may have in each suite, and its average there. There is no total: suites have no common scale."
+    more = f" {one.left_out} more rows are in the tables." if one.left_out else ""
+    return "\n".join([f"### {markdown(setting)}, {markdown(one.backbone or '')}", "", *lines, "", words + more])
 
 
 def _figure(figure: Figure) -> str:
@@ -128,8 +149,8 @@ def _runs(board: Board) -> str:
 SEEDS = 10  # of a row that are linked; the list of runs has all
 
 
-def table(shown: Table, runs: Mapping[str, PublishedRun]) -> str:
-    """The table, then what its signs mean and what a reader must know."""
+def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[Table] = ()) -> str:
+    """The table, then what its signs mean and what a reader must know. The first row of each of ``finished`` stands last, for scale."""
     before = [*(["rank"] if has_ranks(shown) else []), "method"]
     after = [*(COSTS if has_costs(shown) else ()), "records by seed", "grade"]
     heading = [*before, *shown.columns, *after]
@@ -140,8 +161,11 @@ def table(shown: Table, runs: Mapping[str, PublishedRun]) -> str:
         lines += [
             _printed_cell(one, len(before) - 1, len(after)) for one in under(row, shown) if not one.label.startswith("less ")
         ]
+    for other in finished:
+        lines.append(line(_finished_cells(other, shown, runs)))
     notes = [f"<sup>{i}</sup> {markdown(note, limit=None)}" for i, note in enumerate(shown.footnotes, 1)]
     notes += [markdown(note, limit=None) for note in (*shown.notes, *legend(shown, SIGNS))]
+    notes += ["*for scale*: nothing trained here, another backbone; not ranked"] if finished else []
     marked = any(cell.mark for cell in cells_of(shown))
     notes += ["**best**, *second*"] if marked and len(shown.rows) > 2 else ["**best**"] if marked else []
     return "\n".join([*lines, "", *(f"- {note}" for note in notes)])
@@ -160,6 +184,16 @@ def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str
         *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
         *(costs(row.cost) if has_costs(shown) else ()), _records(row, runs),
         markdown(weakest(runs[run].grade for run in row.runs)),
+    ]  # fmt: skip
+
+
+def _finished_cells(other: Table, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
+    """The first row of another backbone's table, under the headings of ``shown``."""
+    row = other.rows[0]
+    name = f"{markdown(row.method)} ({markdown(' '.join(part for part in (variant_words(row, other), row.backbone) if part))}) *for scale*"
+    return [
+        *([""] if has_ranks(shown) else []), name, *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
+        *([""] * len(COSTS) if has_costs(shown) else ()), _records(row, runs), markdown(weakest(runs[run].grade for run in row.runs)),
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,6 +46,17 @@ class Remark:
     metric: str
     task: str  # "" for the whole row
     text: str
+
+
+def told(found: Iterable[Remark]) -> int:
+    """How many things the remarks on a table say: the same words once, what is printed differently elsewhere once a row, copies not."""
+    return len(
+        {
+            (r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text)
+            for r in found
+            if r.kind != "copied"
+        }
+    )
 
 
 @cache

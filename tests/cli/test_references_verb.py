@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from commands import bench, error_line
@@ -22,6 +23,24 @@ def test_a_table_as_printed_with_its_remarks() -> None:
     letter = line.split()[-1]
     assert f"\n{letter} printed 81.81; the mean of its 7 cells is 81.66 (+0.15)\n" in said
     assert "unsupervised" not in said and "RoBERTa" not in said.split("supervised", 1)[1].split("\na ")[0]
+
+
+def test_remarks_that_matter_come_first_and_copies_are_one_line() -> None:
+    from bench.references import results
+    from bench.references.audit import KINDS, remarks, told
+
+    said = bench("references", "promcse:1", COLUMNS="120").stdout
+    notes = [line for line in said.splitlines() if re.match(r"[a-z]{1,2} (?!has)\S", line)]
+    kinds = {remark.text: remark.kind for one in results(paper="promcse") for remark in remarks(one)}
+    order = [list(KINDS).index(next(kind for text, kind in kinds.items() if text.startswith(note[2:60]))) for note in notes]
+    assert order == sorted(order) and order[0] == 0 and len(set(order)) > 2
+    assert said.count("copied from ") == 1 and "; Gao et al. 2021: BERT-base (first-last avg.), BERT-base-flow" in " ".join(
+        said.split()
+    )
+    (line,) = [line for line in bench("references").stdout.splitlines() if line.startswith("  promcse:1 ")]
+    differing = said.split("printed differently elsewhere: ")[1].split("; see --audit")[0].count("(")
+    assert int(line.split()[3]) == told(remark for one in results(paper="promcse") if one.table == "1" for remark in remarks(one))
+    assert int(line.split()[3]) == len(notes) + differing - 1  # "(reproduce)" is part of a label
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])

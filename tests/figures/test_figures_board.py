@@ -48,10 +48,10 @@ def table_of(board: Board, suite: str) -> BoardTable:
 
 @pytest.mark.slow
 def test_there_are_those_that_the_records_have_data_for(found: dict[str, Figure], made: Board) -> None:
-    assert list(found) == ["cost", "geometry", "parameters", "frequent-words", "few-shot"]
+    assert list(found) == ["cost", "learning", "geometry", "parameters", "frequent-words", "few-shot"]
     assert figures(made) == figures(made)
     sts_only = replace(made, tables=tuple(one for one in made.tables if one.table.suite == "sts"))
-    assert [one.kind for one in figures(sts_only)] == ["cost", "parameters"]
+    assert [one.kind for one in figures(sts_only)] == ["cost", "learning", "parameters"]
     assert figures(replace(made, tables=())) == ()
 
 

@@ -105,7 +105,7 @@ def test_what_papers_printed_of_it_is_there_with_the_audits_remarks(found) -> No
     )
     cells = [cell.text for one in page.printed for row in one.rows for cell in row.cells if cell is not None]
     assert f"{average.value:.2f}" in cells
-    assert any(one.remarks for one in page.printed)
+    assert any(one.notes for one in page.printed)
     for one in page.printed:
         assert all(len(row.cells) == len(one.tasks) for row in one.rows)
         assert all(any(row.cells[i] is not None for row in one.rows) for i in range(len(one.tasks)))

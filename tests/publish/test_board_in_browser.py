@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from board_page import STS, choose, column, current, header, methods, rows, shown_tables, sort_by, switch
@@ -264,6 +266,120 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(page
     assert not view.is_visible() and "compare=" not in page.url
 
 
+# --- own choice ---
+
+
+def state_of(page: Page) -> str:
+    """Everything of the shown table and above it that a choice could change, but the choices themselves."""
+    parts = [shown_tables(page).first.inner_text(), page.locator("p.answer").inner_text(), page.locator(".figures").inner_text()]
+    return "\n".join([*parts, *(str(current(page, key)) for key in ("setting", "backbone", "suite", "baseline", "show"))])
+
+
+def own_choice(page: Page, key: str, *values: str) -> None:
+    page.locator(".choice").evaluate("one => { one.open = true }")
+    for value in values:
+        choose(page, key, value)
+
+
+def test_the_mean_of_chosen_tasks_is_marked_as_own_and_nothing_is_ranked_by_it(page: Page, chromium: Browser) -> None:
+    table, note, before = shown_tables(page).first, page.locator("p.own:visible"), state_of(page)
+    expected = {name: [column(page, task)[i] for task in ("STS12", "SICK-R")] for i, name in enumerate(methods(page))}
+    signs = verdicts(page, "SICK-R")
+    own_choice(page, "tasks", "STS12", "SICK-R")
+    heads = [one.inner_text().strip() for one in table.locator("thead tr:last-child th:visible").all()]
+    assert [head for head in heads if head in (*STS, "Avg.", "rank", "own choice")] == ["own choice", "STS12", "SICK-R"]
+    assert "mean of STS12 and SICK-R" in note.inner_text() and "neither tested nor ranked" in note.inner_text()
+    assert not table.locator(".of-ranks").is_visible() and table.locator(".against").is_visible()
+    own = {row.locator("th.method").inner_text(): float(row.locator("td.own").inner_text()) for row in rows(page).all()}
+    assert own.keys() == expected.keys() and all(abs(own[name] - sum(two) / 2) < 0.0101 for name, two in expected.items())
+    assert verdicts(page, "SICK-R") == signs, "what was tested stays as it was tested"
+    header(page, "own choice").get_by_role("button").click()
+    assert [own[name] for name in methods(page)] == sorted(own.values(), reverse=True)
+    with visit(chromium, page.url) as again:
+        assert again.page.locator("section.scores:visible").inner_text() == table.inner_text() and again.troubles == []
+        for width in (320, 360, 641, 1280):
+            again.page.set_viewport_size({"width": width, "height": 800})
+            assert again.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert current(again.page, "suite") == "sts"
+    own_choice(page, "tasks", "STS12")
+    assert not table.locator("th.own").is_visible() and "SICK-R" in note.inner_text(), "one task has no mean"
+    page.go_back()
+    page.go_back()
+    page.go_back()
+    page.go_back()
+    assert state_of(page) == before and not note.is_visible()
+
+
+def test_all_tasks_are_no_choice_and_a_choice_outlives_another_suite(page: Page) -> None:
+    own_choice(page, "tasks", *STS)
+    assert "tasks=" not in page.url and not page.locator("p.own:visible").count()
+    own_choice(page, "tasks", "STS13")
+    choose(page, "suite", "transfer")
+    assert not page.locator("p.own:visible").count() and "STS13" not in switch(page, "tasks").inner_text()
+    choose(page, "suite", "sts")
+    assert "STS13" in page.locator("p.own:visible").inner_text()
+    page.get_by_role("link", name="As published").locator("visible=true").click()
+    assert not page.locator("p.own:visible").count()
+
+
+def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
+    table, before = shown_tables(page).first, state_of(page)
+    own_choice(page, "metric", "pearson")
+    data = json.loads(page.locator("#board-data").text_content() or "")
+    lines = data["tables"][table.locator("h2").get_attribute("id")]["rows"]
+    shown = column(page, "STS12")
+    assert len(lines) == len(shown) > 3
+    for (runs, *_), value in zip(lines, shown, strict=True):
+        records = [json.loads((site / unquote(data["runs"][run][0]) / "run.json").read_text()) for run in runs]
+        found = [
+            one["detail"]["pearson"]["all"]
+            for record in records
+            for one in record["scores"]
+            if (one["task"], one["text"]) == ("STS12", "tokenised")
+        ]
+        assert len(found) == len(runs) and abs(value - sum(found) / len(found)) < 0.0051
+    said = table.inner_text()
+    assert (
+        "Pearson" in table.locator(".group").first.inner_text()
+        and "Spearman" not in said
+        and "±" not in table.locator("tbody").first.inner_text()
+    )
+    assert not table.locator("td i").first.is_visible() and not table.locator(".of-numbers").first.is_visible()
+    row = rows(page).first
+    averaged = [float(row.locator("th, td").nth(i).inner_text()) for i in range(3, 11)]
+    assert abs(averaged[-1] - sum(averaged[:-1]) / 7) < 0.0101
+    sort_by(page, "STS12")
+    assert column(page, "STS12") == sorted(shown, reverse=True)
+    choose(page, "suite", "transfer")
+    assert "Pearson" not in shown_tables(page).first.inner_text() and not switch(page, "metric").is_visible()
+    page.go_back()
+    page.go_back()
+    page.go_back()
+    assert state_of(page) == before
+
+
+def test_rows_by_what_is_trained_and_how_long(page: Page, chromium: Browser) -> None:
+    everything = {row.locator("th.method").inner_text(): row for row in rows(page).all()}
+    seconds = {name: row.locator("td.cost").nth(1).get_attribute("data-v") for name, row in everything.items()}
+    trains = {name: row.get_attribute("data-trains") for name, row in everything.items()}
+    page.locator(".choice").evaluate("one => { one.open = true }")
+    for key, of, fits in (
+        ("trains", trains, lambda value, most: value == most),
+        ("time", seconds, lambda value, most: 0 <= float(value) <= float(most)),
+    ):
+        offered = [str(one.get_attribute("data-value")) for one in switch(page, key).locator("a").all()]
+        for value in offered[1:]:
+            own_choice(page, key, value)
+            found = methods(page) if rows(page).count() else []
+            assert found == [name for name in everything if fits(of[name], value)], (key, value)
+            with visit(chromium, page.url) as again:
+                assert (methods(again.page) if rows(again.page).count() else []) == found and again.troubles == []
+        if offered:
+            own_choice(page, key, "")
+            assert methods(page) == list(everything)
+    assert switch(page, "trains").locator("a").count() > 2, "the rows differ in what is trained"
+
+
 # --- the baseline ---
 
 
@@ -297,3 +413,26 @@ def test_a_verdict_is_never_colour_alone(page: Page) -> None:
         words <= {"better", "worse", "equivalent", "unknown", "better, exploratory", "worse, exploratory", ""}
         and "better" in words
     )
+
+
+# --- all suites ---
+
+
+def test_the_overview_is_of_the_setting_and_backbone_that_are_shown(page: Page) -> None:
+    shown = page.locator(".overview:visible")
+    everything = page.locator(".overview")
+    places = {(one.get_attribute("data-setting"), one.get_attribute("data-backbone")) for one in everything.all()}
+    assert ("unsupervised", "builtin") in places
+    for suite in ("transfer", "sts"):  # which is no matter of one suite
+        choose(page, "suite", suite)
+        assert {(one.get_attribute("data-setting"), one.get_attribute("data-backbone")) for one in shown.all()} == {
+            ("unsupervised", "builtin")
+        }
+    link = shown.first.locator("thead a").nth(1)
+    wanted = link.get_attribute("href")
+    link.click()
+    assert shown_tables(page).first.locator("h2").get_attribute("id") == (wanted or "").removeprefix("#")
+    choose(page, "backbone", "bert-base-uncased")
+    assert {one.get_attribute("data-backbone") for one in shown.all()} <= {"bert-base-uncased"}
+    choose(page, "show", "papers")
+    assert shown.count() == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from factories import record
 
-from bench.board.board import Board, BoardTable, PublishedRun
+from bench.board.board import YOURS, Board, BoardTable, PublishedRun
 from bench.board.content import board
 from bench.board.headline import answer
 from bench.board.names import slug, unused
@@ -171,7 +171,7 @@ def test_unequal_budgets_are_not_called_the_same() -> None:
 
 def test_what_to_type_names_the_version() -> None:
     commands = {fact.topic: fact.command for fact in made_of({}).made if fact.command}
-    assert commands == {"Check": "bench verify leaderboards/v7", "Add a row": "bench submit RUN"}
+    assert commands == {"Check": "bench verify leaderboards/v7", YOURS: 'bench submit RUN --by "your name"'}
 
 
 # --- names ---

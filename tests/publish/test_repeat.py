@@ -94,6 +94,21 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(t
     assert shown[0] == rows["promptbert"][0] and "--plain" in shown[1]  # then as it was typed
 
 
+@pytest.mark.slow
+def test_what_the_page_says_sets_a_run_of_ones_own_in_the_table(tmp_path: Path) -> None:
+    assert bench("run", "--method", "cls", "--suite", "check", "--plain", "--runs", tmp_path / "theirs").exit_code == 0
+    version = publish(tmp_path / "theirs", Path("leaderboards"))
+    section = (version / "index.html").read_text(encoding="utf-8").split('<section class="yours"')[1].split("</section>")[0]
+    run, look, send = [shlex.split(unescape(one)) for one in re.findall(r"<pre[^>]*>(bench .*?)</pre>", section)]
+    own = bench(*[word.replace("NAME", "last-avg") for word in run[1:]])
+    assert own.exit_code == 0, own.output
+    assert bench(*look[1:]).exit_code == 0
+    assert set(rows_of(Path("leaderboards/preview/index.html"))) == {"cls", "last-avg"}
+    (folder,) = Path("runs").glob("last-avg-*")
+    assert bench(*[word.replace("RUN", folder.name) for word in send[1:]]).exit_code == 0 and list(Path().glob("*.zip"))
+    assert (version / "README.md").read_text(encoding="utf-8").count("Your run in this table") == 3
+
+
 def words_after(command: str, option: str) -> list[str]:
     words = shlex.split(command)
     return [words[i + 1] for i, word in enumerate(words) if word == option]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from published import Publish
 
 from bench.base.errors import BenchError, DataDamaged
+from bench.board.board import PREVIEW_NOTE
 from bench.publish import build
 from bench.publish.check import check
 from bench.publish.staging import Place
@@ -133,7 +134,7 @@ def test_a_preview_says_that_it_is_one_and_is_no_version(quick: Publish, runs: P
     first = quick(preview=True, note="A note.")
     assert first.folder == out / "preview" and versions(out) == () and not (out / "index.html").exists()
     page = (out / "preview" / "index.html").read_text(encoding="utf-8")
-    assert build.PREVIEW_NOTE in page and "A note." in page
+    assert PREVIEW_NOTE in page and '<p class="note">A note.</p>' in page, "the note is the publisher's"
     (out / "preview" / "left").write_text("from the last preview")
     assert quick(preview=True).folder == out / "preview" and not (out / "preview" / "left").exists()
     quick()

@@ -20,6 +20,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     from bench.show.figures.few_shot import few_shot
     from bench.show.figures.frequent import frequent
     from bench.show.figures.groups import grouped
+    from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
     from bench.show.figures.shift import shift
     from bench.show.figures.sphere import sphere
@@ -30,7 +31,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     found = groups(board)
     made: list[Figure | None] = [] if found else [papers(board)]
     for i, group in enumerate(found):
-        made += [time(group), shift(group)]
+        made += [time(group), shift(group), learning(group, runs)]
         made += [papers(board)] if i == 0 else []
         made += [sphere(group), parameters(group), frequent(group, records), few_shot(group, records), *ablations(group)]
         made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second

@@ -36,12 +36,12 @@ def room(lines: Sequence[Line]) -> float:
     return min(ROOM, max(width(line.label, TEXT) for line in lines) + 18)
 
 
-def draw(drawing: Drawing, axes: Axes, lines: Sequence[Line]) -> None:
-    """The lines on axes whose x is set; strong ones on top."""
+def draw(drawing: Drawing, axes: Axes, lines: Sequence[Line], also: Sequence[float] = ()) -> None:
+    """The lines on axes whose x is set; strong ones on top. ``also``: other heights for which there has to be room."""
     from matplotlib.ticker import MaxNLocator
 
     ys = [v for line in lines for v in (*line.y, *(end for bar in line.bars if bar for end in bar))]
-    axes.set_ylim(*scatter.limits(ys))
+    axes.set_ylim(*scatter.limits([*ys, *also]))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     for line in sorted(lines, key=lambda line: line.strong):
         colour, order = (ACCENT, 6) if line.strong else (QUIET, 4)

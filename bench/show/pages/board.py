@@ -6,24 +6,29 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from bench.board.board import PREVIEW_NOTE, YOURS
 from bench.board.names import link
 from bench.board.repeat import repeat
 from bench.compare.formatting import visible
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import LOWER_IS_BETTER
 from bench.runs.predictions import predictions_file
+from bench.show.figures.figure import number
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
+from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
-from bench.show.pages.score_tables import SETTINGS, ScoreTable, compared_words, letter, score_tables
+from bench.show.pages.score_tables import COSTS, SETTINGS, ScoreTable, compared_words, group_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, Fact, PublishedRun
     from bench.compare.statistics.table import Cell, Row, Table
+    from bench.runs.record import RunRecord
     from bench.show.figures import Figure
 
 
@@ -53,6 +58,7 @@ class Switch:
     label: str  # as the reader sees it
     options: tuple[Option, ...]  # in the order of the tables
     scripted: bool  # it does nothing without a script, and is not shown then
+    own: bool = False  # one of the choices behind a word
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +97,9 @@ class BoardPage:
     figures: tuple[PageFigure, ...]  # the three that everyone sees
     more_figures: tuple[PageFigure, ...]  # those that a reader asks for
     printed: tuple[PrintedPaper, ...]  # the papers' tables
+    overviews: tuple[PageOverview, ...]  # one row per method over all suites, for each setting and backbone of several suites
+    yours: Topic  # how a reader's own run gets into the tables; without facts where there is no table
+    reproduced: bool  # some printed number has runs here
     made: tuple[Topic, ...]  # how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
     cell_by_cell: bool  # there is a page of every cell that changed
@@ -109,6 +118,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
     return rendered(
         "board.html",
         page=page,
+        preview=PREVIEW_NOTE,
         signs=SIGNS,
         words=WORDS,
         grades=GRADE_WORDS,
@@ -120,14 +130,17 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
 def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     """The page's content: a pure function of the board."""
     tables = score_tables(board)
+    printed = printed_papers(board)
     note, rest = first_sentences(board.note or "")
     topics: dict[str, list[Fact]] = {}
-    for fact in board.made:
+    for fact in (one for one in board.made if one.topic != YOURS):
         topics.setdefault(fact.topic, []).append(fact)
     return BoardPage(
         title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
-        figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed_papers(board),
+        figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
+        overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
+        reproduced=any(cell is not None and cell.ours for paper in printed for one in paper.tables for row in one.rows for cell in row.cells),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
@@ -159,8 +172,51 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
         Switch(key="text", label="text", options=_options("text", _of_several_forms(tables)), scripted=False),
         Switch(key="baseline", label="baseline", scripted=True,
                options=tuple(Option(value=visible(name), words=name, anchor=first, rows=None) for name in baselines)),
+        Switch(key="metric", label="metric", own=True, scripted=True, options=_every(_METRICS if _has_pearson(board) else {}, first)),
+        Switch(key="trains", label="trains", own=True, scripted=True, options=_every(_splitting([row.trains for table in tables for row in table.rows]), first)),
+        Switch(key="time", label="training time", own=True, scripted=True, options=_every(_times(tables), first)),
         Switch(key="show", label="show", options=tuple(papers) if board.references else (), scripted=True),
     )  # fmt: skip
+
+
+_METRICS = {"pearson": "Pearson"}
+_TRAINS = {"none": "nothing", "part": "a part", "all": "the whole encoder"}
+_TIMES = {60: "to 1 min", 600: "to 10 min", 3600: "to 1 h", 36000: "to 10 h"}
+
+
+def _every(values: Mapping[str, str], anchor: str) -> tuple[Option, ...]:
+    """The values of a filter, after the one that filters nothing; nothing where there are none."""
+    named = {"": "Spearman" if values is _METRICS else "any", **values} if values else {}
+    return tuple(Option(value=value, words=words, anchor=anchor, rows=None) for value, words in named.items())
+
+
+def _splitting(found: Sequence[str]) -> dict[str, str]:
+    """What is trained, where rows differ in that."""
+    return {value: words for value, words in _TRAINS.items() if value in found} if len(set(found) - {""}) > 1 else {}
+
+
+def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
+    """Times of training that some rows take no more than, and others do."""
+    spent = [row.costs[COSTS.index("train")][1] for table in tables for row in table.rows if row.costs]
+    known = [seconds for seconds in spent if seconds >= 0]
+    return {str(most): words for most, words in _TIMES.items() if any(s <= most for s in known) and any(s > most for s in known)}
+
+
+def _has_pearson(board: Board) -> bool:
+    records = {run.record.run_id: run.record for run in board.runs}
+    return any(any(_pearson(row, one.table, records)) for one in board.tables for row in one.table.rows)
+
+
+def _pearson(row: Row, table: Table, records: Mapping[str, RunRecord]) -> list[float]:
+    """Pearson's correlation of a row on each task, mean over its runs; 0 where a run has none. Of all pairs at once, as the STS sets are scored."""
+    found = []
+    for task in table.columns:
+        scores = [records[run].score(table.suite, task, table.protocol, table.text) for run in row.runs]
+        details = [score.detail.get("pearson") if score is not None else None for score in scores]
+        values = [number(one.get("all") if isinstance(one, Mapping) else one) for one in details]
+        known = [value for value in values if value is not None]
+        found.append(round(fmean(known), 4) if known and len(known) == len(values) else 0)
+    return found
 
 
 def _of_several_forms(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
@@ -219,7 +275,7 @@ def board_data(board: Board) -> str:
     texts: dict[str, int] = {}
     content: dict[str, Any] = {
         "runs": [_run(run) for run in board.runs],
-        "tables": {one.anchor: _table(one, places, by_id, by_anchor, texts, whole=whole) for one in board.tables},
+        "tables": {one.anchor: _table(one, places, by_id, by_anchor, texts, board.finished(one), whole=whole) for one in board.tables},
     }  # fmt: skip
     content["texts"] = list(texts)
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -236,7 +292,7 @@ def _run(run: PublishedRun) -> list[Any]:
 
 def _table(
     one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable],
-    texts: dict[str, int], *, whole: int,
+    texts: dict[str, int], finished: Sequence[BoardTable], *, whole: int,
 ) -> dict[str, Any]:  # fmt: skip
     table = one.table
     columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
@@ -255,9 +311,18 @@ def _table(
     for name, found in one.baselines.items():
         judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in one.beside}
     suites = (table.suite, *(other.suite for other in one.beside))
+    records = {run_id: run.record for run_id, run in by_id.items()}
+    pearson = [_pearson(row, table, records) for row in table.rows]
+    scale = [_pearson(other.table.rows[0], other.table, records) for other in finished]
+    metrics = (
+        {"pearson": {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}}
+        if any(map(any, pearson))
+        else {}
+    )
     return {
         "columns": columns,
         "covers": covers,
+        "other": metrics,
         "recipe": _recipes(table, by_id, texts),
         "rows": [
             [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)], _repeat(row, by_id, suites, texts)]

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
+from bench.board.reproduced import Key, reproduced_cells
 from bench.compare.formatting import listed
+from bench.compare.formatting import score as number
 from bench.references.audit import KINDS
 
 if TYPE_CHECKING:
     from bench.board.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
+    from bench.run.reproduce.verdicts import Reproduced
+
+
+VERDICT_SIGNS = {
+    "equivalent": "\N{ALMOST EQUAL TO}",
+    "different": "\N{NOT EQUAL TO}",
+    "inconclusive": "?",
+    "not comparable": "\N{EN DASH}",
+}
+"""Before the number of ours; the word stands beside it for who does not see it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,10 +37,22 @@ class PrintedRemark:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PrintedNote:
+    """One line below a table: a remark, or all cells of a row that are printed differently elsewhere."""
+
+    title: str  # the kind of remark
+    where: str  # rows and tasks that it concerns
+    remarks: tuple[PrintedRemark, ...]  # one, or one a cell
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrintedCell:
     """One printed number."""
 
     text: str  # as printed, with its spread
+    ours: str  # the mean of runs here, and where a printed value of them would lie; empty where there are none
+    verdict: str  # equivalent, different, inconclusive, not comparable; empty without runs
+    sign: str  # of the verdict
     remarks: tuple[PrintedRemark, ...]  # those of this cell
 
 
@@ -54,7 +79,7 @@ class PrintedTable:
     suites: tuple[str, ...]  # suites that its numbers belong to
     tasks: tuple[str, ...]  # headings of its columns
     rows: tuple[PrintedRow, ...]  # in the paper's order
-    remarks: tuple[PrintedRemark, ...]  # each once, the gravest kinds first
+    notes: tuple[PrintedNote, ...]  # each remark once, the gravest kinds first
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +94,9 @@ class PrintedPaper:
 def printed_papers(board: Board) -> tuple[PrintedPaper, ...]:
     """The printed tables of a board, paper after paper, in its order."""
     found: dict[tuple[str, str], list[PrintedTable]] = {}
+    ours = reproduced_cells(board)
     for one in board.references:
-        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods)))
+        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods), ours))
     return tuple(PrintedPaper(name=name, title=title, tables=tuple(tables)) for (name, title), tables in found.items())
 
 
@@ -79,49 +105,81 @@ class _Remarks:
 
     def __init__(self, anchor: str) -> None:
         self.anchor = anchor
-        self.found: dict[tuple[str, str], tuple[PrintedRemark, list[str]]] = {}
+        self.found: dict[tuple[str, str], tuple[PrintedRemark, list[tuple[ReferenceRow, str]]]] = {}
 
-    def of(self, one: ReferenceRow | ReferenceCell, where: str) -> tuple[PrintedRemark, ...]:
+    def of(self, one: ReferenceRow | ReferenceCell, row: ReferenceRow, task: str = "") -> tuple[PrintedRemark, ...]:
         made = []
         for remark in one.remarks:
             if remark.kind == "copied":
                 continue
             anchor = f"{self.anchor}-{len(self.found) + 1}"
             new = PrintedRemark(anchor=anchor, title=remark.title, text=remark.text, where="")
-            known, wheres = self.found.setdefault((remark.kind, remark.text), (new, []))
-            wheres.append(where)
+            known, places = self.found.setdefault((remark.kind, remark.text), (new, []))
+            places.append((row, task))
             made.append(known)
         return tuple(made)
 
-    def all(self) -> tuple[PrintedRemark, ...]:
-        """Wrong sums first, as the audit orders its kinds."""
+    def all(self) -> tuple[PrintedNote, ...]:
+        """Wrong sums first, as the audit orders its kinds; what is printed differently elsewhere is one note a row."""
         order = list(KINDS)
-        found = sorted(self.found.items(), key=lambda one: order.index(one[0][0]) if one[0][0] in order else len(order))
-        return tuple(replace(remark, where=listed(dict.fromkeys(wheres), between="; ")) for _, (remark, wheres) in found)
+        notes: dict[tuple[str, ...], list[PrintedRemark]] = {}
+        for (kind, text), (remark, places) in sorted(
+            self.found.items(), key=lambda one: order.index(one[0][0]) if one[0][0] in order else len(order)
+        ):
+            row = places[0][0]
+            key = (kind, row.label, row.setting, row.backbone) if kind == "differs" else (kind, text)
+            where = listed(dict.fromkeys(f"{row.label}, {task}" if task else row.label for row, task in places), between="; ")
+            notes.setdefault(key, []).append(replace(remark, where=where))
+        return tuple(_note(remarks) for remarks in notes.values())
 
 
-def _table(one: ReferenceTable, methods: frozenset[str]) -> PrintedTable:
+def _note(remarks: list[PrintedRemark]) -> PrintedNote:
+    if len(remarks) == 1:
+        return PrintedNote(title=remarks[0].title, where=remarks[0].where, remarks=tuple(remarks))
+    label = remarks[0].where.partition(", ")[0]
+    parts = tuple(replace(one, where=one.where.removeprefix(f"{label}, ")) for one in remarks)
+    return PrintedNote(title=remarks[0].title, where=f"{label}, {len(remarks)} cells", remarks=parts)
+
+
+def _table(one: ReferenceTable, methods: frozenset[str], ours: Mapping[Key, Reproduced]) -> PrintedTable:
     remarks = _Remarks(one.anchor)
-    rows = tuple(_row(row, one.tasks, remarks, methods) for row in one.rows)
+    rows = tuple(_row(row, one, remarks, methods, ours) for row in one.rows)
     return PrintedTable(
         anchor=one.anchor, paper=one.paper, table=one.table, suites=tuple(one.suite.split(", ")), tasks=one.tasks,
-        rows=rows, remarks=remarks.all(),
+        rows=rows, notes=remarks.all(),
     )  # fmt: skip
 
 
-def _row(row: ReferenceRow, tasks: tuple[str, ...], remarks: _Remarks, methods: frozenset[str]) -> PrintedRow:
+def _row(
+    row: ReferenceRow, table: ReferenceTable, remarks: _Remarks, methods: frozenset[str], ours: Mapping[Key, Reproduced]
+) -> PrintedRow:
+    here = [ours.get((table.paper, table.table, row.label, row.setting, row.backbone, row.variant, task)) for task in table.tasks]
     origin = "own" if row.own else f"copied from {row.source}" if row.source else "copied"
     method = row.ours.partition("+")[0]
-    whole = remarks.of(row, row.label)
+    whole = remarks.of(row, row)
     return PrintedRow(
         label=row.label, page=link(method_page(method)) if method in methods else "", backbone=row.backbone, remarks=whole,
         setting="; ".join(part for part in ("" if row.setting == "none" else row.setting, row.corpus) if part),
         origin="; ".join(part for part in (origin, row.runs) if part),
-        cells=tuple(None if cell is None else _cell(cell, f"{row.label}, {task}", remarks)
-                    for cell, task in zip(row.cells, tasks, strict=True)),
+        cells=tuple(None if cell is None else _cell(cell, row, task, remarks, found)
+                    for cell, task, found in zip(row.cells, table.tasks, here, strict=True)),
     )  # fmt: skip
 
 
-def _cell(cell: ReferenceCell, where: str, remarks: _Remarks) -> PrintedCell:
+def _cell(cell: ReferenceCell, row: ReferenceRow, task: str, remarks: _Remarks, here: Reproduced | None) -> PrintedCell:
+    ours, verdict = "", ""
+    if here is not None and here.mean is not None:
+        between = (
+            ""
+            if here.low is None or here.high is None
+            else f" [{number(here.low, here.decimals)}, {number(here.high, here.decimals)}]"
+        )
+        ours, verdict = f"{number(here.mean, here.decimals)}{between}".replace("-", "\N{MINUS SIGN}"), here.verdict
     std = "" if cell.std is None else f" ±{cell.std:g}"
-    return PrintedCell(text=cell.text.replace("-", "\N{MINUS SIGN}") + std, remarks=remarks.of(cell, where))
+    return PrintedCell(
+        ours=ours,
+        verdict=verdict,
+        sign=VERDICT_SIGNS.get(verdict, ""),
+        text=cell.text.replace("-", "\N{MINUS SIGN}") + std,
+        remarks=remarks.of(cell, row, task),
+    )

@@ -39,8 +39,6 @@ EXPLORATORY = {"b": "x", "w": "y"}
 SETTINGS = {"none": "nothing trained"}
 MOST_LINKS = 4_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
-MOST_FINISHED = 3
-"""Backbones beside which a table is set for scale."""
 WIDEST = 1150
 """Pixels that a table may take on a wide screen; a wider one scrolls in itself."""
 
@@ -95,6 +93,7 @@ class ScoreRow:
     rank: str  # those that it may have; empty where it was not tested
     cells: tuple[ScoreCell | None, ...]  # one per column, None where nothing was scored
     costs: tuple[tuple[str, float], ...]  # as printed, and to sort by; -1 where it was not recorded
+    trains: str  # none, part or all of its parameters; empty where that was not recorded
     seeds: int  # runs behind the row
     grade: str  # the grade of its least checked run
     footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
@@ -153,22 +152,15 @@ def score_tables(board: Board) -> tuple[ScoreTable, ...]:
 def _finished(one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> tuple[ScoreRow, ...]:
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
     mine = one.table
-    if mine.setting == "none":
-        return ()
     names = [*mine.columns, *(other.name for other in one.beside)]
-    found: list[tuple[float, ScoreRow]] = []
-    for other in board.tables:
-        table = other.table
-        alike = (table.suite, table.protocol, table.text, table.columns) == (mine.suite, mine.protocol, mine.text, mine.columns)
-        if not alike or table.setting != "none" or table.backbone in (None, mine.backbone) or not table.rows:
-            continue
-        row, last = _row(other, 0, runs, known), table.rows[0].cells[-1]
+    found = []
+    for other in board.finished(one):
+        table, row = other.table, _row(other, 0, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
         costs = row.costs if has_costs(mine) and row.costs else (("", -1.0),) * (len(COSTS) if has_costs(mine) else 0)
         beside = " ".join(part for part in (row.beside, table.backbone) if part)
-        made = replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs)
-        found.append((-last.mean if last is not None else 0.0, made))
-    return tuple(row for _, row in sorted(found, key=lambda pair: pair[0])[:MOST_FINISHED])
+        found.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
+    return tuple(found)
 
 
 def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
@@ -193,7 +185,7 @@ def _table(
 ) -> ScoreTable:
     table = one.table
     columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
-    groups = [ScoreGroup(words=_group_words(table), span=len(columns), apart=False)]
+    groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
     for other in one.beside:
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
@@ -216,7 +208,7 @@ def _average(table: Table) -> int | None:
     return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
 
 
-def _group_words(table: Table) -> str:
+def group_words(table: Table) -> str:
     return f"{metric_words(table.metric)}; {_form(table)}"
 
 
@@ -234,13 +226,21 @@ def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mappi
         cost, amounts = (cost[0], "none", cost[2]), (amounts[0], 0.0)
     return ScoreRow(
         method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
-        rank=rank_words(row),
+        rank=rank_words(row), trains=_trains(row, runs),
         cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells), seeds=len(row.runs),
         costs=tuple((text, -1.0 if amount is None else float(amount)) for text, amount in zip(cost, amounts, strict=False))
         if has_costs(table) else (),
         grade=weakest(runs[run].grade for run in row.runs), footnotes=tuple(number + 1 for number in row.footnotes),
         printed=_printed(row, table, len(one.beside), known),
     )  # fmt: skip
+
+
+def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
+    cost = runs[row.runs[0]].record.cost
+    trained = 0 if row.setting == "none" and cost.trainable_parameters is None else cost.trainable_parameters
+    if not trained:
+        return "" if trained is None else "none"
+    return "" if cost.total_parameters is None else "all" if trained >= cost.total_parameters else "part"
 
 
 def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:

@@ -6,7 +6,8 @@
   const main = document.querySelector("main");
   const FILTERS = ["setting", "backbone", "suite"];
   const COUNTED = [...FILTERS, "text"];
-  const KEYS = [...COUNTED, "baseline", "show", "q", "sort", "rows", "compare", "cell"];
+  const OWN = ["tasks", "metric", "trains", "time"]; // a reader's own choice: nothing of it was tested
+  const KEYS = [...COUNTED, ...OWN, "baseline", "show", "q", "sort", "rows", "compare", "cell"];
   const MOST_ROWS = 100;
   const tools = window.numberPanel(board), { make, told, withCopy, count, WORDS } = tools;
   const sideBySide = window.compareRows(board, tools);
@@ -28,19 +29,24 @@
       one.cells = data.rows[i][1];
       one.repeat = data.rows[i][2];
     });
-    return { section, anchor, heads: [...heads], rows, data, sort: "", baseline: data.baselines[0]?.[0], values: new Map(),
+    const tasks = [...heads].filter((head) => head.dataset.c !== undefined && !head.matches(".early, .average, .apart")).map((head) => ({ name: head.dataset.sort, head, c: Number(head.dataset.c) }));
+    const train = [...heads].findIndex((head) => head.dataset.sort === "train");
+    for (const one of rows) one.seconds = train < 0 || one.row.cells[train].dataset.v < 0 ? NaN : Number(one.row.cells[train].dataset.v);
+    return { section, anchor, tasks, heads: [...heads], rows, data, sort: "", baseline: data.baselines[0]?.[0], values: new Map(),
              body: section.querySelector("tbody"), ...section.dataset };
   });
   const first = tables[0];
   const defaults = { setting: first?.setting ?? "", backbone: first?.backbone ?? "", suite: first?.suite ?? "", text: first?.text ?? "", baseline: first?.baseline ?? "",
-                     show: "all", q: "", sort: "", rows: "", compare: "", cell: "" };
+                     tasks: "", metric: "", trains: "", time: "", show: "all", q: "", sort: "", rows: "", compare: "", cell: "" };
   let state = { ...defaults };
 
   // --- the address ---
 
-  const encode = (text) => encodeURIComponent(text).replace(/%2F/g, "/").replace(/%2B/g, "+").replace(/%40/g, "@");
+  const encode = (text) => encodeURIComponent(text).replace(/%2F/g, "/").replace(/%2B/g, "+").replace(/%40/g, "@").replace(/%2C/g, ",");
   const address = (wanted) =>
     "#" + KEYS.filter((key) => key === "suite" || wanted[key] !== defaults[key]).map((key) => `${key}=${encode(wanted[key])}`).join("&");
+
+  const offered = (key) => [...document.querySelectorAll(`[data-key=${key}] a`)].map((link) => link.dataset.value);
 
   function decode(text) {
     try {
@@ -61,6 +67,8 @@
       }
       for (const key of COUNTED) if (found[key] !== "all" && !tables.some((table) => table[key] === found[key])) found[key] = defaults[key];
       if (!["all", "ours", "papers"].includes(found.show)) found.show = defaults.show;
+      for (const key of OWN) if (key !== "tasks" && !offered(key).includes(found[key])) found[key] = "";
+      found.tasks = found.tasks.split(",").filter((name) => tables.some((table) => table.tasks.some((one) => one.name === name))).join(",");
       return found;
     }
     const table = tables.find((one) => one.anchor === decode(hash));
@@ -100,16 +108,18 @@
   function show() {
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (text) => words.every((word) => text.includes(word));
+    const kept = (one) => matches(one.text) && (!state.trains || one.row.dataset.trains === state.trains) && (!state.time || one.seconds <= Number(state.time));
     main.dataset.show = state.show;
     let rows = 0, all = 0;
     for (const table of tables) {
-      const shown = fits(table, state), found = words.length ? table.rows.filter((one) => matches(one.text)) : table.rows;
+      const shown = fits(table, state), found = words.length || state.trains || state.time ? table.rows.filter(kept) : table.rows;
       table.matching = found.length;
       table.section.hidden = !shown || !found.length;
       if (!shown) continue;
       rows += found.length;
       all += table.rows.length;
-      arrange(table, matches);
+      own(table);
+      arrange(table, kept);
       compare(table);
     }
     say();
@@ -121,6 +131,87 @@
     switches();
     for (const table of tables) if (!table.section.hidden) enter(table, table.shown[0], 0);
     panel();
+  }
+
+  // --- own choice: some of the tasks and their mean, another metric. Nothing of it was tested, so that it has no rank and no interval ---
+
+  const mean = (values) => (values.length && values.every((value) => value === value) ? values.reduce((sum, value) => sum + value, 0) / values.length : NaN);
+  const numberIn = (text) => (text ? Number(text.replace("\u2212", "-")) : NaN);
+  const chosenTasks = (table) => table.tasks.filter((one) => state.tasks.split(",").includes(one.name));
+
+  function own(table) {
+    const wanted = chosenTasks(table), some = wanted.length > 0 && wanted.length < table.tasks.length;
+    const metric = table.data.other[state.metric] ? state.metric : "", key = JSON.stringify([some && wanted.map((one) => one.name), metric]);
+    if (table.own === key || (table.own === undefined && !some && !metric)) return;
+    table.own = key;
+    table.values.clear();
+    const grid = table.body.parentElement, average = table.heads.find((head) => head.classList.contains("average"));
+    const lines = [...table.rows.map((one) => [one.row, table.data.other[metric]?.rows[one.place]]),
+      ...[...grid.querySelectorAll(".finished tr")].map((row, i) => [row, table.data.other[metric]?.finished[i]])];
+    grid.classList.toggle("other-metric", metric !== "");
+    for (const [row, others] of lines) for (const head of table.heads.filter((one) => one.dataset.c !== undefined)) write(row.cells[head.cellIndex], head, metric, others, table);
+    const means = average && some && wanted.length > 1;
+    if (means && !table.mean) addMean(table);
+    const hide = new Map([...table.tasks.map((one) => [one.head, some && !wanted.includes(one)]),
+      ...table.heads.filter((head) => head.matches(".average, .early")).map((head) => [head, some]),
+      ...table.heads.filter((head) => head.matches(".rank")).map((head) => [head, some || metric !== ""])]);
+    if (table.mean) hide.set(table.mean, !means);
+    const beside = table.heads.filter((head) => head.dataset.c !== undefined && head.matches(".apart"));
+    for (const head of beside) hide.set(head, metric !== "");
+    for (const row of grid.querySelectorAll("thead tr:last-child, tbody tr")) for (const [head, hidden] of hide) row.cells[head.cellIndex].hidden = hidden;
+    const groups = grid.querySelector(".groups"), group = groups.querySelector("th");
+    group.colSpan = some ? wanted.length : table.tasks.length + (average ? 1 : 0);
+    group.classList.toggle("few", group.colSpan < 3);
+    [...groups.querySelectorAll("th")].slice(1, 1 + beside.length).forEach((one) => (one.hidden = metric !== ""));
+    group.firstChild.dataset.was ??= group.textContent;
+    group.firstChild.textContent = metric ? table.data.other[metric].words : group.firstChild.dataset.was;
+    for (const [name, gone] of [["early", some], ["", some || metric !== ""]]) for (const cell of groups.querySelectorAll(`td[class="${name}"], td:not([class])`)) if (cell.className === name) cell.hidden = gone;
+    if (table.mean) {
+      groups.querySelector(".own").hidden = !means;
+      for (const [row, others] of means ? lines : []) {
+        const cell = row.cells[table.mean.cellIndex], value = mean(wanted.map((one) => exact(table, row, others, one)));
+        cell.textContent = value === value ? value.toFixed(2).replace("-", "\u2212") : "";
+        cell.dataset.own = value;
+      }
+    }
+    table.note ??= table.section.querySelector("h2").parentNode.insertBefore(make("p", { class: "own" }), table.section.querySelector(".scroll"));
+    table.note.hidden = !some && !metric;
+    for (const part of table.section.querySelectorAll(".of-ranks")) part.hidden = some || metric !== "";
+    for (const part of table.section.querySelectorAll(".of-numbers")) part.hidden = metric !== "";
+    const names = wanted.map((one) => one.name), parts = [];
+    if (some) parts.push(means ? `the mean of ${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names.join(" and "));
+    if (metric) parts.push(table.data.other[metric].words.split(";")[0] + " in the place of the metric of the protocol");
+    table.note.replaceChildren(`Own choice: ${parts.join("; ")}. Computed from the recorded scores; neither tested nor ranked. `, make("a", { href: address({ ...state, tasks: "", metric: "", cell: "" }) }, "As published"));
+  }
+
+  // The value behind a printed number: the mean over seeds, or what another metric gives.
+  function exact(table, row, others, task) {
+    if (others) return others[task.c] || NaN;
+    const one = table.rows.find((other) => other.row === row);
+    return one ? (one.cells[task.c] ? mean(one.cells[task.c][0]) : NaN) : numberIn(row.cells[task.head.cellIndex].firstChild?.textContent);
+  }
+
+  // A number in another metric, or as it came. The average is that of the tasks, where all of them have the metric.
+  function write(cell, head, metric, others, table) {
+    let node = cell.firstChild;
+    while (node?.firstChild) node = node.firstChild;
+    if (!node || (!metric && cell.dataset.was === undefined)) return;
+    cell.dataset.was ??= node.data;
+    const c = Number(head.dataset.c), value = head.matches(".average, .early") ? mean(table.tasks.map((one) => others?.[one.c] || NaN)) : others?.[c] || NaN;
+    node.data = !metric ? cell.dataset.was : value === value ? value.toFixed(2).replace("-", "\u2212") : "";
+    if (!metric) delete cell.dataset.was;
+  }
+
+  function addMean(table) {
+    const grid = table.body.parentElement;
+    for (const row of grid.rows) row.cells[0].after(make(row.parentElement.tagName === "THEAD" ? (row.matches(".groups") ? "td" : "th") : "td", { class: "own" }));
+    const head = [...grid.tHead.rows].at(-1).cells[1];
+    head.scope = "col";
+    head.dataset.sort = "own choice";
+    head.textContent = "own choice";
+    sortable(head);
+    table.mean = head;
+    table.heads = [...head.parentElement.cells];
   }
 
   // --- rows side by side: ticked in a table, kept in the address ---
@@ -159,11 +250,15 @@
     }
   }
 
+  // The overview of all suites is that of the setting and the backbone that are shown.
+  const overviews = [...document.querySelectorAll(".overview")];
+
   // The sentence above and the figures are those of what is shown.
   const sentence = document.querySelector(".answer"), figures = [...document.querySelectorAll("figure[data-suites]")];
   function say() {
     const table = tables.find((one) => fits(one, state)) ?? first;
     if (table) sentence.textContent = table.answer;
+    for (const one of overviews) one.hidden = ["setting", "backbone"].some((key) => state[key] !== "all" && state[key] !== one.dataset[key]);
     for (const figure of figures) {
       const suites = figure.dataset.suites.split(" ").filter(Boolean);
       figure.hidden = state.suite !== "all" && suites.length > 0 && !suites.includes(state.suite);
@@ -178,11 +273,11 @@
   }
 
   // The rows that are shown come first, in their order; of a long table the rest waits for a click, so that sorting stays quick.
-  function arrange(table, matches) {
-    const key = JSON.stringify([state.sort, state.q, state.rows]);
+  function arrange(table, kept) {
+    const key = JSON.stringify([state.sort, state.q, state.rows, state.trains, state.time, table.own]);
     if (table.arranged === key) return;
     table.arranged = key;
-    const found = sorted(table).filter((one) => matches(one.text));
+    const found = sorted(table).filter(kept);
     table.shown = state.rows === "all" ? found : found.slice(0, MOST_ROWS);
     const shown = new Set(table.shown);
     for (const one of table.rows) {
@@ -215,8 +310,12 @@
 
   function switches() {
     const shown = tables.filter((table) => fits(table, state)), judging = shown.find(against), current = judging && nameOf(judging);
+    offerTasks(shown);
+    const choice = document.querySelector(".choice");
+    if (choice && OWN.some((key) => state[key])) choice.open = true;
     for (const list of document.querySelectorAll("[data-key]")) {
       const key = list.dataset.key;
+      if (key === "tasks") continue;
       for (const link of list.querySelectorAll("a")) {
         const value = link.dataset.value, next = chosen(key, value);
         link.href = address(next);
@@ -229,12 +328,32 @@
         }
         if (key === "show" && value === "ours") link.parentElement.hidden = state.show !== "ours" && !shown.some((table) => table.rows.some((one) => one.printed.length));
         if (key === "baseline") link.parentElement.hidden = !shown.some((table) => judged(table, value));
+        if (key === "metric") link.parentElement.hidden = !shown.some((table) => (value ? table.data.other[value] : Object.keys(table.data.other).length));
         if (key === "text") link.parentElement.hidden = !shown.some((table) => table.forms.length > 1 && [...table.forms, "all"].includes(value));
       }
       list.parentElement.hidden = !list.querySelector("li:not([hidden])");
     }
     const search = document.getElementById("search");
     if (search && search !== document.activeElement) search.value = state.q;
+  }
+
+  // The tasks of the tables that are shown; each is taken into the choice, or out of it.
+  function offerTasks(shown) {
+    const list = document.querySelector("[data-key=tasks]");
+    if (!list) return;
+    const names = [...new Set(shown.filter((table) => table.tasks.length > 1).flatMap((table) => table.tasks.map((one) => one.name)))];
+    const now = state.tasks.split(",").filter(Boolean), here = now.filter((name) => names.includes(name));
+    if (names.join("\n") !== list.dataset.names) {
+      list.dataset.names = names.join("\n");
+      list.replaceChildren(...["", ...names].map((name) => make("li", {}, make("a", { "data-value": name }, name || "all"))));
+    }
+    for (const link of list.querySelectorAll("a")) {
+      const name = link.dataset.value, left = here.includes(name) ? now.filter((one) => one !== name) : [...now, name];
+      link.href = address({ ...state, tasks: name && !names.every((one) => left.includes(one)) ? left.join(",") : now.filter((one) => !names.includes(one)).join(","), cell: "" });
+      if (name ? here.includes(name) : !here.length) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+    list.parentElement.hidden = names.length < 2;
   }
 
   // On a page of many runs only one number of a row came as a link.
@@ -257,13 +376,14 @@
     const c = table.heads[at].dataset.c;
     const value = (one) => {
       const cell = one.row.cells[at];
-      if (c !== undefined) return printedNumber(table, one, c);
+      if (name === "own choice") return Number(cell.dataset.own);
+      if (c !== undefined) return numberIn(cell.firstChild?.textContent);
       if (cell.dataset.v !== undefined) return Number(cell.dataset.v) < 0 ? NaN : Number(cell.dataset.v);
       if (name === "method") return one.text;
       if (name === "grade") return GRADES.indexOf(cell.textContent);
       return cell.textContent === "" ? NaN : Number(cell.textContent);
     };
-    const falling = c !== undefined ? !table.data.columns[c].low : ["seeds", "grade"].includes(name);
+    const falling = c !== undefined ? !table.data.columns[c].low : ["seeds", "grade", "own choice"].includes(name);
     const found = { values: table.rows.map(value), falling };
     table.values.set(name, found);
     return found;
@@ -272,13 +392,13 @@
   // A number with its interval, as the table prints them.
   function printedWhole(table, one, c) {
     const at = table.heads.findLastIndex((head) => Number(head.dataset.c ?? -1) === c), cell = one.row.cells[at];
-    return [cell.firstChild?.textContent, cell.querySelector("small")?.textContent].filter(Boolean).join(" ");
+    return [cell.dataset.was ?? cell.firstChild?.textContent, cell.querySelector("small")?.textContent].filter(Boolean).join(" ");
   }
 
   // The number as it is printed: a text that a script made of the same values might be off by a hundredth.
   function printedNumber(table, one, c) {
     const at = table.heads.findLastIndex((head) => Number(head.dataset.c ?? -1) === Number(c));
-    return Number((one.row.cells[at].firstChild?.textContent ?? "x").replace("\u2212", "-"));
+    return numberIn(one.row.cells[at].dataset.was ?? one.row.cells[at].firstChild?.textContent);
   }
 
   function sorted(table) {
@@ -298,23 +418,23 @@
     });
   }
 
-  for (const table of tables) {
-    for (const head of table.heads) {
-      const button = make("button", { type: "button", title: "sort" }, head.textContent);
-      button.addEventListener("click", () => {
-        const name = head.dataset.sort;
-        const next = state.sort === name ? "-" + name : state.sort === "-" + name ? "" : name;
-        go({ ...state, sort: next, cell: "" });
-      });
-      const why = head.querySelector("a"); // what the word means, where the heading leads to that
-      head.replaceChildren(button);
-      if (why) {
-        why.replaceChildren("?");
-        why.setAttribute("aria-label", `what ${head.dataset.sort} means`);
-        head.append(" ", why);
-      }
+  function sortable(head) {
+    const button = make("button", { type: "button", title: "sort" }, head.textContent);
+    button.addEventListener("click", () => {
+      const name = head.dataset.sort;
+      const next = state.sort === name ? "-" + name : state.sort === "-" + name ? "" : name;
+      go({ ...state, sort: next, cell: "" });
+    });
+    const why = head.querySelector("a"); // what the word means, where the heading leads to that
+    head.replaceChildren(button);
+    if (why) {
+      why.replaceChildren("?");
+      why.setAttribute("aria-label", `what ${head.dataset.sort} means`);
+      head.append(" ", why);
     }
   }
+
+  for (const table of tables) table.heads.forEach(sortable);
 
   // --- the baseline ---
 

@@ -1,0 +1,137 @@
+"""One row per method over all suites, as the main page shows it: ranks, and a profile of dots, a dot a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import copysign, sqrt
+from typing import TYPE_CHECKING
+
+from bench.board.names import link, method_page, slug
+from bench.board.over_suites import Overview, Standing, overviews
+from bench.compare.formatting import is_top, rank_words, score, signed
+from bench.show.pages.score_tables import SETTINGS
+
+if TYPE_CHECKING:
+    from bench.board.board import Board, BoardTable
+
+HEIGHT, STEP, GAP, ROOM = 44, 9, 8, 5
+"""Of a profile in pixels: height, from task to task, more between suites, above and below the outermost dots."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewCell:
+    """A row in a suite."""
+
+    rank: str  # those that it may have; empty where nothing was tested
+    mean: str  # of the suite's own average
+    top: bool  # it may be the best
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Dots of a row as paths of points: ``M4 12h0``."""
+
+    told: str  # tasks on which it differs from the baseline
+    open: str  # the others
+    words: str  # what is to be seen
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewRow:
+    """One method."""
+
+    method: str
+    beside: str
+    page: str
+    cells: tuple[OverviewCell | None, ...]
+    profile: Profile | None  # None for the baseline
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOverview:
+    """One section of the page."""
+
+    anchor: str
+    setting: str
+    backbone: str
+    title: str
+    suites: tuple[tuple[str, str], ...]  # name, id of its table
+    rows: tuple[OverviewRow, ...]
+    width: int  # of a profile
+    zero: float  # height of the baseline's line
+    cuts: tuple[int, ...]  # between the suites
+    low: str  # what lies lowest and highest: "-21.34"
+    high: str
+    baseline: str
+    left_out: int
+
+
+def page_overviews(board: Board) -> tuple[PageOverview, ...]:
+    """Those of a board, in its order."""
+    return tuple(_page(one) for one in overviews(board.tables))
+
+
+def _page(one: Overview) -> PageOverview:
+    tasks = [
+        max((len(standing.steps) for row in one.standings if (standing := row[j])), default=0) for j in range(len(one.suites))
+    ]
+    starts = [ROOM + STEP * sum(tasks[:j]) + GAP * j for j in range(len(tasks))]
+    order = [suite.table.columns for suite in one.suites]
+    found = [step.difference for row in one.standings for standing in row if standing for step in standing.steps]
+    low, high = min([*found, 0.0]), max([*found, 0.0])
+    between = _root(high) - _root(low) or 1.0
+
+    def y(difference: float) -> float:
+        return round(ROOM + (HEIGHT - 2 * ROOM) * (_root(high) - _root(difference)) / between, 1)
+
+    def profile(row: Sequence[Standing | None]) -> Profile | None:
+        dots = [
+            (starts[j] + STEP * order[j].index(step.task), y(step.difference), step)
+            for j, standing in enumerate(row)
+            if standing
+            for step in standing.steps
+        ]
+        if not dots:
+            return None
+        told = [step for _, _, step in dots if step.told]
+        above = sum(step.difference > 0 for step in told)
+        most, least = (
+            max((step for _, _, step in dots), key=lambda s: s.difference),
+            min((step for _, _, step in dots), key=lambda s: s.difference),
+        )
+        words = (f"{len(dots)} task{'s' * (len(dots) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(dots) - len(told)}; "
+                 f"from {_points(least.difference)} ({least.task}) to {_points(most.difference)} ({most.task})")  # fmt: skip
+        return Profile(
+            told="".join(f"M{x} {at:g}h0" for x, at, step in dots if step.told),
+            open="".join(f"M{x} {at:g}h0" for x, at, step in dots if not step.told), words=words,
+        )  # fmt: skip
+
+    setting = one.setting or ""
+    return PageOverview(
+        anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, one.backbone)}", setting=setting, backbone=one.backbone or "",
+        title=f"All suites, {SETTINGS.get(setting, setting)}, {one.backbone}",
+        suites=tuple((suite.table.suite, suite.anchor) for suite in one.suites),
+        rows=tuple(OverviewRow(method=method, beside=beside, page=link(method_page(method)), cells=tuple(map(_cell, row, one.suites)), profile=profile(row))
+                   for (method, beside), row in zip(one.names, one.standings, strict=True)),
+        width=starts[-1] + STEP * tasks[-1], zero=y(0.0), cuts=tuple(start - (STEP + GAP) // 2 for start in starts[1:]),
+        low=_points(low), high=_points(high), baseline=" and ".join(one.baselines), left_out=one.left_out,
+    )  # fmt: skip
+
+
+def _points(difference: float) -> str:
+    return signed(difference).replace("-", "\N{MINUS SIGN}")
+
+
+def _root(difference: float) -> float:
+    """Signed: one point is still seen beside twenty."""
+    return copysign(sqrt(abs(difference)), difference)
+
+
+def _cell(standing: Standing | None, suite: BoardTable) -> OverviewCell | None:
+    last = standing.row.cells[-1] if standing is not None else None
+    if standing is None or last is None:
+        return None
+    return OverviewCell(
+        rank=rank_words(standing.row), mean=score(last.mean, last.decimals), top=is_top(standing.row, suite.table)
+    )
