@@ -158,7 +158,7 @@ def test_a_plugin_is_listed_shown_and_checked(tmp_path: Path) -> None:
     done = bench("methods", "--check", file)
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[0] == "mine" and done.stdout.splitlines()[-1] == "the contract is kept"
-    assert sum(line.startswith("  ok ") for line in done.stdout.splitlines()) == 6
+    assert sum(line.startswith("  ok ") for line in done.stdout.splitlines()) == 8
     report = json.loads(bench("methods", "--check", file, "--json").stdout)
     assert report["method"] == "mine" and all(finding["passed"] for finding in report["findings"])
 
