@@ -1,3 +1,50 @@
-"""The benchmark harness for sentence embeddings: train a method, score it, keep the record, compare."""
+"""The benchmark harness for sentence embeddings: train a method, score it, keep the record, compare.
+
+    import bench
+
+    result = bench.evaluate(model, suites=["sts"], data="DATA", name="my-model")
+    result.table(); result["STS-B"].value; result.frame()
+    bench.compare([result, "runs/simcse-..."], baseline="simcse")
+
+The functions are those of :mod:`bench.library`, which is imported when one of them is first named: ``import bench`` alone loads nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bench.library import compare, evaluate, load_run, runs, train
 
 __version__ = "0.1.0"
+__all__ = ["__version__", "compare", "evaluate", "load_run", "runs", "train"]
+PACKAGES = ("compare", "runs")
+"""Functions that share their name with a package of ours: the package itself can be called."""
+
+
+class CallablePackage(ModuleType):
+    """A package of ours with the name of a public function: called, it is that function."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        name = self.__name__.rpartition(".")[2]
+        return getattr(importlib.import_module("bench.library"), name)(*arguments, **options)
+
+
+def make_callable(package: str) -> None:
+    """``bench.compare(...)`` and ``import bench.compare.tables`` both work, in whichever order: said by each such package of itself."""
+    sys.modules[package].__class__ = CallablePackage
+
+
+def __getattr__(name: str) -> Any:
+    if name in PACKAGES:
+        return importlib.import_module(f"bench.{name}")
+    if name in __all__:
+        return getattr(importlib.import_module("bench.library"), name)
+    raise AttributeError(f"module 'bench' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

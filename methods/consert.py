@@ -11,7 +11,15 @@ The recipe for base models is a feature cut-off of 0.2 against shuffling, with t
 means of the two directions, which is twice the mean over 2n anchors, and multiplies by 0.15: a factor on gradients that are
 clipped after it.
 
-It trains on the very sentences that are scored, without labels: transductive. What is scored is the mean over tokens of the
+Supervised ("joint"), on premise a and hypothesis b with their NLI label, SBERT's classification is added:
+
+    o = softmax( W (u, v, |u - v|, max(u, v)^2) )        loss = cross-entropy + 0.15 x (NT-Xent of a's views + NT-Xent of b's views)
+
+with u and v the first views of a and b, as they are, W of shape (3, 4H), and the second views with a tenth of their tokens cut
+off; dropout is on. Variant `joint-unsup` is the unsupervised training that follows on such a run: shuffling against the sentence
+as it is. That is the row "ConSERT" among the supervised ones of the papers' tables.
+
+Unsupervised it trains on the very sentences that are scored, without labels: transductive. What is scored is the mean over tokens of the
 last two layers. While training the authors' code pools the last one only. Their Adam has no bias correction and eps 1e-6, which
 the harness's has not.
 """
@@ -24,9 +32,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from bench.method import (
+    Backbone,
     Batch,
     BenchError,
     Features,
@@ -46,17 +56,20 @@ from methods.pooling import POOLERS, portable_of
 
 VIEWS = ("none", "feature-cutoff", "token-cutoff", "dropout", "shuffle")
 SCRIPT = "ConSERT scripts/unsup-consert-base.sh"
+LABELS = 3
 
 
 class ConSERT(TorchMethod):
     name = "consert"
-    settings = ("unsupervised",)
-    summary = "two views made at the embedding layer: cut-off features against shuffled positions; trains on the scored text"
+    settings = ("unsupervised", "supervised")
+    variants = {"joint-unsup": {"view1": "none", "view2": "shuffle", "dropout": None, "epochs": 25}}
+    summary = "two views made at the embedding layer; unsupervised on the scored text, supervised with NLI classification"
     paper = (
         "Yan, Li, Wang, Zhang, Wu, Xu: ConSERT: A Contrastive Framework for Self-Supervised Sentence Representation Transfer, "
         "ACL 2021, arXiv 2105.11741"
     )
-    trains = "the whole encoder; there is nothing else"
+    trains = "the whole encoder, and supervised while training the classifier Linear(4H, 3)"
+    training_only = ("classifier",)
     defaults = {
         "view1": Value("feature-cutoff", SCRIPT, f"one of {', '.join(VIEWS)}"),
         "view2": Value("shuffle", SCRIPT, "unsup-consert-large.sh: shuffle against none, dropout on"),
@@ -65,6 +78,7 @@ class ConSERT(TorchMethod):
         "temperature": Value(0.1, SCRIPT),
         "loss_weight": Value(0.15, SCRIPT + " (--cl_rate)"),
         "train_pooler": Value("avg", "ConSERT main.py", "the paper: the last two layers (avg_top2), as at test"),
+        "classifier": Value(False, SCRIPT, "recipes of the supervised setting say true"),
         "dropout": Value(0.0, SCRIPT + " (--no_dropout)"),
         "batch_size": Value(96, SCRIPT),
         "learning_rate": Value(5e-7, SCRIPT),
@@ -87,19 +101,34 @@ class ConSERT(TorchMethod):
         if "shuffle" in (recipe.view1, recipe.view2):
             check_placed(backbone, "shuffling positions", "--set view2=token-cutoff")
 
-    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        (ids,) = columns.values()
-        plain = self.assemble(ids, self.recipe.max_seq_length)
-        return tuple(self.view(plain, which, epoch, rows) for which in ("1", "2"))
+    @classmethod
+    def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
+        if recipe.classifier is not (setting == "supervised"):
+            raise BenchError(
+                f"classifier={recipe.classifier}: true in the supervised setting, false in the other", f"--setting {setting}"
+            )
+        return ("labelled",) if setting == "supervised" else ("sentences",)
 
-    def view(self, features: Features, which: str, epoch: int, rows: np.ndarray) -> Features:
-        """With ``kept`` (n, T, H), what of the embeddings stays, and the position ids (n, T)."""
+    def build(self, backbone: Backbone, recipe: Recipe) -> None:
+        super().build(backbone, recipe)
+        self.classifier = nn.Linear(4 * backbone.hidden_size, LABELS) if recipe.classifier else None
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        """view1 and view2 of each text, and the labels (n,) where there are any."""
+        given = super().collate(columns, rows, epoch)
+        texts = [one for one in given if "labels" not in one]
+        views = [self.view(text, which, epoch, rows, i) for i, text in enumerate(texts) for which in ("1", "2")]
+        return (*views, *given[len(texts) :])
+
+    def view(self, features: Features, which: str, epoch: int, rows: np.ndarray, text: int = 0) -> Features:
+        """With ``kept`` (n, T, H), what of the embeddings stays, and the position ids (n, T). The second ``text`` of a row is drawn
+        by itself."""
         kind, rate = self.recipe["view" + which], self.recipe["rate" + which]
         (n, T), H, first = features["input_ids"].shape, self.backbone.embedding_size, self.backbone.first_position
         keep_nTH = np.ones((n, T, H), dtype=bool)
         positions_nT = np.tile(np.arange(first, first + T), (n, 1))
         for i, (row, tokens) in enumerate(zip(rows, features["attention_mask"].sum(1).tolist(), strict=True)):
-            rng = rng_for(self.context.seed, "view", which, epoch, int(row))
+            rng = rng_for(self.context.seed, "view", which if text == 0 else f"{which} of {text}", epoch, int(row))
             if kind == "feature-cutoff":
                 keep_nTH[i] = kept(H, rate, rng)
             elif kind == "token-cutoff":
@@ -111,17 +140,27 @@ class ConSERT(TorchMethod):
         return {**features, "kept": torch.from_numpy(keep_nTH), "position_ids": torch.from_numpy(positions_nT)}
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
-        """The vectors of view1 and view2, (n, H) each."""
-        texts = join(batch.columns, self.pad_id)  # (2n, T) in one encoder pass
-        embeddings = self.encoder.embeddings.register_forward_hook(lambda _module, _inputs, output: output * texts["kept"])
+        """The vectors of view1 and view2 of each text, (n, H) each, and the labels (n,) where there are any."""
+        texts = [one for one in batch.columns if "labels" not in one]
+        labels = [one["labels"] for one in batch.columns if "labels" in one]
+        joined = join(texts, self.pad_id)  # (2n, T), of two texts (4n, T), in one encoder pass
+        embeddings = self.encoder.embeddings.register_forward_hook(lambda _module, _inputs, output: output * joined["kept"])
         try:
-            return self.pooled(texts, self.recipe.train_pooler).chunk(2)
+            return (*self.pooled(joined, self.recipe.train_pooler).chunk(len(texts)), *labels)
         finally:
             embeddings.remove()
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
-        contrast = 2 * nt_xent(*views, temperature=self.recipe.temperature)  # the two directions added
-        return Loss(self.recipe.loss_weight * contrast, {"contrast": contrast})
+        if self.classifier is None:
+            contrast = self.contrast(*views)
+            return Loss(self.recipe.loss_weight * contrast, {"contrast": contrast})
+        u, u_cut, v, v_cut, labels_n = views
+        contrast = self.contrast(u, u_cut) + self.contrast(v, v_cut)
+        surprise = cross_entropy(self.classifier(pair_features(u, v)).float(), labels_n)
+        return Loss(surprise + self.recipe.loss_weight * contrast, {"contrast": contrast, "classification": surprise})
+
+    def contrast(self, first: Tensor, second: Tensor) -> Tensor:
+        return 2 * nt_xent(first, second, temperature=self.recipe.temperature)  # the two directions added
 
     def embed(self, features: Features) -> Tensor:
         return self.pooled(features, "avg_top2")
@@ -133,3 +172,8 @@ class ConSERT(TorchMethod):
         inputs = {key: tensor for key, tensor in features.items() if key != "kept"}
         states = self.encoder(**inputs, output_hidden_states=True).hidden_states  # L + 1 of (n, T, H)
         return POOLERS[pooler](states, features["attention_mask"])
+
+
+def pair_features(u_nH: Tensor, v_nH: Tensor) -> Tensor:
+    """(n, 4H): (u, v, |u - v|, max(u, v)^2). Source: the authors' --concatenation_sent_max_square; the paper does not have it."""
+    return torch.cat([u_nH, v_nH, (u_nH - v_nH).abs(), torch.maximum(u_nH, v_nH) ** 2], dim=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,24 @@ import pytest
 from hub import hub, no_network  # noqa: F401 - fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is quick comes first."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Coverage slows tests down, and what is slow trains: it is measured on the others."""
+    coverage = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+    if coverage is None or item.get_closest_marker("slow") is None:
+        return (yield)
+    coverage.pause()
+    try:
+        return (yield)
+    finally:
+        coverage.resume()
 
 
 def pytest_collection_finish() -> None:
@@ -80,4 +98,27 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("BENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         for name in ("BENCH_DATA", "BENCH_RUNS", "BENCH_SAVE_SECONDS"):
             patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture
+def short_check(tmp_path: Path) -> Iterator[None]:
+    """The suite ``check`` with 831 of its 4,742 pairs, those of each fifth image, for a test that is not about their score."""
+    import lzma
+    import shutil
+
+    from bench.data.sets import DataFolder
+    from bench.score.suites import check
+
+    folder, file = tmp_path / "check", "check-test.tsv.xz"
+    shutil.copytree(check.DATA, folder)
+    pairs: Any = check.TASK.load(DataFolder(None))
+    first, second = pairs.data.caption1.tolist(), pairs.data.caption2.tolist()
+    image = dict(zip(first, pairs.data.image.tolist(), strict=True))
+    head, *rows = lzma.decompress((folder / file).read_bytes()).decode().splitlines()
+    kept = [row for row, a, b in zip(rows, first, second, strict=True) if image[a] % 5 == image[b] % 5 == 0]
+    (folder / file).write_bytes(lzma.compress("\n".join([head, *kept, ""]).encode()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "DATA", folder)
+        patch.setitem(vars(check.TASK), "n", len(kept))
         yield

@@ -84,7 +84,7 @@ def test_methods_know_the_contract_and_each_others_parts_only() -> None:
 
 
 ROOMS = ("base", "references", "data", "backbones", "runs", "score", "method", "compare", "training", "run", "verify", "board", "show",
-         "publish", "export", "cli")  # fmt: skip
+         "publish", "export", "cli", "library")  # fmt: skip
 """The folders of ``bench/``, from the ground up (docs/architecture.md): each imports only from those before it."""
 BESIDE = {"builtin"}  # data, and no code
 LIGHT = (
@@ -295,6 +295,8 @@ MISTAKES = [
     ["run", "--method", "simcse", "--corpus", "no.txt"], ["run", "--method", "simcse", "--backbone", "/no/folder"],
     ["run", "--method", "simcse", "--plugin", "no.py"], ["methods", "simsce"], ["methods", "--check", "simsce"], ["methods", "--check", "no.py"],
     ["suites", "stss"], ["data", "list", "STS21"], ["references", "simcsee"], ["reproduce", "promcse:99"], ["reproduce", "promcse:1", "--rows", "nosuch"], ["reproduce", "promcse:1", "--seeds", "x"],
+    ["evaluate"], ["evaluate", "/no/folder"], ["evaluate", "vectors:no.npz"], ["evaluate", "http://h/v1/embeddings"], ["evaluate", "a/b", "--suite", "stss"],
+    ["evaluate", "a/b", "--set", "poling=mean"], ["evaluate", "a/b", "c/d", "--name", "one"], ["evaluate", "a/b", "--prompt", "STS21", "x"], ["evaluate", "a/b", "--model", "m"],
     ["show", "nosuch"], ["compare", "nosuch"], ["verify", "nosuch"], ["export", "nosuch", "--to", "new"], ["encode", "nosuch", "t.txt", "--to", "v.npy"],
     ["encode", "made", "no.txt", "--to", "v.npy"], ["encode", "made", "t.txt", "--to", "v.npy"], ["export", "made", "--to", "new"],
 ]  # fmt: skip

@@ -47,7 +47,8 @@ def failures(cls: type[Method], **overrides: str) -> dict[str, str]:
 # values without which a method cannot run here: a teacher, a generator that is on this machine, fewer directions than the
 # tiny backbone has
 NEEDS = {"dclr": {"teacher": "builtin"}, "diffcse": {"generator": "none"}, "pretrained": {"pooling": "mlp"}}
-OWN = [(name, NEEDS.get(name, {})) for name in discover() if name != "glove-avg"]
+REGISTRY = discover()
+OWN = [(name, NEEDS.get(name, {})) for name in REGISTRY if REGISTRY[name].cls.own_backbone is None]
 
 
 @pytest.mark.slow
@@ -66,6 +67,13 @@ def test_the_packages_own_methods_keep_the_contract(name: str, overrides: dict[s
 def test_glove_keeps_the_contract(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
     assert [f for f in check(discover()["glove-avg"], {"vectors": str(tmp_path / "v.txt")}, here) if not f.passed] == []
+
+
+def test_infersent_keeps_the_contract(tmp_path: Path) -> None:
+    """A batch that is cut included: of methods with vectors of their own no other test looks at their gradients."""
+    (tmp_path / "v.txt").write_text("a 1 2\nman 3 4\nis 1 0\n. 0.5 0.5\n")
+    values = {"vectors": str(tmp_path / "v.txt"), "lstm_size": "5", "classifier_size": "4"}
+    assert [f for f in check(discover()["infersent"], values) if not f.passed] == []
 
 
 class Base(TorchMethod):

@@ -354,3 +354,15 @@ def test_the_target_corpus_holds_no_sentence_that_a_task_made(registry: Registry
     (run,) = planned(registry, data=DataFolder(shared / "data"), backbones=(tiny,), suites=("geometry",), corpus="target",
                      setting="unsupervised", overrides={"select_on": "last"})  # fmt: skip
     assert run.corpus is not None and len(run.corpus) == 2551
+
+
+def test_a_series_of_recipe_values_is_a_run_for_each(registry: Registry, corpus: str) -> None:
+    runs = planned(registry, methods=("simcse", "cls"), corpus=corpus, overrides={"temperature": "0.05,0.1,0.1"}, seeds=(1, 2))
+    assert [(r.method, r.recipe.get("temperature"), r.seed) for r in runs] == [
+        *(("simcse", t, s) for t in (0.05, 0.1) for s in (1, 2)),
+        ("cls", None, None),
+    ]
+    alone = planned(registry, corpus=corpus, overrides={"temperature": "0.1"}, seeds=(1, 2))
+    assert [r.run_id for r in alone] == [r.run_id for r in runs[2:4]]  # each is the run that its value alone is
+    with pytest.raises(BenchError, match="expected a number"):
+        planned(registry, corpus=corpus, overrides={"temperature": "0.05,warm"})

@@ -1,7 +1,7 @@
 """Every reader of files that others write, on files that were changed at random: an error of ours or an answer, never a traceback, soon,
 and within bounded memory.
 
-``BENCH_FUZZ_SECONDS`` (45): how many seconds all readers together take. ``BENCH_FUZZ_START`` (0): the number of the first
+``BENCH_FUZZ_SECONDS`` (20): how many seconds all readers together take. ``BENCH_FUZZ_START`` (0): the number of the first
 change of each reader; every change is a function of its number. ``pytest -s`` prints how many there were. What was found stands below as cases.
 """
 
@@ -53,7 +53,7 @@ from bench.verify.attestation import attestation
 from bench.verify.folders import check_manifest
 from bench.verify.submit import layout, unpack
 
-SECONDS = float(os.environ.get("BENCH_FUZZ_SECONDS", "45"))
+SECONDS = float(os.environ.get("BENCH_FUZZ_SECONDS", "20"))
 START = int(os.environ.get("BENCH_FUZZ_START", "0"))
 MOST = 20_000 if "BENCH_FUZZ_SECONDS" not in os.environ else 10**9
 """Changes of one reader."""

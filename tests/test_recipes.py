@@ -10,7 +10,17 @@ import pytest
 from bench.base.errors import BenchError, UnknownName
 from bench.method import Method, Value
 from bench.run.recipe_file import Disagreement, Entry, entries, read
-from bench.run.recipes import TRAINING, check_overrides, choose, merge, of_backbone, parse, settings_with_recipe
+from bench.run.recipes import (
+    TRAINING,
+    check_overrides,
+    choose,
+    merge,
+    of_backbone,
+    one_value,
+    parse,
+    series,
+    settings_with_recipe,
+)
 
 
 class Made(Method):
@@ -296,3 +306,25 @@ def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> No
         name, fitted = "passing", "pass"
 
     assert of_backbone(Passing, "unsupervised", "bert-large-uncased") == (None, None), "what is fitted in one pass has no rate"
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ({}, [{}]),
+        ({"temperature": "0.05"}, [{"temperature": "0.05"}]),
+        ({"temperature": "0.05, 0.1", "epochs": "1,2"},
+         [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]),
+        ({"template_1": r'"{s}"\, {m}', "dropout": ""}, [{"template_1": '"{s}", {m}', "dropout": ""}]),
+    ],
+)  # fmt: skip
+def test_values_with_commas_between_them_are_a_series(asked: dict[str, str], meant: list[dict[str, str]]) -> None:
+    assert series(asked) == meant
+
+
+def test_a_comma_of_a_value_is_no_series(tmp_path: Path) -> None:
+    file = tmp_path / "a,b.txt"
+    file.write_text("")
+    assert series({"vectors": str(file)}) == [{"vectors": str(file)}] == series({"vectors": one_value(str(file))})
+    with pytest.raises(BenchError, match="a value is missing between two commas"):
+        series({"epochs": "1,,2"})

@@ -202,8 +202,8 @@ def _nearest(name: str) -> str:
     return f"did you mean {near[0]}? else " if near else ""
 
 
-def load(reference: Reference, *, dropout: float | None = None, offline: bool = False) -> Backbone:
-    """Encoder and tokenizer, float32, on the CPU. ``dropout`` replaces the config's hidden and attention dropout.
+def load(reference: Reference, *, dropout: float | None = None, offline: bool = False, dtype: str = "fp32") -> Backbone:
+    """Encoder and tokenizer on the CPU. ``dropout`` replaces the config's hidden and attention dropout; ``dtype``: fp32, bf16 or fp16.
 
     Raises NotAModel where the folder cannot be read as a transformers encoder, or has weights missing.
     """
@@ -227,7 +227,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
                 "save the tokenizer into the folder",
             )
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        encoder, missing, unused = _encoder(folder, config)
+        encoder, missing, unused = _encoder(folder, config, dtype)
     except BenchError:
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
@@ -268,11 +268,12 @@ def quiet() -> None:
     logging.disable_progress_bar()
 
 
-def _encoder(folder: Path, config: Any) -> tuple[Any, list[str], tuple[str, ...]]:
+def _encoder(folder: Path, config: Any, dtype: str) -> tuple[Any, list[str], tuple[str, ...]]:
     import torch
     import transformers
 
-    options: dict[str, Any] = {"config": config, "dtype": torch.float32, "output_loading_info": True}
+    number = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[dtype]
+    options: dict[str, Any] = {"config": config, "dtype": number, "output_loading_info": True}
     try:
         encoder, info = transformers.AutoModel.from_pretrained(folder, add_pooling_layer=False, **options)
     except TypeError:  # families without a pooling layer do not know the argument

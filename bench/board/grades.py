@@ -77,14 +77,25 @@ def weakest(grades: Iterable[str]) -> str:
 def _own(run: Run, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     record, folder = run
     again = trained_again(training(record), [one for run_id, one in alike.items() if run_id != record.run_id], lent)
-    grade, why = _grade(OWN, attestation(folder), again, "it was run by whoever publishes this board")
+    grade, why = _grade(OWN, attestation(folder), again, f"it was run by whoever publishes this board{_unknown_model(record)}")
     return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
 
 
 def _submitted(one: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     again = trained_again(training(one.record), list(alike.values()), lent)
-    grade, why = _grade("submitted", one.attested, again, one.words())
+    grade, why = _grade("submitted", one.attested, again, one.words() + _unknown_model(one.record))
     return PublishedRun(record=one.record, folder=one.folder, grade=grade, submitted_by=one.sender, reason=why)
+
+
+def _unknown_model(record: RunRecord) -> str:
+    """What is said of a model that was an object, vectors or a server: nobody can encode again, so that no stronger grade is possible."""
+    about = (record.provenance.backbone or {}).get("model")
+    if not isinstance(about, dict) or about.get("known", True):
+        return ""
+    what = {"vectors": "vectors that were given", "server": "a server"}.get(
+        str(about.get("kind")), "an object of its maker's process"
+    )
+    return f"; nothing is known of the model, {what}, beyond its predictions"
 
 
 def _grade(least: str, attested: Attestation | None, again: Repeated | None, otherwise: str) -> tuple[str, str]:

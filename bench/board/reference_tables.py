@@ -54,7 +54,7 @@ def _remark(remark: Remark) -> ReferenceRemark:
 
 def _ours(result: ReferenceResult) -> str:
     """ "promcse+eh", "simcse temperature=0.1"; empty where no run of the harness is meant, or a run upon another."""
-    means = meaning(result.method, result.variant)
+    means = meaning(result.method, result.variant, result.setting)
     if not means.method or means.on:
         return ""
     name = f"{means.method}+{means.variant}" if means.variant else means.method

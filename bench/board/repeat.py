@@ -10,6 +10,8 @@ from pathlib import Path
 
 from bench.data.sets import data_sets
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA, TARGET
+from bench.run.models import was_given
+from bench.run.recipes import one_value
 from bench.runs.record import AVERAGE, Facts, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
@@ -27,6 +29,8 @@ class Repeat:
 def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     """What makes these runs again, which differ in nothing but the seed; scored on these suites, on all of theirs without any."""
     first = records[0]
+    if was_given(first):
+        return _of_given(first, suites)
     scores = [one for record in records for one in record.scores if not suites or one.suite in suites]
     suites = suites or list(dict.fromkeys(one.suite for one in scores))
     words = ["bench", "run", "--method", first.method, *(["--variant", first.variant] if first.variant else [])]
@@ -56,6 +60,29 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     words += [word for file in files for word in ("--plugin", file)]
     needs += _backbone_needs(first) + of_others
     return Repeat(command=shlex.join(words), needs=f"Needs {'; and '.join(needs)}." if needs else "")
+
+
+def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
+    """Of a model that was given itself: what a server is asked again; what else its owner alone can give again."""
+    scores = [one for one in record.scores if not suites or one.suite in suites]
+    names = list(dict.fromkeys(one.suite for one in scores))
+    values = {key: one.value for key, one in record.recipe.items()}
+    about = (record.provenance.backbone or {}).get("model")
+    kind = about.get("kind") if isinstance(about, Mapping) else record.method
+    revision = _revision(record)[:12]
+    if kind in ("object", "function"):
+        prompts = json.loads(str(values.get("prompts") or "{}"))
+        around = (f", prefix={values['prompt']!r}" if values.get("prompt") else "") + (f", prompts={prompts}" if prompts else "")
+        call = f"bench.evaluate(model, suites={names}, name={public_name(record.backbone)!r}{around})"
+        return Repeat(command=call, needs=f"Needs the {kind} itself, in Python; its identity is {revision}...")
+    words = ["bench", "evaluate", str(values.get("address")) if kind == "server" else "vectors:FILE"]
+    words += ["--model", str(values["model"])] if kind == "server" and "model" in values else []
+    words += ["--dimensions", str(values["dimensions"])] if values.get("dimensions") else []
+    words += ["--prefix", str(values["prompt"])] if values.get("prompt") else []
+    for task, text in json.loads(str(values.get("prompts") or "{}")).items():
+        words += ["--prompt", task, str(text)]
+    needs = "the server, with the same model" if kind == "server" else f"the vectors, as FILE; their identity is {revision}..."
+    return Repeat(command=shlex.join([*words, "--suite", ",".join(names)]), needs=f"Needs {needs}.")
 
 
 def corpus_word(corpus: Mapping[str, object]) -> str:
@@ -117,4 +144,4 @@ def _revision(record: RunRecord) -> str:
 
 
 def _value(value: object) -> str:
-    return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return "none" if value is None else one_value(value) if isinstance(value, str) else json.dumps(value)

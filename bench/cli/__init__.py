@@ -14,6 +14,7 @@ from bench.base.errors import BenchError, UnknownName
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
+    "evaluate": "Score a finished encoder: a hub name, a folder, a run, vectors, a server.",
     "compare": "Put runs side by side, as the papers print them.",
     "publish": "A new version of the leaderboards: pages, Markdown, data.",
     "verify": "Compute every score again from its stored predictions.",

@@ -15,7 +15,7 @@ import click
 from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, say
 from bench.cli.progress import duration
-from bench.data.sets import Pending
+from bench.data.sets import DataFolder, Pending
 from bench.run.corpus_choice import AbsentCorpus
 from bench.run.plan import PlannedRun
 from bench.runs import RunsFolder
@@ -33,29 +33,43 @@ class Planned:
     to_fetch: tuple[Pending, ...] = ()  # what is not here; of a plan that may fetch nothing, what keeps it from being run
 
 
+Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
+
+
 def planned(
     request: Request, registry: Registry, data: Path | None, report: Report, *, offline: bool = False, only_look: bool = False,
 ) -> Planned:  # fmt: skip
-    """The runs of a request, with everything that they need on this machine.
+    """The runs of a request, with everything that they need on this machine: see :func:`prepared`."""
+    from bench.run import plan
+
+    return prepared(
+        lambda folder, ready: plan.make(request, registry, folder, ready), data, report, offline=offline, only_look=only_look,
+        allow_pickle=request.allow_pickle,
+    )  # fmt: skip
+
+
+def prepared(
+    make: Make, data: Path | None, report: Report, *, offline: bool = False, only_look: bool = False, allow_pickle: bool = False,
+) -> Planned:  # fmt: skip
+    """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
     What is missing is planned with first, and nothing of it is asked for: so the user sees names, sizes and licences of all of it
     before the first byte, and a machine without a network says so at once. ``only_look`` stops there (``--dry-run``). Raises a
     BenchError for what cannot be had.
     """
     from bench.backbones import fetch
-    from bench.data.sets import DataFolder, Fetcher, Later, fetched_folder
-    from bench.run import plan
+    from bench.data.sets import Fetcher, Later, fetched_folder
 
-    ready: Callable[[Reference], Reference] = partial(fetch, offline=offline, allow_pickle=request.allow_pickle, say=report.say)
+    ready: Callable[[Reference], Reference] = partial(fetch, offline=offline, allow_pickle=allow_pickle, say=report.say)
     if offline and not only_look:
-        return Planned(tuple(plan.make(request, registry, DataFolder(data, offline=True), ready)))
+        return Planned(tuple(make(DataFolder(data, offline=True), ready)))
     later = Later()
-    looked = tuple(plan.make(request, registry, DataFolder(data, fetcher=later), partial(_noted, later)))
+    looked = tuple(make(DataFolder(data, fetcher=later), partial(_noted, later)))
     if only_look or not later.pending:
         return Planned(looked, later.pending)
     announce(later.pending, report, fetched_folder())
     folder = DataFolder(data, fetcher=Fetcher(fetched_folder(), report))
-    return Planned(tuple(plan.make(request, registry, folder, ready)))
+    return Planned(tuple(make(folder, ready)))
 
 
 def _noted(later: object, reference: Reference) -> Reference:

@@ -130,7 +130,7 @@ def chosen(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ..
     from bench.references.ours import meaning
 
     def names(r: ReferenceResult, key: str) -> set[str]:
-        return {str(getattr(r, key))} | ({meaning(r.method, r.variant).method} if key == "method" else set())
+        return {str(getattr(r, key))} | ({meaning(r.method, r.variant, r.setting).method} if key == "method" else set())
 
     found = [r for r in results(paper=paper) if table in (None, r.table)]
     for key, values in wanted.items():

@@ -1,4 +1,4 @@
-"""``bench reproduce PAPER:TABLE``: run a printed table again and put ours beside the print."""
+"""``bench reproduce PAPER:TABLE``: run a printed table or figure again and put ours beside the print."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from bench.cli.options import (
     save_seconds,
     warn,
 )
+from bench.references.rows import NO, RECIPES, RUNS, SCORES, Part, contents, find_part
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
     from bench.run.plugins import Registry
     from bench.run.reproduce.execute import Asked, Job
-    from bench.run.reproduce.verdicts import Reproduced
+    from bench.run.reproduce.wanted import WantedRun
     from bench.runs import RunsFolder
 
 
 @click.command()
-@click.argument("name", metavar="PAPER:TABLE")
+@click.argument("name", metavar="[PAPER:TABLE|PAPER:figureN|all]", required=False)
 @click.option("--rows", "words", help="Only these rows (a,b): a setting, a method, own, copied, or part of a label.")
 @click.option("--backbone", "backbones", help="Only rows of these backbones; any other name or folder stands in for all of them.")
 @click.option("--seeds", default="42", show_default=True, help="42, 1-5, or 1,3,7-9.")
@@ -43,6 +44,15 @@ if TYPE_CHECKING:
               help="Training text instead of the recipes' own; with NAME= only where a recipe says wiki1m, nli or nli-labelled.")  # fmt: skip
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value of the methods that know it.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most: a trial, no reproduction.")
+@click.option(
+    "--budget", help="How long each run trains, in place of its recipe's epochs: 300steps, 10m, ... A trial, no reproduction."
+)
+@click.option(
+    "--suite", "suites", help="Score these suites instead of the tables' own: a trial; orders are then of what they score."
+)
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: the paper's order against ours, and figures."
+)
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 @click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True,
@@ -60,53 +70,134 @@ if TYPE_CHECKING:
 @json_option
 @plain_option
 def reproduce(
-    name: str, words: str | None, backbones: str | None, seeds: str, corpora: tuple[str, ...], pairs: tuple[str, ...],
-    max_steps: int | None, text: str, device: str, precision: str, margin: float, wait: bool, offline: bool, dry_run: bool, data: Path | None,
+    name: str | None, words: str | None, backbones: str | None, seeds: str, corpora: tuple[str, ...], pairs: tuple[str, ...],
+    max_steps: int | None, budget: str | None, suites: str | None, html: Path | None, text: str, device: str, precision: str, margin: float, wait: bool, offline: bool, dry_run: bool, data: Path | None,
     runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
 ) -> None:  # fmt: skip
-    """Run a paper's table again; say of each cell whether ours is equivalent to the print, different, or cannot be told apart yet.
+    """Run a paper's table or figure again; say of each cell whether ours is equivalent to the print, different, or cannot be told yet.
 
-    Run again, what is done is not repeated. Rows that cannot be run are listed with the reason. bench references has the tables.
+    Without a name every table and figure is listed, with yes or no. A figure is drawn from its runs, on a page. "all" runs
+    everything that can start here, and ends in a page too. Run again, what is done is not repeated.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
               bench reproduce promcse:5 --rows unsupervised --backbone builtin --corpus builtin --max-steps 5
+              bench reproduce all --backbone builtin --corpus builtin --budget 300steps
     """
     from bench.base import devices
-    from bench.cli.run import parse_overrides, parse_seeds
+    from bench.cli.run import check_budget, parse_overrides, parse_seeds
     from bench.data.sets import DataFolder
-    from bench.references.rows import split_name
     from bench.run.executors.build import Options
     from bench.run.plugins import discover
     from bench.run.reproduce.execute import Asked, in_order, jobs
-    from bench.run.reproduce.wanted import check_rows, check_table, wanted
+    from bench.run.reproduce.wanted import check_asked, check_rows, part, scored_on, together, with_asked
     from bench.runs import RunsFolder
 
     if margin != margin:
         raise BenchError("--margin nan is no number of points", "--margin 0.5")
-    paper, table = split_name(name)
-    check_rows(paper, check_table(paper, table), comma_list(words))
-    overrides, numbers, files = parse_overrides(pairs, max_steps), parse_seeds(seeds), parse_corpora(corpora)
+    if name is None:
+        list_parts(as_json)
+        return
+    parts = asked_parts(name, words)
+    for one in parts:
+        check_rows(one, comma_list(words))
+    overrides, numbers, files = parse_overrides(pairs, max_steps, budget), parse_seeds(seeds), parse_corpora(corpora)
     registry = discover(plugins)
     for warning in registry.warnings:
         warn(f"warning: {warning}")
-    found = wanted(paper, check_table(paper, table), registry, words=comma_list(words), backbones=comma_list(backbones),
-                   asked=overrides)  # fmt: skip
+    if [one.how for one in parts] == [RECIPES]:
+        show_recipes(parts[0], registry)
+        return
+    other_suites = tuple(check_suites(suites))
+    runs_of: dict[Part, tuple[WantedRun, ...]] = {}
+    for one in parts:
+        try:
+            runs_of[one] = part(one, registry, words=comma_list(words), backbones=comma_list(backbones))
+        except BenchError as error:
+            if name != ALL:
+                raise
+            warn(f"left out: {error.message}")  # a table of other backbones
+    check_asked(together(list(runs_of.values())), registry, overrides)
+    for one, found in runs_of.items():
+        mine = with_asked(found, registry, overrides)
+        runs_of[one] = tuple(scored_on(run, other_suites) for run in mine) if other_suites else mine
+    if not runs_of:
+        raise BenchError("nothing of this has rows on these backbones", "bench reproduce: lists every table and figure")
     folder, store = DataFolder(data, offline=offline), RunsFolder(runs)
     folder.check_root()
     asked = Asked(seeds=numbers, text=text, corpora=files, precision="fp32")
-    listed = jobs(found, registry, folder, asked)
+    listed = jobs(together(list(runs_of.values())), registry, folder, asked)
     check_corpora(asked.corpora, {job.corpus for job in in_order(listed)})
     if dry_run:
         show_plan(name, listed, asked, as_json)
         return
     device = devices.choose_device(device)
+    check_budget(budget, device)
     asked = replace(asked, precision=devices.choose_precision(precision, device, warn),
                     as_authors=precision == "auto" and device.startswith("cuda"))  # fmt: skip
     options = Options(device=device, offline=offline, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
-    show_results(name, listed, store, asked, as_json, margin)
+    if as_json or (len(parts) == 1 and parts[0].how == SCORES):
+        from bench.cli.reproduced import show_results
+
+        show_results(name, listed, store, asked, as_json, margin)
+    if html is not None or name == ALL or parts[0].how == RUNS:
+        from bench.cli.reproduced import write_reproduction
+
+        page = html or store.path / f"reproduced-{name.replace(':', '-')}.html"
+        write_reproduction(page, name, runs_of, listed, store, asked, folder, other_suites)
+        warn(f"page: {page}") if as_json else click.echo(f"page: {page}")
     raise click.exceptions.Exit(code)
+
+
+ALL = "all"
+
+
+def asked_parts(name: str, words: str | None) -> list[Part]:
+    """The tables and figures that a name means. Raises BenchError for one that is not known, or that nothing does again."""
+    if name != ALL:
+        one = find_part(name)
+        if one.how == NO:
+            raise BenchError(
+                f"{one.part} of {one.paper} cannot be run again: {one.why}", "bench reproduce: lists every table and figure"
+            )
+        return [one]
+    if words:
+        raise BenchError(f"--rows {words}: all is every row of every table", "bench reproduce PAPER:TABLE --rows ...")
+    return [one for one in contents() if one.how in (SCORES, RUNS)]
+
+
+def check_suites(text: str | None) -> list[str]:
+    """Raises UnknownName for a suite that there is not."""
+    from bench.score.suites import check_suite, expand_suites, split_names
+
+    names = list(split_names(text)) if text else []
+    for one in expand_suites(names):
+        check_suite(one)
+    return names
+
+
+def list_parts(as_json: bool) -> None:
+    """Every table and figure of the papers: whether it can be done again, and by which command or why not."""
+    from dataclasses import asdict
+
+    if as_json:
+        for one in contents():
+            click.echo(json_text({**asdict(one), "again": one.how != NO, "command": one.command or None}))
+        return
+    rows = [(one.paper, one.part, one.shows, "no" if one.how == NO else "yes", one.command or one.why) for one in contents()]
+    print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
+    click.echo()
+    say("of hyperparameters our recipes are shown; a figure is drawn from its runs; everything at once, small: "
+        "bench reproduce all --backbone builtin --corpus builtin --budget 300steps")  # fmt: skip
+
+
+def show_recipes(one: Part, registry: Registry) -> None:
+    """What stands here for a paper's hyperparameters: the recipes of its method, each value with its source."""
+    from bench.cli.method_card import describe, show
+
+    say(f"{one.part} of {one.paper}: {one.shows}; here, with the source of every value")
+    show(describe(registry[one.paper]), parts=("recipes",))
 
 
 def parse_corpora(given: Sequence[str]) -> dict[str, str]:
@@ -166,18 +257,16 @@ def run_jobs(
     return worst
 
 
-# --- the plan before, the verdicts after, and both as JSON, one object a line ---
+# --- the plan; what became of it is told by bench.cli.reproduced ---
 
 MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
 """Recipe values that are shown first; then those of the method's own recipe."""
 
 
-# --- before ---
-
-
 def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> None:
     """Every run with its rows, recipe, needs, time and command; then what cannot be run, what is missing, and the sum."""
     from bench.board.repeat import seed_words
+    from bench.cli.reproduced import show_left_out
     from bench.run.reproduce.execute import in_order
 
     order = in_order(listed)
@@ -191,7 +280,7 @@ def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> 
     say(f"{name}: {len(rows)} printed rows; {len(runnable)} of them mean {total} runs here (seeds {seed_words(asked.seeds)})")
     for i, job in enumerate(order, 1):
         _show_job(job, i, asked)
-    _show_left_out(listed)
+    show_left_out(listed)
     _show_missing(order)
     _show_sum(order)
 
@@ -263,6 +352,7 @@ def command(job: Job, asked: Asked) -> str:
     import shlex
 
     from bench.board.repeat import seed_words
+    from bench.run.recipes import one_value
     from bench.run.reproduce.needs import asked_corpus
 
     run = job.run
@@ -272,19 +362,8 @@ def command(job: Job, asked: Asked) -> str:
     corpus = asked_corpus(job.corpus, asked.corpora)
     words += ["--corpus", corpus] if corpus and any(need.kind == "corpus" for need in job.needs) else []
     for key, value in {**run.changes, **{key: place for key, place in below.items() if key}, **run.asked}.items():
-        words += ["--set", f"{key}={value}"]
+        words += ["--set", f"{key}={one_value(value)}"]
     return shlex.join([*words, *([] if job.seeds == (None,) else ["--seeds", seed_words(asked.seeds)])])
-
-
-def _show_left_out(listed: Sequence[Job]) -> None:
-    reasons: dict[str, list[str]] = {}
-    for job in listed:
-        if job.run.why_not:
-            reasons.setdefault(job.run.why_not, []).extend(job.run.labels)
-    if reasons:
-        click.echo("\nrows that cannot be run")
-        for why, labels in reasons.items():
-            say(f"{', '.join(dict.fromkeys(labels))}: {why}", indent=3, hang=3)
 
 
 def _show_missing(order: Sequence[Job]) -> None:
@@ -318,93 +397,3 @@ def _plan_json(job: Job, asked: Asked) -> dict[str, Any]:
         "seeds": list(job.seeds), "recipe": recipe, "notes": [text for text in (job.note, *run.doubts) if text],
         "needs": [asdict(need) for need in job.needs], "gpu_hours_per_seed": job.hours, "command": command(job, asked) if run.method else None,
     }  # fmt: skip
-
-
-# --- after ---
-
-
-def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Asked, as_json: bool, margin: float) -> None:
-    """Every printed cell beside ours: printed value, mean and interval, difference, verdict; then the count of each verdict."""
-    from bench.run.reproduce.execute import records
-    from bench.run.reproduce.verdicts import reproduced
-
-    jobs = [job for job in listed if job.run.method]
-    found = list(zip(jobs, reproduced([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
-    if as_json:
-        for job, cells in found:
-            for cell in cells:
-                click.echo(json_text(_cell_json(cell, job)))
-        return
-    for job, cells in found:
-        for label in dict.fromkeys((cell.printed.label, cell.printed.own_result) for cell in cells):
-            _show_row(job, [cell for cell in cells if (cell.printed.label, cell.printed.own_result) == label])
-    _show_left_out(listed)
-    _show_counts(name, [cell for _, cells in found for cell in cells], margin)
-    click.echo(f"records: {store.path}")
-
-
-def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
-    first = cells[0]
-    click.echo()
-    printed = [f"{first.printed.paper} table {first.printed.table}", first.printed.runs]
-    printed.append("" if first.printed.own_result else f"copied from {first.printed.source}")
-    seeds = f"{len(first.seeds)} seed{'s' * (len(first.seeds) != 1)}" if first.runs else "no finished run"
-    say(f"{first.printed.label} ({', '.join(filter(None, printed))}): {job.run.name}; {seeds}", hang=2)
-    if job.error is not None:
-        say(f"left out: {job.error.message}", indent=2, hang=2)
-    rows = []
-    for cell in cells:
-        places = cell.decimals
-        ours = f"{cell.mean:.{places}f}" if cell.mean is not None else "-"
-        interval = f"{cell.low:.{places}f} to {cell.high:.{places}f}" if cell.low is not None and cell.high is not None else "-"
-        difference = f"{cell.difference:+.{places}f}" if cell.difference is not None else "-"
-        more = f", {cell.seeds_needed} seeds would tell" if cell.seeds_needed else ""
-        rows.append((cell.printed.task, _printed(cell), ours, interval, difference, cell.verdict + more))
-    print_columns(rows, headings=("task", "printed", "ours", "new seeds, 95 %", "difference", "verdict"), indent=2)
-    if freedom := [cell.freedom for cell in cells if cell.freedom is not None]:
-        least, most = min(freedom), max(freedom)
-        words = f"{least:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
-        say(
-            f"variance over seeds from the methods of this table, {words} degrees of freedom; verdicts hold for the whole row (Holm)",
-            indent=2,
-            hang=2,
-        )
-    for note in dict.fromkeys([*_conditions(job), *_precision_note(job), *(note for cell in cells for note in cell.notes)]):
-        say(f"note: {note}", indent=2, hang=6)
-
-
-def _conditions(job: Job) -> list[str]:
-    """Why a run is not comparable with the print."""
-    told = [f"{job.run.backbone} stands in for {job.run.instead_of}"] if job.run.instead_of else []
-    return told + ([f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}"] if job.run.asked else [])
-
-
-def _precision_note(job: Job) -> list[str]:
-    ours = {one.precision for one in job.planned}
-    return [f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast"] if job.in_fp16 and ours - {"fp16"} else []
-
-
-def _printed(cell: Reproduced) -> str:
-    from bench.references.audit import show
-
-    spread = f" ±{show(cell.printed.std, cell.printed.metric)}" if cell.printed.std is not None else ""
-    return cell.printed.printed + spread
-
-
-def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
-    from collections import Counter
-
-    from bench.run.reproduce.verdicts import VERDICTS
-
-    counts = Counter(cell.verdict for cell in cells)
-    click.echo()
-    click.echo(f"{name}: {len(cells)} printed cells, margin ±{margin:g} points")
-    for verdict, words in VERDICTS.items():
-        if counts[verdict]:
-            say(f"{counts[verdict]:>4} {verdict}: {words}", hang=5)
-
-
-def _cell_json(cell: Reproduced, job: Job) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {**asdict(cell), "run": job.run.name, "left_out": job.error.message if job.error else None}

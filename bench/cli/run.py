@@ -109,13 +109,13 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 
 
 def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | None = None) -> dict[str, str]:
-    """``--set KEY=VALUE`` as a mapping; ``--max-steps`` and ``--budget`` are the recipe keys of these names."""
+    """``--set KEY=VALUE`` as a mapping, a value as it was typed (A,B,C is a series); ``--max-steps`` and ``--budget`` are the keys of these names."""
     overrides = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise BenchError(f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128")
-        overrides[key.strip()] = value.strip()
+        overrides[key.strip()] = value if key.strip() in ("prompt", "prompts") else value.strip()  # "query: " ends in a blank
     options = {"max_steps": max_steps, "budget": budget}
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
@@ -145,7 +145,13 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     help="Training text: a file, a name that recipes use (builtin, wiki1m, nli, nli-labelled, target), hub:OWNER/NAME:COLUMN of a "
     "hub data set, or sha256:HASH of a text that is here under any name.  [default: the recipe's own]",
 )
-@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value; may be repeated.")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a recipe value; KEY=A,B,C makes a run for each. May be repeated.",
+)
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
 @click.option(
     "--budget", help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h."
@@ -215,6 +221,7 @@ def run(
     from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch, ranks_asked
     from bench.run.plugins import discover
+    from bench.run.recipes import series
     from bench.runs import RunsFolder
     from bench.score.suites import split_names
 
@@ -232,7 +239,8 @@ def run(
     say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
     settle = partial(devices.choose_precision, precision, device, say)
     precision = ranks.first(settle) if ranks else settle()  # the ranks of a run agree
-    check_budget(overrides.get("budget"), device)
+    for one in series(overrides):
+        check_budget(one.get("budget"), device)
     request = replace(request, precision=precision, ranks=count)
     registry = discover(plugins)
     for warning in registry.warnings:

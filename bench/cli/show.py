@@ -120,6 +120,7 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     values = [f"{key} {report.plain_value(one.value)}" for key, one in chosen.items()]
     rest = len(record.recipe) - len(chosen)
     facts = [
+        ("model", report.model(record)),
         ("recipe", ", ".join([*values, *([f"{rest} more: --recipe"] if rest else [])])),
         *report.training(record, folder).rows,
     ]

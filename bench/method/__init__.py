@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from bench.method.torch_method import Batch, Loss, TorchMethod, UncorrectedAdamW, adamw
 
 __all__ = [
-    "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
+    "PLACE", "Affine", "Backbone", "Batch", "BenchError", "Context", "Features", "Ids", "Interrupted", "Loss", "Method", "ModuleFile",
     "Portable", "Recipe", "Reporter", "TorchMethod", "TrainReport", "UncorrectedAdamW", "Value", "adamw", "check_choice", "check_mlm_head", "check_placed", "check_positive", "check_prefix", "join", "load_backbone",
-    "pad", "read_json", "rng_for", "seed_for", "widened", "write_json",
+    "pad", "prompted", "read_json", "rng_for", "seed_for", "task_prompt", "widened", "write_json",
 ]  # fmt: skip
 
 SETTINGS = ("unsupervised", "supervised", "none")
@@ -177,7 +177,7 @@ class Method:
     stands for all seeds), ``by_dropout`` (settings in which dropout alone makes two views of a sentence differ: a backbone
     whose own dropout is 0 is refused there), ``own_backbone`` (it brings its own vectors and ignores ``--backbone``; the name stands in the
     record), ``places`` (recipe keys that name a file, a folder or a backbone: the content, not the path, makes a run another
-    run) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
+    run), ``optional`` (recipe keys that a recipe has only where they are given) and ``fitted`` (in the setting "none", yet fitted on unlabelled text, in one "pass" of its own or in
     "steps" of the training loop: it gets a corpus, and ``fit`` is called).
     """
 
@@ -192,8 +192,10 @@ class Method:
     by_dropout: ClassVar[tuple[str, ...]] = ()
     own_backbone: ClassVar[str | None] = None
     places: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[Mapping[str, Any]] = {}
     fitted: ClassVar[str | None] = None
 
+    text_prompt: str | None = None  # what :meth:`encode` puts around every sentence, see :func:`prompted`
     backbone: Any
     recipe: Recipe
     context: Context
@@ -234,6 +236,20 @@ class Method:
         """(n, dim) float32; row i belongs to sentence i, whatever stands around it."""
         raise NotImplementedError
 
+    def encode_with(self, prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+        """As :meth:`encode`, with a task's own prompt in the place of the method's; None: that of the method."""
+        if prompt is None:
+            return self.encode(sentences)
+        before, self.text_prompt = self.text_prompt, prompt
+        try:
+            return self.encode(sentences)
+        finally:
+            self.text_prompt = before
+
+    def about(self) -> Mapping[str, Any]:
+        """What the record says of a finished encoder beyond its name and revision, as JSON: pooling, dtype, prompt ..."""
+        return {}
+
     def portable(self) -> Portable:
         """What computes :meth:`encode`'s vectors, in parts that other libraries know; ``bench export`` writes them.
 
@@ -252,6 +268,24 @@ class Method:
         stored = read_json(folder / "method.json").get("method")
         if stored != self.name:
             raise BenchError(f"{folder} is a checkpoint of '{stored}', not of '{self.name}'")
+
+
+PLACE = "[X]"  # in a template: where the sentence stands, as Jiang et al. 2022 (PromptBERT) write it
+
+
+def prompted(prompt: str | None, sentences: Sequence[str]) -> list[str]:
+    """Each sentence in its prompt: in the place of [X] where the prompt is a template, behind the prompt otherwise."""
+    if not prompt:
+        return list(sentences)
+    template = prompt if PLACE in prompt else prompt + PLACE
+    return [template.replace(PLACE, sentence) for sentence in sentences]
+
+
+def task_prompt(recipe: Mapping[str, Any], suite: str, task: str) -> str | None:
+    """The prompt that the recipe has for a task, or else for its suite; None where it has neither."""
+    prompts = json.loads(recipe.get("prompts") or "{}")
+    found = prompts.get(task, prompts.get(suite))
+    return None if found is None else str(found)
 
 
 def check_choice(recipe: Recipe, key: str, choices: Collection[str]) -> None:

@@ -26,6 +26,7 @@ PAPERS = {
     "conpvp": "Zeng, Yin, Jiang, Wu, Cao: Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised "
     "Sentence Embedding, Findings of EMNLP 2022",
     "focal-infonce": "Hou, Li: Improving Contrastive Learning of Sentence Embeddings with Focal-InfoNCE, Findings of EMNLP 2023",
+    "simcse": "Gao, Yao, Chen: SimCSE: Simple Contrastive Learning of Sentence Embeddings, EMNLP 2021, arXiv 2104.08821v4",
 }  # the papers whose tables are here, by the name that `paper` has in a result
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.references import ReferenceResult, read_rows, read_scores
+from bench.references import ReferenceResult, read_rows, read_scores, results
 from bench.references.ours import meaning
 from bench.references.rows import Row, rows
 
@@ -99,7 +99,7 @@ def show(value: float, metric: str = "") -> str:
     return f"{value:.{DECIMALS.get(metric, 2)}f}"
 
 
-DECIMALS = {"spearman-bootstrap": 1, "alignment": 3, "uniformity": 3}  # as printed; 2 for all others
+DECIMALS = {"spearman-bootstrap": 1, "spearman-dev": 1, "alignment": 3, "uniformity": 3}  # as printed; 2 for all others
 
 
 # --- a row by itself ---
@@ -143,8 +143,8 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
     """Of one run of the harness (method, variant, setting, backbone, task, protocol), what other rows print."""
     groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
     for cell in (cell for row in every for cell in row.cells):
-        means = meaning(cell.method, cell.variant)
-        name = (means.method or cell.method, means.variant, tuple(means.set.items()), means.on)
+        means = meaning(cell.method, cell.variant, cell.setting)
+        name = (*_run_name(cell), tuple(means.set.items()), means.on)
         groups.setdefault((name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []).append(cell)
     for cells in groups.values():
         for cell in cells:
@@ -165,7 +165,7 @@ def _kind(cell: ReferenceResult) -> str:
     """How a number came about, as far as it is said: " (copied)", " (own, best of 4 seeds)", " (rerun)"."""
     origin = "copied"
     if cell.own_result:
-        origin = "own" if cell.paper in (cell.method, meaning(cell.method, cell.variant).method) else "rerun"
+        origin = "own" if cell.paper in (cell.method, meaning(cell.method, cell.variant, cell.setting).method) else "rerun"
     return f" ({', '.join(word for word in (origin, cell.runs) if word)})"
 
 
@@ -187,8 +187,13 @@ def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
 
 
 def _named(row: Row) -> tuple[str, str]:
-    means = meaning(row.first.method, row.first.variant)
-    return means.method or row.first.method, means.variant
+    return _run_name(row.first)
+
+
+def _run_name(cell: ReferenceResult) -> tuple[str, str]:
+    """Method and variant as they are called here; of what is no method here as the tables call them."""
+    means = meaning(cell.method, cell.variant, cell.setting)
+    return (means.method, means.variant) if means.method else (cell.method, cell.variant)
 
 
 def _same_text(row: Row, other: Row) -> str:
@@ -322,7 +327,7 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     return (items, repeats, near) if min(abs(cell.value - v) for v in near) > allowed + TINY else None
 
 
-# --- what the quoted papers print themselves, for the rows whose table could be read: ``sources.tsv``, one row a line ---
+# --- what the quoted papers print themselves: those whose tables are here, and ``sources.tsv``, one row a line, for another's ---
 
 FILE = Path(__file__).with_name("sources.tsv")
 KEY = ("source", "metric", "setting", "method", "backbone", "variant")
@@ -333,9 +338,17 @@ def in_source(cell: ReferenceResult) -> tuple[str, float] | None:
     return _cells().get((*(getattr(cell, name) for name in KEY), cell.task))
 
 
+SOURCES = {"Gao et al. 2021": "simcse"}  # the papers whose own tables are here, as others name them
+
+
 @cache
 def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
-    return {
+    own = {
+        (source, *(getattr(cell, name) for name in KEY[1:]), cell.task): (cell.table, cell.value)
+        for source, paper in SOURCES.items()
+        for cell in reversed(results(paper=paper))  # of two rows the first stands
+    }
+    return own | {
         (*(row[name] for name in KEY), task): (row["table"], value)
         for row in read_rows(FILE)
         for task, _, value, _ in read_scores(row, FILE)

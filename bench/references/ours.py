@@ -1,7 +1,8 @@
 """Which run of the harness a printed row means, and the printed number that belongs to a run.
 
 ``ours.tsv`` has a line for every printed (method, variant) that is called otherwise here, or that is no method here at all; all
-others have the same name on both sides. ``*`` stands for the number in a variant's name, as in "eh,m=0.1".
+others have the same name on both sides. ``*`` stands for the number in a variant's name, as in "eh,m=0.1". Before a method's name may
+stand a setting: "supervised:consert" is printed in that setting alone; on our side it is the one that is run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from bench.base.errors import BenchError
 from bench.references import ReferenceResult, read_rows, results
 
 FILE = Path(__file__).with_name("ours.tsv")
-SUITES = {"spearman": "sts", "spearman-bootstrap": "cxc", "accuracy": "transfer", "clustering-accuracy": "clustering",
+DEV = "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
+SUITES = {"spearman": "sts", DEV: "sts", "spearman-bootstrap": "cxc", "accuracy": "transfer", "clustering-accuracy": "clustering",
           "alignment": "geometry", "uniformity": "geometry"}  # fmt: skip
 """The suite that a printed metric belongs to."""
 
@@ -29,23 +31,32 @@ class Meaning:
 
     method: str
     variant: str = ""
+    setting: str = ""  # in which it is run, where that is not the printed one
     set: Mapping[str, str] = field(default_factory=dict)  # recipe values that the print names: --set
     on: str = ""  # the method whose run is its backbone
+    on_setting: str = ""  # in which that one is run; "": the first that it has
     uses: Mapping[str, str] = field(default_factory=dict)  # recipe key -> the method whose run is its value
     why_not: str = ""
     doubt: str = ""  # what the print leaves open
 
 
-def meaning(method: str, variant: str) -> Meaning:
-    """What a printed method and variant are called here."""
+def meaning(method: str, variant: str, setting: str = "") -> Meaning:
+    """What a printed method and variant are called here, in the setting that they are printed in."""
     for row in _lines():
         number = _number(variant, row["variant"])
-        if row["method"] == method and number is not None:
+        if row["method"] in (method, f"{setting}:{method}") and number is not None:
             changes, uses = (
                 dict(pair.split("=") for pair in row[name].replace("*", number).split(",") if pair) for name in ("set", "uses")
             )
-            return Meaning(row["ours"], row["our_variant"], changes, row["on"], uses, row["why_not"], row["doubt"])
+            (run_in, ours), (below_in, below) = (_with_setting(row[name]) for name in ("ours", "on"))
+            return Meaning(ours, row["our_variant"], run_in, changes, below, below_in, uses, row["why_not"], row["doubt"])
     return Meaning(method, variant)
+
+
+def _with_setting(name: str) -> tuple[str, str]:
+    """ "unsupervised:consert" -> ("unsupervised", "consert"); "simcse" -> ("", "simcse")."""
+    setting, _, method = name.rpartition(":")
+    return setting, method
 
 
 def find_printed(
@@ -71,7 +82,7 @@ def find_printed(
 
 
 def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
-    means = meaning(r.method, r.variant)
+    means = meaning(r.method, r.variant, r.setting)
     if (means.method, means.variant) != (method, variant) or means.on:
         return False
     return all(recipe is not None and key in recipe and _same(recipe[key], value) for key, value in means.set.items())
@@ -87,9 +98,9 @@ def _same(value: object, text: str) -> bool:
 def _rank(r: ReferenceResult, found: list[ReferenceResult]) -> tuple[object, ...]:
     """What stands first: what the method's own paper prints, as a mean; among equals, what most papers print."""
     rerun = r.own_result and r.paper != r.method
-    swept = bool(meaning(r.method, r.variant).set) or r.variant == "reproduced"
+    swept = bool(meaning(r.method, r.variant, r.setting).set) or r.variant == "reproduced"
     agreeing = sum(other.value == r.value for other in found)
-    return rerun, swept, r.runs.startswith("best"), -agreeing
+    return rerun, swept, r.runs.startswith("best"), not r.own_result, -agreeing
 
 
 def _number(variant: str, pattern: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +9,10 @@ from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
-from bench.references import PAPERS, ReferenceResult, results
+from bench.references import PAPERS, ReferenceResult, read_rows, results
 
 AVERAGE = "Avg."
+HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -57,37 +57,124 @@ def tables() -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((r.paper, r.table) for r in results()))
 
 
+SCORES, RECIPES, RUNS, NO = "scores", "recipes", "runs", "no"
+"""How a part of a paper is done again: its scores beside ours; our recipes beside its hyperparameters; a figure drawn from runs; not."""
+
+
 @dataclass(frozen=True)
 class Part:
-    """A table or figure of a paper. ``instead`` is empty where its scores are here to be compared with; else it is the command that
-    shows, or makes, what stands there."""
+    """A table or figure of a paper."""
 
     paper: str
     part: str  # "table 6", "figure 2"
     shows: str
-    instead: str
+    how: str  # SCORES, RECIPES, RUNS or NO
+    why: str  # of NO: the reason
+
+    @property
+    def short(self) -> str:
+        """ "6" of a table, "figure2" of a figure."""
+        kind, number = self.part.split()
+        return number if kind == "table" else kind + number
+
+    @property
+    def name(self) -> str:
+        return f"{self.paper}:{self.short}"
+
+    @property
+    def command(self) -> str:
+        """What does it again; "" where nothing does."""
+        return "" if self.how == NO else f"bench reproduce {self.name}"
+
+
+@dataclass(frozen=True)
+class FigureRuns:
+    """The runs that a figure is drawn from. ``series`` is as ``--set`` takes it."""
+
+    part: Part
+    draws: str  # the kind of our figure: "ablation", "shift", ...
+    backbone: str
+    suites: tuple[str, ...]
+    runs: tuple[tuple[str, str], ...]  # (setting, method)
+    series: tuple[str, str] | None  # (recipe key, values)
+    open: str  # what the sources leave open
+
+
+@dataclass(frozen=True)
+class PrintedPoint:
+    """A point of a paper's figure, where a source gives it."""
+
+    panel: str  # the task
+    key: str
+    x: float
+    y: float
+    read: str  # from what
 
 
 @cache
 def contents() -> tuple[Part, ...]:
-    """The tables of the papers, and those of their figures of which it is known here what they show, in the papers' order."""
-    with Path(__file__).with_name("contents.tsv").open(encoding="utf-8", newline="") as file:
-        return tuple(Part(**row) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    """Every table and figure of the papers, in the papers' order."""
+    return tuple(Part(**row) for row in read_rows(HERE / "contents.tsv"))
+
+
+@cache
+def figure_runs() -> tuple[FigureRuns, ...]:
+    """Of every figure that is drawn from runs."""
+    parts = {(one.paper, one.part): one for one in contents()}
+    return tuple(
+        FigureRuns(
+            parts[row["paper"], row["part"]], row["draws"], row["backbone"], tuple(row["suites"].split(",")),
+            tuple((setting, method) for setting, _, method in (word.partition(":") for word in row["runs"].split())),
+            (key, values) if (key := row["set"].partition("=")[0]) and (values := row["set"].partition("=")[2]) else None, row["open"],
+        )
+        for row in read_rows(HERE / "figures.tsv")
+    )  # fmt: skip
+
+
+def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
+    """The points of a figure that a source gives; none of most."""
+    return tuple(
+        PrintedPoint(row["panel"], row["key"], float(row["x"]), float(row["y"]), row["read"])
+        for row in read_rows(HERE / "points.tsv")
+        if (row["paper"], row["part"]) == (part.paper, part.part)
+    )
+
+
+def find_part(name: str) -> Part:
+    """ "promcse:6", "promcse:figure2", "promcse:table 6": the part. Raises BenchError for one that is not listed."""
+    paper, colon, asked = name.partition(":")
+    if paper not in PAPERS:
+        raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench reproduce: lists every table and figure")
+    known = [one for one in contents() if one.paper == paper]
+    if not colon:
+        raise BenchError(
+            f"{paper} has the parts {', '.join(one.short for one in known)}: name one",
+            f"bench reproduce {known[0].name} --dry-run",
+        )
+    kind, number = re.fullmatch(r"(table|figure|)\s*(.*)", asked).groups()  # type: ignore[union-attr]
+    for one in known:
+        if one.part.lower() == f"{kind or 'table'} {number.lower()}":
+            return one
+    raise BenchError(
+        f"'{asked}' of {paper} is not known here: it has {', '.join(one.short for one in known)}", "bench reproduce: lists all"
+    )
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that is not here, with what stands
-    there where that is known: "promcse:6" has hyperparameters, "promcse:figure2" points of a curve.
-    """
+    """ "promcse:1" -> ("promcse", "1"); "promcse" -> ("promcse", None). Raises BenchError for one that has no printed scores here."""
     paper, colon, table = name.partition(":")
     if paper not in PAPERS:
         raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench references")
     known = [t for p, t in tables() if p == paper]
     if colon and table not in known:
-        part = " ".join(re.fullmatch(r"(figure)? ?(.*)", table).groups("table"))  # type: ignore[union-attr]
-        for one in contents():
-            if (one.paper, one.part) == (paper, part):
-                raise BenchError(f"{part} of {paper} has no scores that can be compared: it shows {one.shows}", one.instead)
+        try:
+            one = find_part(name)
+        except BenchError:
+            one = None
+        if one is not None:
+            raise BenchError(
+                f"{one.part} of {paper} has no scores that can be compared: it shows {one.shows}", one.command or one.why
+            )
         raise BenchError(
             f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
         )

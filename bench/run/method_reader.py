@@ -40,6 +40,7 @@ class MethodDescription:
     about: str = ""  # docstring of the class, or else of its module
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)  # its own recipe keys
+    optional: Mapping[str, Any] = field(default_factory=dict)  # those that a recipe has only where they are given
     fitted: str | None = None
     whole: bool = False  # settings, variants, recipe keys and fitted are all that running the source would tell
     file: RecipeFile = RecipeFile()  # recipes, disagreements, and what the papers' tables call it
@@ -134,10 +135,11 @@ def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
 
 
 def _description(one: Mapping[str, Any], module: ast.Module) -> MethodDescription:
-    variants, settings, defaults, fitted = (one.get(key) for key in ("variants", "settings", "defaults", "fitted"))
+    names = ("variants", "settings", "defaults", "optional", "fitted")
+    variants, settings, defaults, optional, fitted = (one.get(key) for key in names)
     contract = {alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "bench.method"
                 for alias in node.names if alias.name in ("Method", "TorchMethod")}  # fmt: skip
-    readable = all(value is not UNKNOWN for value in (variants, settings, defaults, fitted))
+    readable = all(value is not UNKNOWN for value in (variants, settings, defaults, optional, fitted))
     words = {key: value if isinstance(value := one.get(key), str) else "" for key in ("summary", "paper", "trains")}
     if settings is None:
         settings = ("none",)  # as Method has it
@@ -146,7 +148,7 @@ def _description(one: Mapping[str, Any], module: ast.Module) -> MethodDescriptio
         settings=settings if isinstance(settings, tuple) else (),
         about=one["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
         variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},
-        defaults=defaults if isinstance(defaults, dict) else {},
+        defaults=defaults if isinstance(defaults, dict) else {}, optional=optional if isinstance(optional, dict) else {},
         fitted=fitted if isinstance(fitted, str) else None,
         whole=readable and one["bases"] <= contract and is_plain(module),
     )  # fmt: skip

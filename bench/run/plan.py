@@ -33,12 +33,14 @@ from bench.run.recipes import (
     merge,
     of_backbone,
     parse,
+    series,
     settings_with_recipe,
 )
 
 if TYPE_CHECKING:
     from bench.data.corpora import Corpus
     from bench.data.sets import DataFolder
+    from bench.runs.record import RunRecord
     from bench.score.suites import Task
     from bench.score.suites.known import KnownTask
 
@@ -58,7 +60,7 @@ class Request:
     suites: tuple[str, ...] = ("sts",)
     text: str = "tokenised"  # or several, with commas
     corpus: str | None = None
-    overrides: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)  # a value may be a series, "1,2,4": a run for each
     precision: str = "fp32"
     allow_pickle: bool = False
     ranks: int = 1  # processes that train together
@@ -110,7 +112,13 @@ def make(
     scored = _scored(request.suites, data, request.text.split(","))
     check_overrides(request.overrides, [p.cls for p in plugins], any(learns(p.cls, s) for p in plugins for s in p.cls.settings))
     planner = _Planner(request, scored, data, CorpusShelf(request.corpus, data, scored.data), ready)
-    runs = [run for plugin in plugins for backbone in planner.backbones(plugin) for run in planner.runs(plugin, backbone)]
+    runs = [
+        run
+        for plugin in plugins
+        for backbone in planner.backbones(plugin)
+        for overrides in series(request.overrides)
+        for run in planner.runs(plugin, backbone, overrides)
+    ]
     unique = {(run.run_id, run.backbone.name if run.provisional else ""): run for run in runs}
     return list(unique.values())
 
@@ -168,7 +176,7 @@ def check_request(request: Request, files: Sequence[Path] = ()) -> None:
         check_variant(method, request.variant)
     trained = any(learns(method, setting) for method in methods for setting in method.settings)
     check_overrides(request.overrides, methods, trained)
-    for key, text in request.overrides.items():
+    for key, text in {pair for one in series(request.overrides) for pair in one.items()}:
         _check_number(key, text, methods)
     if trained and request.corpus is not None:
         check_asked(request.corpus)
@@ -221,6 +229,14 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
     return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(missing.values()))
 
 
+def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> list[str]:
+    """The distinct sentences that scoring these suites asks for. Raises DataMissing where a set is not here."""
+    scored = _scored(suites, data, text.split(","))
+    if scored.missing:
+        raise _all_missing(scored.missing)
+    return list(dict.fromkeys(sentence for one in scored.data for sentence in one.task.sentences))
+
+
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
     """One line for all of them, and the one command that gets them, where there is one."""
     first, others = missing[0], len(missing) - 1
@@ -243,14 +259,16 @@ class _Planner:
 
     def backbones(self, plugin: Plugin) -> list[Reference]:
         """Those that were asked for, or the method's own."""
-        if plugin.cls.own_backbone:
-            return [Reference(plugin.cls.own_backbone, "unknown", None)]
-        request = self.request
+        request, own = self.request, plugin.cls.own_backbone
+        if own:  # of a model that was given itself, its own name is asked for
+            return [
+                Reference(own, "unknown", None, title=request.names[0] if request.names and request.backbones == (own,) else "")
+            ]
         found = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
         return [replace(one, title=title) for one, title in zip(found, request.names, strict=True)] if request.names else found
 
-    def runs(self, plugin: Plugin, backbone: Reference) -> list[PlannedRun]:
-        """One run a seed. Raises BenchError for what cannot be."""
+    def runs(self, plugin: Plugin, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
+        """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
         request, cls, found = self.request, plugin.cls, entries(plugin.folder, plugin.name)
         variant = request.variant
         setting, notes = _setting(plugin, backbone, request, found)
@@ -262,12 +280,13 @@ class _Planner:
         implied = {}
         if setting != NOT_TRAINED and request.suites == ("check",):
             implied = {"select_on": Value("captions dev", "only the suite check is scored")}
-        recipe = merge(cls, entry, variant, request.overrides, trained=trained, plan=implied)
+        recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
         cls.check(recipe, backbone.path)
         check_dropout(cls, setting, recipe, backbone)
         if cls.own_backbone:
             backbone = replace(backbone, revision=cls.own_revision(recipe))
-            notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
+            if request.backbones != (cls.own_backbone,):
+                notes.append(f"{plugin.name} brings its own vectors and ignores --backbone")
         corpus = self.corpora.fitting(plugin, setting, recipe, entry) if trained else None
         if corpus is not None and corpus.name == TARGET:
             notes.append("transductive: trained on the text of the sets that are scored")
@@ -301,6 +320,19 @@ class _Planner:
             ))
             for seed in seeds
         ]  # fmt: skip
+
+
+def of_run(
+    record: RunRecord, plugin: Plugin, recipe: Recipe, backbone: Reference, request: Request, data: DataFolder
+) -> PlannedRun:
+    """A finished run, to be scored on the suites of ``request`` too. Raises as :func:`make` where their data is not here."""
+    check_named(request)
+    scored = _scored(request.suites, data, request.text.split(","))
+    return PlannedRun(
+        plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
+        tasks=scored.tasks, task_data=scored.data, text=request.text, fingerprint=record.fingerprint, missing=scored.missing,
+        determines=record.provenance.determines or {},
+    )  # fmt: skip
 
 
 def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:

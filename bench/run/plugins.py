@@ -166,7 +166,8 @@ def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context
     method.context = context
     loaded = None
     if cls.own_backbone is None:
-        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline)
+        dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
+        loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline, dtype=dtype)
     torch.manual_seed(seed_for(context.seed, "init"))
     method.build(backbone if loaded is None else loaded, recipe)
     if isinstance(method, torch.nn.Module):

@@ -8,8 +8,10 @@ A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -142,7 +144,7 @@ def merge(
     """
     values = {key: TRAINING[key] for key in harness_keys(method, trained)}
     values |= _sourced(method.defaults, f"{method.name}'s default")
-    on_request = ON_REQUEST if "epochs" in values else {}
+    on_request = {**(ON_REQUEST if "epochs" in values else {}), **_sourced(method.optional, f"{method.name}'s default")}
     known = {*values, *on_request}
     layers: list[Mapping[str, Value]] = [entry.values] if entry else []
     if variant:
@@ -190,7 +192,7 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
     thing is translated in the message."""
     known: set[str] = {*TRAINING, *ON_REQUEST} if trained else {"dropout"}
     for method in methods:
-        known |= set(method.defaults)
+        known |= {*method.defaults, *method.optional}
     of = f"of {', '.join(m.name for m in methods)}"
     for key, text in overrides.items():
         if key in known:
@@ -272,6 +274,30 @@ NUMBERS = {"batch_size": 1, "learning_rate": 0, "epochs": 0, "max_steps": 1, "ma
            "patience": 1}  # fmt: skip
 WHOLE = {"batch_size", "max_steps", "max_seq_length", "eval_steps", "warmup_steps", "max_length", "patience"}
 MAY_BE_NONE = {"budget", "max_steps", "max_grad_norm", "dropout", "max_length", "patience"}  # of the numbers
+
+
+def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
+    """Every combination of the values of ``--set``, the last key moving first: {"a": "1,2", "b": "3"} -> a=1 b=3, a=2 b=3.
+
+    A comma that belongs to a value is written ``\\,``; what is there as a file or folder is one value. Raises BenchError where
+    between two commas nothing stands.
+    """
+    each: list[list[str]] = []
+    for key, text in overrides.items():
+        values = [text] if text and Path(text).expanduser().exists() else re.split(r"(?<!\\),", text)
+        values = [value.strip().replace("\\,", ",") for value in values]
+        if len(values) > 1 and not all(values):
+            raise BenchError(
+                f"--set {key}={text}: a value is missing between two commas",
+                f"--set {key}=A,B,C, or \\, for a comma of the value",
+            )
+        each.append(values)
+    return [dict(zip(overrides, values, strict=True)) for values in product(*each)]
+
+
+def one_value(text: str) -> str:
+    """What ``--set KEY=`` takes for one value that may hold commas."""
+    return text.replace(",", "\\,")
 
 
 def parse(key: str, text: str, like: Any) -> Any:

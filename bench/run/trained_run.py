@@ -10,6 +10,7 @@ from bench.backbones import Reference, resolve
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Context, Method, Recipe, Reporter, SilentReporter, Value
 from bench.run.method_reader import method_descriptions
+from bench.run.models import not_kept
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, build_method, discover, not_here
 from bench.runs import RunRecord, RunsFolder
@@ -40,6 +41,8 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     """
     file = runs.record_file(reference)
     record, folder = read_record(file), file.parent
+    if (gone := not_kept(record)) is not None:
+        raise gone
     made_by = record.provenance.plugin
     readable = method_descriptions(plugins)
     if readable.whole and record.method not in readable.methods:  # said before torch is loaded, which takes seconds

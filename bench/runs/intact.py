@@ -103,7 +103,10 @@ def remembered_sha256(file: Path) -> str:
 
 def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
     """The command that made a run, to be given again where the run lies now; ``fresh``: so that it is trained anew."""
-    words = shlex.split(record.provenance.command or "")
+    try:
+        words = shlex.split(record.provenance.command or "")
+    except ValueError:  # a call from Python, with quotes that no shell would have
+        words = []
     if words[:2] != ["bench", "run"]:  # another verb, which has no --fresh
         return f"remove {folder}, then give its command again" if fresh else "give its command again"
     for i in [i for i, word in enumerate(words) if word == "--runs"][::-1]:

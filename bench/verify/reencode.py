@@ -6,6 +6,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataMissing
 from bench.data.sets import DataFolder
+from bench.run.models import not_kept
 from bench.run.plugins import Plugin, Registry
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RunsFolder
@@ -51,6 +53,9 @@ class Encoder:
         if not (folder / "checkpoint").is_dir():
             yield Finding("encoding", "checkpoint", UNCHECKED, "there is no checkpoint here")
             return
+        if (gone := not_kept(record)) is not None:
+            yield Finding("encoding", "checkpoint", UNCHECKED, gone.message)
+            return
         try:
             plugin = self._plugin(record)
             if self.sent:
@@ -86,17 +91,19 @@ class Encoder:
         self, record: RunRecord, folder: Path, backbone: Reference
     ) -> tuple[dict[tuple[str, str, str, str | None], TaskResult], dict[object, str], int]:
         """Results by cell, why a cell has none, and how many different sentences were encoded."""
-        from bench.method import SilentReporter
+        from bench.method import SilentReporter, task_prompt
         from bench.run.executors.build import Options, build
-        from bench.score.encoding import VectorStore
+        from bench.run.executors.scoring import Stores
 
         loaded: list[LoadedTask] = []
+        scores: list[Score] = []
         missing: dict[object, str] = {}
         for score in record.scores:
             if score.task != AVERAGE:
                 try:
                     task = self._task(score)
                     loaded.append(task.on(self.device) if isinstance(task, DeviceTask) else task)
+                    scores.append(score)
                 except DataMissing as error:
                     missing[score.key] = error.message
         if not loaded:
@@ -105,16 +112,21 @@ class Encoder:
             run = _planned(record, self._plugin(record), backbone)
             method = build(run, Options(device=self.device, offline=self.offline), SilentReporter(), Path(aside))
             method.load(folder / "checkpoint")
-            vectors = VectorStore()
+            stores = Stores()
 
-            def asked(sentences: Sequence[str]) -> np.ndarray:
-                vectors.add(sentences, method.encode)
-                return vectors(sentences)
+            def asked(prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+                stores(prompt).add(sentences, partial(method.encode_with, prompt))
+                return stores(prompt)(sentences)
 
-            vectors.add([sentence for task in loaded for sentence in task.sentences], method.encode)
+            prompts = [task_prompt(run.recipe, score.suite, score.task) for score in scores]
+            for prompt in dict.fromkeys(prompts):
+                asked(prompt, [s for task, own in zip(loaded, prompts, strict=True) if own == prompt for s in task.sentences])
             place = RunPlace(record.run_id, record.fingerprint[:16], Path(aside))
-            results = [one.score_in(place, asked) if isinstance(one, AskingTask) else one.score(vectors) for one in loaded]
-        return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing, len(vectors)
+            results = []
+            for task, prompt in zip(loaded, prompts, strict=True):
+                of_task = partial(asked, prompt)
+                results.append(task.score_in(place, of_task) if isinstance(task, AskingTask) else task.score(of_task))
+        return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing, len(stores)
 
     def _task(self, score: Score) -> LoadedTask:
         if score.suite not in suite_names():

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from commands import bench, error_line, tree
 from factories import record
+from forked import bench_process
 from msgspec.structs import replace
 
 from bench.cli.demo import NOTE, recipe, show, told
@@ -163,25 +164,25 @@ def test_mistakes(tmp_path: Path) -> None:
 
 
 BLOCKED = """
-import socket, sys
+import socket
 def refuse(*_, **__):
     raise SystemExit("a connection was opened")
 socket.socket.connect = refuse
 socket.create_connection = refuse
-from bench.cli import main
-main(sys.argv[1:])
 """
 
 
 @pytest.mark.slow
 def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
-    """One seed of three steps; again; and what it says to do next, done."""
+    """One seed of three steps; again; and what it says to do next, done. The first process starts cold, the others are forked."""
+    environment = {**os.environ, "COLUMNS": "80", "BENCH_CACHE": str(tmp_path / "cache")}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", BLOCKED, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=600,
-                              env={**os.environ, "COLUMNS": "80", "BENCH_CACHE": str(tmp_path / "cache")})  # fmt: skip
+        return bench_process([*arguments], tmp_path, environment, BLOCKED)
 
-    done = run("demo", "--steps", "3", "--seeds", "1", "--out", "a demo")
+    demo = ["demo", "--steps", "3", "--seeds", "1", "--out", "a demo"]
+    cold = [sys.executable, "-c", f"{BLOCKED}\nfrom bench.cli import main; main()", *demo]
+    done = subprocess.run(cold, cwd=tmp_path, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr
     records, damaged = RunsFolder(tmp_path / "a demo" / "runs").records()
     assert damaged == [] and sorted((one.method, one.seed) for one in records if one.seed) == [("simcse", 1)]
@@ -191,7 +192,7 @@ def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
     for line in ("baseline: cls", "simcse ", NOTE, f"page: {tmp_path / 'a demo' / 'preview' / 'index.html'}"):
         assert line in done.stdout
     before = tree(tmp_path / "a demo" / "runs")
-    again = run("demo", "--steps", "3", "--seeds", "1", "--out", "a demo")
+    again = run(*demo)
     assert again.returncode == 0 and again.stdout == done.stdout and tree(tmp_path / "a demo" / "runs") == before
     assert again.stderr.count("was done already, nothing repeated") == 3
     lines = done.stdout.partition("next:")[2].splitlines()

@@ -11,6 +11,7 @@ from pathlib import Path
 import killed_worker
 import pytest
 from click.testing import CliRunner
+from forked import server
 from models import sentences
 from run_parts import run_parts
 
@@ -18,14 +19,6 @@ from bench.cli import main
 
 KILLS = 20
 PATIENCE = 60  # seconds until a process must have done something
-PRELOADED = [
-    "bench.cli.run",
-    "bench.run.executors.local",
-    "bench.training",
-    "bench.score.suites.check",
-    "methods.simcse",
-    "transformers",
-]
 
 
 def states(runs: Path) -> set[str]:
@@ -49,8 +42,7 @@ def test_killed_at_random_moments_is_the_same_as_undisturbed(tiny: str, tmp_path
     command = ["run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", str(corpus), "--device", "cpu", "--precision", "fp32",
                "--set", "batch_size=4", "--set", "eval_steps=7", "--set", "learning_rate=1e-3"]  # fmt: skip
     disturbed, log = tmp_path / "disturbed", tmp_path / "log.txt"
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
+    context = server()
     draw = random.Random(1)
     killed = 0
     while True:

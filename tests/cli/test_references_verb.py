@@ -67,7 +67,7 @@ def test_the_audit_as_text_and_as_json() -> None:
     flat = " ".join(said.split())
     assert "printed 81.81; the mean of its 7 cells is 81.66" in flat and "Gao et al. 2021 38 rows, 35 of them compared" in flat
     lines = [json.loads(line) for line in bench("references", "--audit", "--kind", "quoted,spread", "--json").stdout.splitlines()]
-    assert sorted(one["kind"] for one in lines) == ["quoted", "spread"]
+    assert sorted(one["kind"] for one in lines) == ["quoted", "quoted", "spread"]
     assert "nothing to say of them" in bench("references", "dcpcse:2", "--audit").stdout
 
 

@@ -45,11 +45,17 @@ def test_the_plan_as_json() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("promcse",), "promcse has the tables 1, 2, 3, 4, 5, 7: name one"),
+        (("promcse",), "promcse has the parts 1, 2, 3, 4, 5, 6, 7, figure1"),
         (("promcse:1", "--rows", "bertt"), "--rows bertt: no row of promcse:1 has it"),
         (("promcse:3", "--margin", "nan", "--dry-run"), "--margin nan is no number of points"),
         (("promcse:3", "--corpus", "wiki=x.txt", "--dry-run"), "unknown corpus 'wiki'"),
         (("promcse:3", "--set", "batchsize=3", "--dry-run"), "unknown recipe key 'batchsize'"),
+        (("promcse:3", "--set", "temperature=0.05,0.1", "--dry-run"), "with one value for each key"),
+        (("all", "--rows", "own"), "all is every row of every table"),
+        (("promcse:figure2", "--rows", "own", "--dry-run"), "figure 2 of promcse has no rows"),
+        (("conpvp:figure4", "--backbone", "bert-base-uncased", "--dry-run"), "figure 4 of conpvp is of roberta-large"),
+        (("promcse:3", "--suite", "stss", "--dry-run"), "unknown suite 'stss'"),
+        (("dcpcse:figure2",), "figure 2 of dcpcse cannot be run again: what it shows stands in none of the sources"),
         (("promcse:3", "--offline"), "nothing of this can be run here"),
     ],
 )
@@ -111,3 +117,37 @@ def test_corpora_by_name() -> None:
 @pytest.mark.parametrize("text", ["42", "1-5", "1,3,7-9"])
 def test_seeds_are_said_as_they_are_given(text: str) -> None:
     assert seed_words(parse_seeds(text)) == text
+
+
+def test_every_table_and_figure_is_listed_with_yes_or_no() -> None:
+    lines = [json.loads(line) for line in bench("reproduce", "--json").stdout.splitlines()]
+    assert len(lines) == 52 and all(bool(one["command"]) is one["again"] is not bool(one["why"]) for one in lines)
+    said = " ".join(bench("reproduce", COLUMNS="80").stdout.split())
+    assert "promcse figure 2" in said and "bench reproduce promcse:figure2" in said
+
+
+def test_a_figure_is_a_series_of_runs() -> None:
+    lines = [json.loads(line) for line in bench("reproduce", "promcse:figure2", "--dry-run", "--json").stdout.splitlines()]
+    assert [one["recipe"]["prompt_length"]["value"] for one in lines] == [1, 2, 4, 6, 8, 10, 12, 14, 16]
+    assert all(one["suites"] == ["sts", "cxc"] and "not known here" in one["notes"][-1] for one in lines)
+
+
+@pytest.mark.slow
+def test_everything_small_ends_in_a_page_and_is_done_once(tiny: str, tmp_path: Path) -> None:
+    """A table and a figure on a tiny model: orders, the curve, and that it is no evidence."""
+    text = tmp_path / "text.txt"
+    text.write_text("\n".join(sentences(40, seed=3)) + "\n", encoding="utf-8")
+    page, words = tmp_path / "page.html", ("--backbone", tiny, "--corpus", text, "--budget", "1steps", "--set", "batch_size=4", "--suite", "check",
+                                           "--set", "select_on=last", "--device", "cpu", "--runs", tmp_path / "runs")  # fmt: skip
+    done = bench("reproduce", "conpvp:4", *words, "--html", page)
+    assert done.exit_code == 0, done.output
+    said = " ".join(page.read_text(encoding="utf-8").split())
+    assert "This is no evidence about the papers. The backbone is" in said and "recipes were changed (batch_size 4" in said
+    assert "the suite check was scored in the place" in said and "pairs of rows stand as in the paper; rank correlation" in said
+    before = tree(tmp_path / "runs")
+    assert bench("reproduce", "conpvp:4", *words, "--html", page).stderr.count("nothing repeated") == 6
+    assert tree(tmp_path / "runs") == before
+    drawn = bench("reproduce", "promcse:figure2", *words)
+    assert drawn.exit_code == 0, drawn.output
+    said = (tmp_path / "runs" / "reproduced-promcse-figure2.html").read_text(encoding="utf-8")
+    assert "<svg" in said and "promcse: prompt_length" in said and "the paper's text: 0.25 above" in said.replace("&#39;", "'")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from forked import bench_process
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "add-a-method.md"
@@ -30,6 +31,8 @@ def bench_in(folder: Path) -> Bench:
             "BENCH_RUNS": str(folder / "runs"), "BENCH_CACHE": str(folder / "cache"), "COLUMNS": "160", "OMP_NUM_THREADS": "1",
             **environment,
         }  # fmt: skip
+        if "PYTHONPATH" not in environment:
+            return bench_process([*arguments], folder, settings)
         command = [sys.executable, "-c", "from bench.cli import main; main()", *arguments]
         return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300)
 

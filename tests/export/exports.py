@@ -67,11 +67,12 @@ PLAIN = [
 WITH_HEAD = [Case("simcse", "supervised", values=HEAD), Case("simcse", "supervised", values=HEAD, backbone="roberta"), Case("focal-infonce", values=HEAD),
              Case("pretrained", "none", values={"pooling": "mlp"})]  # fmt: skip
 WHITENED = [Case("whitening", "none", values={"components": 11}), Case("whitening", "none", values={"pooling": "avg"})]
-WORDS = Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone="")
+WORDS = [Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone=""),
+         Case("infersent", "supervised", values={"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3}, backbone="")]  # fmt: skip
 FOLDER = Case("pretrained", "none", values={"pooling": None, "max_length": 8}, backbone="st-folder")
 
 CASES = [
-    *PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED, WORDS, FOLDER,
+    *PLAIN, *WITH_HEAD, *WHITENED, *OWN_LAYERS, MASKED_PADDING, *PROMPTED, *TEMPLATED, *WORDS, FOLDER,
     *(Case(c.name, c.setting, c.variant, c.values, "roberta") for c in (*PROMPTED, *TEMPLATED)),
 ]  # fmt: skip
 
@@ -79,15 +80,17 @@ CASES = [
 def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
     """The method with weights that are not those it starts from, so that a part that is left out shows."""
     values = dict(case.values)
-    if case.name == "glove-avg":
+    if case in WORDS:
         from bench.method import Context, Recipe, Value
 
         table = np.random.default_rng(0).normal(size=(6, 4))
         lines = [" ".join([word, *map(str, row)]) for word, row in zip(["man", "A", "a", "Yes", ".", "dog"], table, strict=True)]
         (folder / "words.txt").write_text("\n".join(lines))
-        method = REGISTRY["glove-avg"].cls()
+        method = REGISTRY[case.name].cls()
         method.context = Context(folder=folder)
-        method.build(None, Recipe({"vectors": Value(str(folder / "words.txt"), "test")}))
+        values |= {"vectors": str(folder / "words.txt")}
+        torch.manual_seed(5)
+        method.build(None, Recipe({key: Value(value, "test") for key, value in values.items()}))
         return method
     method = built(
         REGISTRY[case.name].cls, backbones[case.backbone], folder, setting=case.setting, variant=case.variant, **values

@@ -68,7 +68,18 @@ def test_a_stranger_gets_the_methods_own_vectors(case: Case, exported: Any, thei
 
 def test_full_fine_tuning_needs_no_code_that_travels(exported: Any) -> None:
     with_code = {folder.name.split("+")[0] for folder in exported[0].iterdir() if any(folder.glob("*.py"))}
-    assert with_code == {"promcse", "dcpcse", "promptbert", "conpvp", "sncse", "mirror-bert", "is-bert", "flow", "glove-avg"}
+    assert with_code == {
+        "promcse",
+        "dcpcse",
+        "promptbert",
+        "conpvp",
+        "sncse",
+        "mirror-bert",
+        "is-bert",
+        "flow",
+        "glove-avg",
+        "infersent",
+    }
 
 
 def test_what_travels_imports_nothing_of_ours(exported: Any) -> None:

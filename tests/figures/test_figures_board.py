@@ -233,6 +233,31 @@ def test_a_recipe_value_that_runs_differ_in_has_a_curve(tmp_path: Path) -> None:
     assert not any("prompt_length" in str(row[0]) for row in cost.data)
 
 
+def test_what_a_paper_prints_stands_beside_a_curve_of_its_backbone_alone(tmp_path: Path) -> None:
+    for backbone in ("bert-base-uncased", "builtin"):
+        runs = tmp_path / backbone
+        for length in (1, 4, 16):
+            made_run(runs, "promcse", 1, noise=0.5, backbone=backbone, recipe={"prompt_length": length})
+        for margin in (0.0, 0.1, 0.4):
+            made_run(runs, "simcse", 1, variant="eh", setting="supervised", backbone=backbone, recipe={"eh_margin": margin})
+        curves = {one.title.split(":")[0]: one for one in figures(board_of(runs)) if one.kind == "ablation"}
+        for name, values in (("promcse", ("1: STS Avg. printed 76.50", "16: STS Avg. printed 78.49")),
+                             ("simcse+eh", ("0: STS Avg. printed 81.56", "0.15: STS Avg. printed 81.87", "0.4: STS Avg. printed 81.36"))):  # fmt: skip
+            here = backbone == "bert-base-uncased"
+            assert all((value in curves[name].svg) is here for value in values), (name, backbone)
+            assert ("Grey, not joined: what papers print." in curves[name].caption) is here
+
+
+def test_a_series_that_only_another_suite_scored_has_its_curve_too(tmp_path: Path) -> None:
+    runs = fill(tmp_path / "runs", suites=("transfer",))
+    for temperature in (0.01, 0.05, 0.1):
+        made_run(runs, "simcse", 1, noise=0.5 + temperature, recipe={"temperature": temperature}, suites=("transfer",))
+    (one,) = [one for one in figures(board_of(runs)) if one.kind == "ablation"]
+    assert one.name == "ablation-simcse-temperature-transfer-unsupervised-builtin" and one.suites == ("transfer",)
+    assert one.header == ("method", "temperature", "transfer Avg.", "low", "high") and one.paper_figure == ""
+    assert [row[1] for row in one.data] == [0.01, 0.05, 0.1] and "transfer Avg." in one.alt
+
+
 def test_the_papers_figures_are_of_recipe_keys_that_methods_have() -> None:
     from bench.run.plugins import discover
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 from fine_tuned import TEXTS, batch_of, check_checkpoint, check_resume, check_step, views
-from models import built
+from models import built, sentences
 
 from bench.method import Batch, BenchError, Context
-from methods.consert import ConSERT
+from methods.consert import ConSERT, pair_features
 from methods.losses import nt_xent
 
 
@@ -207,3 +207,88 @@ def test_the_checkpoint_is_the_encoder(build: Callable[..., ConSERT], tmp_path: 
 @pytest.mark.slow
 def test_a_stopped_training_goes_on(build: Callable[..., ConSERT], tmp_path: Path) -> None:
     check_resume(partial(build, learning_rate=1e-3), tmp_path)
+
+
+# --- supervised: SBERT's classifier with max(u, v)^2, plus contrast ---
+
+JOINT: dict[str, Any] = {"classifier": True, "view1": "none", "view2": "token-cutoff", "rate2": 0.3}
+
+
+@pytest.fixture(params=["tiny", "tiny_roberta"])
+def joint(request: pytest.FixtureRequest, tmp_path: Path) -> ConSERT:
+    return built(ConSERT, request.getfixturevalue(request.param), tmp_path, setting="supervised", **JOINT)
+
+
+def labelled(method: ConSERT, labels: list[int]) -> Batch:
+    rows = {"sent0": sentences(len(labels), seed=1), "sent1": sentences(len(labels), seed=2, longest=20)}
+    columns = {name: method.backbone.ids(texts) for name, texts in rows.items()}
+    return Batch(method.collate(columns | {"label": [[one] for one in labels]}, np.arange(len(labels)), 0))
+
+
+def test_the_supervised_loss_follows_from_the_four_views_in_plain_loops(joint: ConSERT) -> None:
+    """Vectors from the encoder in float64; classification and both contrasts written out, number by number."""
+    method, labels = joint.double(), [2, 0, 1, 1, 0]
+    batch = labelled(method, labels)
+    assert [sorted(one) for one in batch.columns[4:]] == [["labels"]] and len(batch.columns) == 5
+    with torch.no_grad():
+        found = method.train()(batch)
+        u, u_cut, v, v_cut = (one.numpy() for one in method.views(batch)[:4])
+    W, b = (p.detach().numpy() for p in (method.classifier.weight, method.classifier.bias))
+    surprise = 0.0
+    for i, label in enumerate(labels):
+        features = [*u[i], *v[i], *(abs(x - y) for x, y in zip(u[i], v[i], strict=True)),
+                    *(max(x, y) ** 2 for x, y in zip(u[i], v[i], strict=True))]  # fmt: skip
+        logits = [sum(w * x for w, x in zip(W[k], features, strict=True)) + b[k] for k in range(3)]
+        surprise += (np.log(sum(np.exp(one) for one in logits)) - logits[label]) / len(labels)
+    contrast = by_hand(u, u_cut, 0.1)[0] + by_hand(v, v_cut, 0.1)[0]
+    assert found.parts["classification"].item() == pytest.approx(surprise, abs=1e-6)  # the harness computes it in float32
+    assert found.parts["contrast"].item() == pytest.approx(contrast, abs=1e-10)
+    assert found.total.item() == pytest.approx(surprise + 0.15 * contrast, abs=1e-6)
+
+
+def test_gradients_of_the_classifiers_features_equal_central_differences() -> None:
+    rng = np.random.default_rng(3)
+    u, v, W = rng.normal(size=(4, 5)), rng.normal(size=(4, 5)), rng.normal(size=(3, 20))
+
+    def loss(u: np.ndarray) -> float:
+        total = 0.0
+        for i in range(4):
+            x = np.concatenate([u[i], v[i], np.abs(u[i] - v[i]), np.maximum(u[i], v[i]) ** 2]) @ W.T
+            total += np.log(np.exp(x).sum()) - x[i % 3]
+        return total / 4
+
+    t = torch.tensor(u, requires_grad=True)
+    torch.nn.functional.cross_entropy(
+        pair_features(t, torch.tensor(v)) @ torch.tensor(W).T, torch.tensor([0, 1, 2, 0])
+    ).backward()
+    for at in np.ndindex(4, 5):
+        step = np.zeros_like(u)
+        step[at] = 1e-6
+        assert t.grad[at].item() == pytest.approx((loss(u + step) - loss(u - step)) / 2e-6, abs=1e-7)
+
+
+def test_the_first_views_are_the_texts_as_they_are_and_the_second_have_lost_tokens_of_their_own(joint: ConSERT) -> None:
+    a, a_cut, b, b_cut, _ = labelled(joint, [0, 1, 2, 0]).columns
+    assert a["kept"].all() and b["kept"].all()
+    for plain, cut in ((a, a_cut), (b, b_cut)):
+        assert torch.equal(plain["input_ids"], cut["input_ids"])
+        for keep, mask in zip(cut["kept"], plain["attention_mask"], strict=True):
+            tokens = int(mask.sum())
+            assert (~keep).any(1).sum() == int(0.3 * tokens) and keep[tokens:].all()
+    same = {"sent0": joint.backbone.ids(["a man plays guitar in the park"] * 3)}
+    views = joint.collate(same | {"sent1": same["sent0"], "label": [[0]] * 3}, np.arange(3), 0)
+    assert not torch.equal(views[1]["kept"], views[3]["kept"])  # drawn for each text by itself
+
+
+def test_supervised_everything_trains_and_only_the_encoder_is_kept(joint: ConSERT) -> None:
+    joint.train()(labelled(joint, [0, 1, 2, 0])).total.backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for name, p in joint.named_parameters() if "key.bias" not in name)
+    assert joint.classifier.weight.shape == (3, 4 * 32)
+    assert {name.split(".")[0] for name in joint.trained_state()} == {"encoder"}
+    assert {name.split(".")[0] for name in joint.training_state()} == {"encoder", "classifier"}
+
+
+def test_the_setting_and_the_classifier_go_together(joint: ConSERT) -> None:
+    assert ConSERT.needs("supervised", joint.recipe) == ("labelled",)
+    with pytest.raises(BenchError, match="classifier=True: true in the supervised setting"):
+        ConSERT.needs("unsupervised", joint.recipe)

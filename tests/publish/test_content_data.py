@@ -242,7 +242,7 @@ def test_a_paper_number_stands_under_its_row(tmp_path: Path) -> None:
     shown = board([PublishedRun(record=made, folder=tmp_path / made.run_id)], version="v1", title="T")
     assert shown.tables[0].table.rows[0].cells[-1].printed.value == 76.25  # type: ignore[union-attr]
     page = rendered(markdown_page(shown))
-    row = next(row for row in page.rows if row[0].startswith("promcse:1"))
+    row = next(row for row in page.rows if row[0].startswith("simcse:5"))
     assert "76.25" in row
 
 

@@ -18,7 +18,7 @@ from published import publish
 from bench.board.repeat import repeat, seed_words
 from bench.runs import RunsFolder
 
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = pytest.mark.usefixtures("own_cache", "short_check")
 TEXT = "".join(f"A sentence about {what} number {i}.\n" for i in range(8) for what in ("rivers", "bread", "rails", "snow"))
 
 
@@ -65,7 +65,7 @@ def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(t
     for words in (
         ("--method", "cls,last-avg", "--seeds", "7"),
         ("--method", "simcse", *SMALL, *trained, "--seeds", "1,2"),
-        ("--method", "promptbert", *SMALL, *builtin, "--seeds", "3"),
+        ("--method", "promptbert", *SMALL, *builtin, "--set", "select_on=last", "--seeds", "3"),
     ):
         done = bench("run", *words, "--suite", "check", "--plain", "--runs", tmp_path / "runs")
         assert done.exit_code == 0, done.output

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from bench.base.errors import BenchError, UnknownName
 from bench.data.sets import DataFolder
 from bench.references import results
-from bench.references.rows import rows, tables
+from bench.references.rows import FigureRuns, figure_runs, rows, tables
 from bench.run.plugins import discover
+from bench.run.recipes import parse
 from bench.run.reproduce.execute import Asked, in_order, jobs, precision_of
-from bench.run.reproduce.wanted import WantedRun, check_table, recipe, wanted
+from bench.run.reproduce.wanted import WantedRun, check_asked, figure, recipe, scored_on, together, wanted, with_asked
 
 REGISTRY = discover()
 
@@ -30,8 +33,8 @@ def test_every_table_means_runs_that_the_harness_has(paper: str, table: str) -> 
         assert bool(run.why_not) is not bool(run.method)
         if run.method:
             merged, _, _ = recipe(run, REGISTRY)
-            assert {key: str(merged[key]) for key in run.changes} == {
-                key: str(float(value)) for key, value in run.changes.items()
+            assert {key: merged[key] for key in run.changes} == {
+                key: parse(key, value, merged[key]) for key, value in run.changes.items()
             }
             assert run.setting in REGISTRY[run.method].cls.settings and run.suites
             request = run.request((1, 2), text="tokenised", corpus=None, precision="fp32")
@@ -40,8 +43,7 @@ def test_every_table_means_runs_that_the_harness_has(paper: str, table: str) -> 
 
 def test_what_cannot_be_run_says_why() -> None:
     why = {label: run.why_not for run in wanted("promcse", "1", REGISTRY) if run.why_not for label in run.labels}
-    assert set(why) == {"InferSent-GloVe", "Universal Sentence Encoder", "ConSERT-BERT-base"}
-    assert why["ConSERT-BERT-base"] == "consert has no supervised setting here, only unsupervised"
+    assert set(why) == {"Universal Sentence Encoder"}
 
 
 def test_the_example_of_the_paper() -> None:
@@ -156,6 +158,42 @@ def test_a_backbone_that_the_chosen_rows_do_not_have() -> None:
         wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("roberta-large",))
 
 
-def test_a_paper_without_a_table() -> None:
-    with pytest.raises(BenchError, match="dcpcse has the tables 1, 2: name one"):
-        check_table("dcpcse", None)
+@pytest.mark.parametrize("drawn", figure_runs(), ids=lambda one: one.part.name)
+def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None:
+    found = figure(drawn, REGISTRY, backbones=("builtin",))
+    assert len({run.identity for run in found}) == len(found) >= 2
+    for run in found:
+        assert (
+            run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites and run.instead_of == drawn.backbone
+        )
+        merged, _, _ = recipe(run, REGISTRY)
+        assert all(merged[key] == parse(key, value, merged[key]) for key, value in run.changes.items())
+
+
+def test_runs_of_several_tables_are_each_done_once_with_the_rows_of_all() -> None:
+    tables = [wanted("promcse", "1", REGISTRY), wanted("simcse", "5", REGISTRY), wanted("promcse", "3", REGISTRY)]
+    found = together(tables)
+    assert len({run.identity for run in found}) == len(found) < sum(map(len, tables))
+    assert sum(len(run.rows) for run in found) == sum(len(run.rows) for runs in tables for run in runs)
+    (simcse,) = [run for run in found if run.name == "simcse, unsupervised, bert-base-uncased"]
+    assert simcse.suites == ("sts", "cxc") and {row.first.paper for row in simcse.rows} == {"promcse", "simcse"}
+    other = [scored_on(run, ("check",)) for run in found if run.on]
+    assert other and all(run.suites == ("check",) == run.on.suites for run in other if run.on)
+
+
+def test_keys_are_checked_over_all_runs_and_a_series_is_refused() -> None:
+    found = wanted("promcse", "3", REGISTRY)
+    check_asked(found, REGISTRY, {"prompt_length": "4"})  # SimCSE does not know it, PromCSE does
+    with pytest.raises(BenchError, match="one value for each key"):
+        check_asked(found, REGISTRY, {"prompt_length": "4,8"})
+    asked = {run.method: dict(run.asked) for run in with_asked(found, REGISTRY, {"prompt_length": "4"})}
+    assert asked == {"simcse": {}, "promcse": {"prompt_length": "4"}}
+
+
+def test_simcses_ablations_are_recipes() -> None:
+    found = {run.labels[0]: run for run in wanted("simcse", "7", REGISTRY) if run.method}
+    weights = {label: float(run.changes["hard_negative_weight"]) for label, run in found.items()}
+    assert {label: round(math.exp(weight), 12) for label, weight in weights.items()} == {
+        "Contradiction, alpha 0.5": 0.5, "Contradiction, alpha 1.0": 1.0, "Contradiction, alpha 2.0": 2.0}  # fmt: skip
+    dropouts = [run.changes.get("dropout", run.variant) for run in wanted("simcse", "3", REGISTRY)]
+    assert dropouts == ["0.0", "0.01", "0.05", "0.1", "0.15", "0.2", "0.5", "fixed-dropout"]

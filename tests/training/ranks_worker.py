@@ -1,6 +1,6 @@
-"""One of the processes of test_spread.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE NAMES; it leaves answers-RANK.json.
+"""One of the processes of test_spread.py: python ranks_worker.py RANK RANKS FOLDER BACKBONE; it leaves answers-RANK.json.
 
-For every method (or those of NAMES), setting and variant: the gradient of a batch in this process alone, and that of the same batch spread over the
+For every method, setting and variant: the gradient of a batch in this process alone, and that of the same batch spread over the
 ranks. Nothing is random in either: no dropout, and masks that the tokens themselves determine.
 """
 
@@ -35,11 +35,9 @@ PLACES = ("teacher", "generator")  # recipe keys that name a second model
 DROPS = ("dropout", "prefix_dropout", "drophead")
 
 
-def cases(names: list[str]) -> Iterator[tuple[str, type[TorchMethod], str, str]]:
-    """(name, class, setting, variant) of everything that the training loop trains; of ``names`` where there are any."""
+def cases() -> Iterator[tuple[str, type[TorchMethod], str, str]]:
+    """(name, class, setting, variant) of everything that the training loop trains."""
     for name, plugin in discover().plugins.items():
-        if names and name not in names:
-            continue
         cls: Any = plugin.cls
         if not (issubclass(cls, TorchMethod) and (cls.fit is TorchMethod.fit or cls.fitted == "steps")):
             continue
@@ -134,9 +132,9 @@ def with_the_same_draws(loss: Callable[..., Loss]) -> Callable[..., Loss]:
     return seeded
 
 
-def everything(names: list[str], backbone: str, ranks: Ranks, folder: Path) -> dict[str, Any]:
+def everything(backbone: str, ranks: Ranks, folder: Path) -> dict[str, Any]:
     answers = {}
-    for name, cls, setting, variant in cases(names):
+    for name, cls, setting, variant in cases():
         values = {key: backbone for key in PLACES if key in cls.defaults}
         values |= {key: 0.0 for key in DROPS if key in cls.defaults or key == "dropout"}
         more = {"": {"chunk": 2} if name in ("simcse", "promcse", "diffcse") else {}}
@@ -155,7 +153,7 @@ def main() -> None:
         module.mask_tokens = masked_by_token  # type: ignore[attr-defined]
     torch.set_default_dtype(torch.float64)  # of what a loss draws
     ranks = Ranks(dist.FileStore(str(folder / "store"), count), rank, count, "cpu")
-    answers = everything(sys.argv[5].split(), backbone, ranks, folder)
+    answers = everything(backbone, ranks, folder)
     (folder / f"answers-{rank}.json").write_text(json.dumps(answers), encoding="utf-8")
     ranks.share(None)
     os._exit(0)  # gloo's threads sometimes outlive the interpreter, which then aborts although everything was right

@@ -31,7 +31,7 @@ VALUES: dict[str, dict[str, Any]] = {"dclr": {"teacher": "builtin"}, "sg-opt": {
 
 def goes(name: str, setting: str, variant: str) -> bool:
     cls = REGISTRY[name].cls
-    if not issubclass(cls, TorchMethod) or not learns(cls, setting) or cls.fitted == "pass":
+    if not issubclass(cls, TorchMethod) or not learns(cls, setting) or cls.fitted == "pass" or cls.own_backbone:
         return False
     try:
         cls.needs(setting, merge(cls, None, variant, {}, trained=True))

@@ -35,6 +35,7 @@ class Options:
     chunk: int | None = None  # rows of a batch whose activations are held at once while training
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
     ranks: Alone | None = None  # the processes that train together
+    command: str | None = None  # what the record says made it; None: this process's command line
 
 
 def build(

@@ -21,10 +21,10 @@ from bench.base.crash import MARK, read_end, watch
 from bench.base.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
 from bench.base.hashes import folder_sha256
 from bench.data.sets.sts import STS_TASKS
-from bench.method import Method, Reporter
+from bench.method import Method, Reporter, task_prompt
 from bench.run import provenance
 from bench.run.executors.build import Options, build, training_corpus
-from bench.run.executors.scoring import EncodingReporter, merge_scores, score_tasks, with_overlap
+from bench.run.executors.scoring import EncodingReporter, Stores, merge_scores, score_tasks, with_overlap
 from bench.run.executors.signals import stop_signals
 from bench.run.plan import PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
@@ -32,10 +32,10 @@ from bench.runs.curve import FAILED_BATCH
 from bench.runs.dev_pairs import dev_test_pairs
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, prediction_problems
 from bench.runs.store import data_key
-from bench.score.encoding import VectorStore
 from bench.score.suites import AskingTask, RunPlace, suite_plugin
 
 if TYPE_CHECKING:
+    from bench.backbones import Reference
     from bench.score.suites import LoadedTask, Task, TaskResult
     from bench.score.suites.known import KnownTask
 
@@ -128,7 +128,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
         setting=run.setting, backbone=run.backbone.name, seed=run.seed, recipe=recipe,
         scores=(), cost=Cost(),
         provenance=Provenance(
-            created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
+            created=datetime.now(UTC).isoformat(timespec="seconds"), command=options.command or shlex.join(["bench", *sys.argv[1:]]),
             bench_version=bench.__version__, git=provenance.git_state(run.plugin.folder), packages=devices.packages(),
             plugin={"package": run.plugin.package, "version": run.plugin.version, "sha256": run.plugin.sha256},
             platform=devices.platform_facts(options.device), data={},
@@ -230,8 +230,8 @@ class Execution:
         failed: list[RunFailed] = []
         done: list[tuple[TaskResult, LoadedTask]] = []
         place = RunPlace(run.run_id, run.fingerprint[:16], self.folder)
-        vectors = VectorStore(self.folder / VECTORS, run.fingerprint[:16])
-        for scored in score_tasks(method, tasks, self.reporter, vectors, place, options.device):
+        stores = Stores(self.folder / VECTORS, run.fingerprint[:16])
+        for scored in score_tasks(method, tasks, self.reporter, stores, place, options.device):
             if scored.error is not None:
                 failed.append(scored.error)
                 continue
@@ -254,12 +254,21 @@ class Execution:
             if self.should_stop():
                 raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
         corpus = with_overlap(record, run.corpus, done, options, self.reporter, self.should_stop)
-        record = replace(record, provenance=replace(record.provenance, corpus=corpus))
+        backbone = record.provenance.backbone
+        if about := method.about():
+            backbone = {**(backbone or {}), "model": {**kind_of(run.backbone), **stores.shape_facts(), **about}}
+        record = replace(record, provenance=replace(record.provenance, corpus=corpus, backbone=backbone))
         store.write(record)
         if failed:
             others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
             raise RunFailed(failed[0].message + others, failed[0].hint)
         return record
+
+
+def kind_of(backbone: Reference) -> dict[str, str]:
+    """What a finished encoder was loaded from: the hub, a run, a folder, or this package."""
+    kind = "hub" if backbone.hub else "run" if backbone.trained else "builtin" if backbone.name == "builtin" else "folder"
+    return {"kind": kind}
 
 
 def dev_set(run: PlannedRun) -> dict[str, Any]:
@@ -353,8 +362,11 @@ def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Pa
     """Whether there is something to score, and every vector that it needs is stored."""
     if not tasks:
         return False
-    vectors = VectorStore(folder / VECTORS, run.fingerprint[:16])
-    return not any(isinstance(one.task, AskingTask) or vectors.missing(one.task.sentences) for one in tasks)
+    stores = Stores(folder / VECTORS, run.fingerprint[:16])
+    return not any(
+        isinstance(one.task, AskingTask) or stores(task_prompt(run.recipe, one.suite, one.name)).missing(one.task.sentences)
+        for one in tasks
+    )
 
 
 def changed_scores(record: RunRecord, before: Sequence[Score]) -> list[tuple[Score, Score]]:

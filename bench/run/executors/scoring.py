@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import CorpusError, Interrupted, RunFailed
 from bench.data.overlap import ScoredSentences, count_overlaps, merge_overlaps, scored_sentences
-from bench.method import Method, Reporter
+from bench.method import Method, Reporter, task_prompt
 from bench.runs import Score
 from bench.runs.record import AVERAGE
 from bench.score.encoding import VectorStore
@@ -37,6 +40,32 @@ def dev_scorer(dev: KnownTask) -> Callable[[Method], float]:
     return score
 
 
+class Stores:
+    """The vectors of one run: a sentence has another one where a task has a prompt of its own. In ``folder``, or in memory."""
+
+    def __init__(self, folder: Path | None = None, key: str = "vectors") -> None:
+        self._folder, self._key = folder, key
+        self._stores: dict[str | None, VectorStore] = {}
+
+    def __call__(self, prompt: str | None = None) -> VectorStore:
+        """The store of one task's prompt; None: of the method's own."""
+        if prompt not in self._stores:
+            own = "" if prompt is None else sha256(prompt.encode()).hexdigest()[:8]
+            self._stores[prompt] = VectorStore(self._folder, self._key + own)
+        return self._stores[prompt]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._stores.values()))
+
+    def shape_facts(self) -> dict[str, Any]:
+        """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
+        found = next((store.first(4096) for store in self._stores.values() if len(store)), None)
+        if found is None:
+            return {}
+        lengths = (found.astype("f8") ** 2).sum(1) ** 0.5
+        return {"dimension": int(found.shape[1]), "normalised": bool((abs(lengths - 1) < 1e-3).all())}
+
+
 @dataclass(frozen=True)
 class Scored:
     """What became of one task: its result, or why there is none; and what scoring has cost until then."""
@@ -49,9 +78,9 @@ class Scored:
 
 
 def score_tasks(
-    method: Method, tasks: Sequence[KnownTask], reporter: EncodingReporter, vectors: VectorStore, place: RunPlace, device: str
+    method: Method, tasks: Sequence[KnownTask], reporter: EncodingReporter, stores: Stores, place: RunPlace, device: str
 ) -> Iterator[Scored]:
-    """Encode each distinct sentence that ``vectors`` lacks once, then score the tasks one after the other.
+    """Encode each distinct sentence that ``stores`` lack once, then score the tasks one after the other.
 
     What the tasks name is encoded first, all together; a task that asks as it goes (AskingTask) gets what it asks for then. A
     task that cannot be scored is told of, and the others go on; encoding that fails raises RunFailed.
@@ -59,40 +88,49 @@ def score_tasks(
     began = time.perf_counter()
     encoded, seconds = 0, 0.0
 
-    def add(sentences: Sequence[str]) -> None:
+    def add(prompt: str | None, sentences: Sequence[str]) -> None:
         nonlocal encoded, seconds
         start = time.perf_counter()
-        encoded += _add(method, vectors, sentences, reporter)
+        encoded += _add(method, prompt, stores(prompt), sentences, reporter)
         seconds += time.perf_counter() - start
 
-    def asked(sentences: Sequence[str]) -> np.ndarray:
+    def asked(prompt: str | None, sentences: Sequence[str]) -> np.ndarray:
+        vectors = stores(prompt)
         if vectors.missing(sentences):
-            add(sentences)
+            add(prompt, sentences)
             reporter.phase("score", len(tasks))
         return vectors(sentences)
 
-    add([s for one in tasks for s in one.task.sentences])
+    recipe = getattr(method, "recipe", {})  # a plugin's own ``build`` may keep none
+    prompts = {one: task_prompt(recipe, one.suite, one.name) for one in tasks}
+    texts = {
+        prompt: [s for one in tasks if prompts[one] == prompt for s in one.task.sentences]
+        for prompt in dict.fromkeys(prompts.values())
+    }
+    for prompt, sentences in texts.items():
+        add(prompt, sentences)
     reporter.phase("score", len(tasks))
     for i, one in enumerate(tasks, 1):
         result, error = None, None
         reporter.advance(i - 1, task=one.name)
         try:
             task = one.task.on(device) if isinstance(one.task, DeviceTask) else one.task
-            result = task.score_in(place, asked) if isinstance(task, AskingTask) else task.score(vectors)
+            of_task = partial(asked, prompts[one])
+            result = task.score_in(place, of_task) if isinstance(task, AskingTask) else task.score(stores(prompts[one]))
         except RunFailed as failed:
             error = failed
         reporter.advance(i, task=one.name)
         yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
 
 
-def _add(method: Method, vectors: VectorStore, sentences: Sequence[str], reporter: EncodingReporter) -> int:
+def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Sequence[str], reporter: EncodingReporter) -> int:
     """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
     import torch
 
     from bench.training.memory import explain_out_of_memory
 
     def encode(block: list[str]) -> np.ndarray:
-        encoded = method.encode(block)
+        encoded = method.encode_with(prompt, block)
         reporter.before += len(block)
         return encoded
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from bench.compare.statistics.table import DECIMALS
 from bench.references import ReferenceResult
 from bench.references.audit import remarks
-from bench.references.ours import SUITES
+from bench.references.ours import DEV, SUITES
 from bench.run.reproduce.wanted import WantedRun
 
 if TYPE_CHECKING:
@@ -280,12 +280,29 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
 
     Where the print depends on no form (``text`` is empty), whatever form was scored.
     """
+    if cell.metric == DEV:
+        return _dev_score(record)
     protocol = None if cell.protocol == UNKNOWN else cell.protocol
     fitting = [
         s for s in record.scores if (s.suite, s.task) == (SUITES[cell.metric], cell.task) and protocol in (None, s.protocol)
     ]
     of_form = [s for s in fitting if text == "any" or s.text in (text, None)]
     return next(iter(of_form or (fitting if not cell.text else [])), None)
+
+
+DEV_SET = "STS-B dev"
+
+
+def _dev_score(record: RunRecord) -> Score | None:
+    """The score of the checkpoint that was kept, on the set that it was chosen by."""
+    from bench.runs import Score
+
+    trained = record.training
+    if trained is None or trained.dev_score is None or trained.dev_task != DEV_SET:
+        return None
+    return Score(
+        suite=SUITES[DEV], task=DEV_SET, protocol="stsb-dev/1", metric=DEV, value=trained.dev_score, n=trained.dev_pairs or 1500
+    )
 
 
 # --- how many runs a printed value is of, and what the paper says of their spread ---

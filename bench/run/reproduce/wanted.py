@@ -1,4 +1,4 @@
-"""A printed table -> the runs that it means. Nothing is read or trained here."""
+"""A printed table or figure -> the runs that it means. Nothing is read or trained here."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bench.base.errors import BenchError
 from bench.method import Method, Recipe
 from bench.references import results
 from bench.references.ours import SUITES, meaning
-from bench.references.rows import Row, rows
+from bench.references.rows import RUNS, SCORES, FigureRuns, Part, Row, figure_runs, rows
 from bench.run.plan import NOT_TRAINED, Request, learns
 from bench.run.plugins import Registry
 from bench.run.recipe_file import Entry, entries
-from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge
+from bench.run.recipes import ON_REQUEST, check_overrides, choose, merge, one_value, series
 
 OWN, COPIED = "own", "copied"
 OPEN = ("not stated", "presumably", "inferred")
@@ -73,7 +73,7 @@ class WantedRun:
         value = {self.on_as: below} if self.on_as and below else {}
         return Request(
             methods=(self.method,), backbones=(self.backbone if value else below or self.backbone,), setting=self.setting, variant=self.variant,
-            seeds=seeds, suites=self.suites, text=text, corpus=corpus, overrides={**self.changes, **value, **self.asked}, precision=precision,
+            seeds=seeds, suites=self.suites, text=text, corpus=corpus, overrides={key: one_value(text) for key, text in {**self.changes, **value, **self.asked}.items()}, precision=precision,
         )  # fmt: skip
 
 
@@ -102,7 +102,62 @@ def wanted(
             one = _meant(row, backbone, instead_of, registry)
             earlier = found.get(one.identity)
             found[one.identity] = one if earlier is None else _together(earlier, one)
-    return _with_asked(list(found.values()), registry, asked or {})
+    check_asked(list(found.values()), registry, asked or {})
+    return with_asked(list(found.values()), registry, asked or {})
+
+
+def figure(one: FigureRuns, registry: Registry, *, backbones: Sequence[str] = ()) -> tuple[WantedRun, ...]:
+    """The runs that a figure is drawn from, in its order; a series of a recipe value is a run for each."""
+    printed = {drawn.backbone for drawn in figure_runs()}  # which choose figures, as they choose rows of a table
+    here = [name for name in backbones if Path(name).name == one.backbone or Path(name).name not in printed]
+    if backbones and not here:
+        raise BenchError(
+            f"--backbone {','.join(backbones)}: {one.part.part} of {one.part.paper} is of {one.backbone}", one.part.command
+        )
+    places = [(name, "" if Path(name).name == one.backbone else one.backbone) for name in here] or [(one.backbone, "")]
+    found: dict[tuple[object, ...], WantedRun] = {}
+    for setting, method in one.runs:
+        if method not in registry.plugins:
+            continue
+        own = registry[method].cls.own_backbone
+        for changes in series(dict([one.series]) if one.series else {}):
+            for backbone, instead_of in places:
+                run = WantedRun(
+                    rows=(), method=method, setting=setting, backbone=own or backbone, suites=one.suites, changes=changes,
+                    instead_of="" if own else instead_of, doubts=(one.open,) if one.open else (),
+                )  # fmt: skip
+                found[run.identity] = run
+    return tuple(found.values())
+
+
+def part(
+    one: Part,
+    registry: Registry,
+    *,
+    words: Sequence[str] = (),
+    backbones: Sequence[str] = (),
+) -> tuple[WantedRun, ...]:
+    """The runs of a table or a figure. Raises BenchError for a part that has none."""
+    if one.how == SCORES:
+        return wanted(one.paper, one.short, registry, words=words, backbones=backbones)
+    if one.how != RUNS:
+        raise BenchError(f"{one.name} means no runs: it shows {one.shows}", one.command or one.why)
+    if words:
+        raise BenchError(f"--rows {','.join(words)}: {one.part} of {one.paper} has no rows", "--rows belongs to tables")
+    return figure(next(drawn for drawn in figure_runs() if drawn.part == one), registry, backbones=backbones)
+
+
+def together(parts: Sequence[tuple[WantedRun, ...]]) -> tuple[WantedRun, ...]:
+    """The runs of several tables and figures, each once, with the rows of all."""
+    found: dict[tuple[object, ...], WantedRun] = {}
+    for run in (run for runs in parts for run in runs):
+        found[run.identity] = _together(found[run.identity], run) if run.identity in found else run
+    return tuple(found.values())
+
+
+def scored_on(run: WantedRun, suites: tuple[str, ...]) -> WantedRun:
+    """The run, scored on other suites than its table's."""
+    return replace(run, suites=suites, on=scored_on(run.on, suites) if run.on else None) if run.method else run
 
 
 def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
@@ -116,7 +171,12 @@ def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
 
 def _fits(row: Row, word: str) -> bool:
     first, word = row.first, word.lower()
-    names = {first.setting, first.method, meaning(first.method, first.variant).method, OWN if first.own_result else COPIED}
+    names = {
+        first.setting,
+        first.method,
+        meaning(first.method, first.variant, first.setting).method,
+        OWN if first.own_result else COPIED,
+    }
     return word in names or word in first.label.lower()
 
 
@@ -137,7 +197,7 @@ def _backbones(every: Sequence[Row], asked: Sequence[str]) -> Callable[[Row], li
 
 def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> WantedRun:
     first = row.first
-    means = meaning(first.method, first.variant)
+    means = meaning(first.method, first.variant, first.setting)
     open_notes = [cell.note for cell in row.cells if cell.own_result and any(word in cell.note for word in OPEN)]
     doubts = tuple(dict.fromkeys(text for text in (means.doubt, *open_notes) if text))
     if means.why_not:
@@ -145,7 +205,7 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
     if means.method not in registry.plugins:
         return WantedRun(rows=(row,), why_not=f"no method '{means.method}' is installed (bench methods)")
     cls = registry[means.method].cls
-    setting = _setting(cls, first.setting, means.on)
+    setting = _setting(cls, means.setting or first.setting, means.on)
     if setting is None:
         return WantedRun(
             rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}"
@@ -161,7 +221,7 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
         return run
     if below not in registry.plugins:
         return WantedRun(rows=(row,), why_not=f"it stands on {below}, which is not installed (bench methods)")
-    return replace(run, on=WantedRun(rows=(), method=below, setting=registry[below].cls.settings[0], backbone=run.backbone,
+    return replace(run, on=WantedRun(rows=(), method=below, setting=means.on_setting or registry[below].cls.settings[0], backbone=run.backbone,
                                      suites=run.suites, instead_of=run.instead_of), on_as=key)  # fmt: skip
 
 
@@ -181,12 +241,19 @@ def _together(a: WantedRun, b: WantedRun) -> WantedRun:
     )  # fmt: skip
 
 
-def _with_asked(found: list[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
-    """With the user's recipe values, each where the method knows its key. Raises UnknownName for a key that none knows."""
+def check_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> None:
+    """Raises UnknownName for a recipe key that the method of none of these runs knows, BenchError for a series."""
     every = [run for one in found for run in (one, one.on) if run is not None and run.method]
+    for key, text in asked.items():
+        if len(series({key: text})) > 1:
+            raise BenchError(f"--set {key}={text}: a table is run again with one value for each key", "bench run --set KEY=A,B,C")
     if asked and every:
-        classes = [registry[run.method].cls for run in every]
+        classes = list({run.method: registry[run.method].cls for run in every}.values())
         check_overrides(asked, classes, any(learns(registry[run.method].cls, run.setting) for run in every))
+
+
+def with_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
+    """With the user's recipe values, each where the method knows its key."""
 
     def of(run: WantedRun) -> WantedRun:
         if not run.method or not asked:
@@ -209,14 +276,7 @@ def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, st
     return merged, entry, line or ""
 
 
-def check_rows(paper: str, table: str, words: Sequence[str]) -> None:
+def check_rows(one: Part, words: Sequence[str]) -> None:
     """Raises BenchError for a word of --rows that fits no row of the table."""
-    _choose(rows([r for r in results(paper=paper) if r.table == table]), words, f"{paper}:{table}")
-
-
-def check_table(paper: str, table: str | None) -> str:
-    """The table's name. Raises BenchError where none was given."""
-    if table is None:
-        known = list(dict.fromkeys(r.table for r in results(paper=paper)))
-        raise BenchError(f"{paper} has the tables {', '.join(known)}: name one", f"bench reproduce {paper}:{known[0]} --dry-run")
-    return table
+    if one.how == SCORES:
+        _choose(rows([r for r in results(paper=one.paper) if r.table == one.short]), words, one.name)

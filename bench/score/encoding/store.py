@@ -46,6 +46,10 @@ class VectorStore:
     def __contains__(self, sentence: object) -> bool:
         return isinstance(sentence, str) and _key_of(sentence) in self._row
 
+    def first(self, count: int) -> np.ndarray:
+        """The first ``count`` vectors that were added, or as many as there are: (n, dim) float32; (0, 0) of none."""
+        return np.array(self._vectors[:count], dtype=np.float32)
+
     def missing(self, sentences: Sequence[str]) -> list[str]:
         """The distinct sentences that are not here yet."""
         return [s for s in dict.fromkeys(sentences) if _key_of(s) not in self._row]

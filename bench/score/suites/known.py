@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ class KnownTask:
     sha256: str
     n: int
     read: Callable[[], LoadedTask]
+    suite: str = ""
 
     @cached_property
     def task(self) -> LoadedTask:
@@ -43,7 +44,7 @@ class KnownTask:
 
 def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
     """The task with its data in that text form, from memory where no file changed. Raises DataMissing, DataDamaged."""
-    return survey_files(task.name, task.data, data, text, lambda: task.load(data, text))
+    return replace(survey_files(task.name, task.data, data, text, lambda: task.load(data, text)), suite=task.suite)
 
 
 def survey_files(name: str, sets: Sequence[str], data: DataFolder, text: str, read: Callable[[], LoadedTask]) -> KnownTask:

@@ -11,10 +11,11 @@ from bench.compare.statistics.grouping import SENDER
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
 from bench.show.figures.figure import Figure, parsed
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, leading, listed, points
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, leading, listed, points, short_name
 
 FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
+MAIN, BESIDE = "sts", "cxc"  # the suite whose average is drawn where it was scored, and the one that has a panel under it
 PAPERS: Mapping[str, str] = {
     "prompt_length": "PromCSE, Figure 2", "eh_margin": "PromCSE, Table 4", "temperature": "Focal-InfoNCE, Table 4",
     "hardness_m": "Focal-InfoNCE, Table 5",
@@ -33,14 +34,15 @@ class Swept:
 
 
 def ablations(group: Group) -> list[Figure]:
-    """A figure for each recipe value of which a method has at least three, those with most values first."""
-    if "sts" not in group.tables:
-        return []
-    table = group.tables["sts"].table
-    found = swept(points(table, table.head))
-    cxc = group.tables.get("cxc")
-    there = {run: p for p in points(cxc.table, cxc.table.columns[0]) for run in p.row.runs} if cxc else {}
-    return [_figure(group, one, there) for one in found[:MOST]]
+    """A figure for each recipe value of which a method has at least three, those with most values first: of the STS average, else of
+    the column that another suite ranks by."""
+    made: dict[tuple[str, str], Figure] = {}
+    for suite in sorted(group.tables, key=lambda suite: (suite != MAIN, suite)):
+        table = group.tables[suite].table
+        for one in swept(points(table, table.head)):
+            if (one.method, one.key) not in made and len(made) < MOST:
+                made[one.method, one.key] = _figure(group, suite, one)
+    return list(made.values())
 
 
 def swept(found: Sequence[Point]) -> list[Swept]:
@@ -62,12 +64,17 @@ def swept(found: Sequence[Point]) -> list[Swept]:
     return sorted(made, key=lambda one: (-len(one.values), one.method, one.key))
 
 
-def _figure(group: Group, one: Swept, there: Mapping[str, Point]) -> Figure:
+def _figure(group: Group, suite: str, one: Swept) -> Figure:
+    table = group.tables[suite].table
+    cxc = group.tables.get(BESIDE) if suite == MAIN else None
+    there = {run: p for p in points(cxc.table, cxc.table.columns[0]) for run in p.row.runs} if cxc else {}
     others = [there.get(point.row.runs[0]) for point in one.points]
-    panels = [("STS Avg.", list(one.points))]
+    head = "STS Avg." if suite == MAIN else " ".join(dict.fromkeys((suite, table.head or "")))
+    panels = [(head, list(one.points))]
     if sum(point is not None for point in others) >= FEWEST:
         panels.append(("CxC-STS", [point for point in others if point is not None]))
-    table = group.tables["sts"].table
+    printed = _printed(group, one) if suite == MAIN else {}
+    drawn = 0
     log = one.values[0] > 0 and one.values[-1] / one.values[0] >= 8
     with library():
         high = 190.0
@@ -75,13 +82,18 @@ def _figure(group: Group, one: Swept, there: Mapping[str, Point]) -> Figure:
         for i, (what, shown) in enumerate(panels):
             low = BOTTOM + (len(panels) - 1 - i) * (high + (TOP - 40) / 2)
             axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + high - 50)
-            xs = [one.values[k] for k, point in enumerate(one.points if what == "STS Avg." else others) if point is not None]
+            xs = [one.values[k] for k, point in enumerate(one.points if what == head else others) if point is not None]
             _axis(axes, one.values, log)
-            lines.draw(drawing, axes, [_line(what, xs, shown)])
+            there_too = [(x, y) for x, y in printed.get(what, ()) if one.values[0] <= x <= one.values[-1]]
+            drawn += len(there_too)
+            lines.draw(drawing, axes, [_line(what, xs, shown), *([_printed_line(what, there_too)] if there_too else [])])
             last = i == len(panels) - 1
             lines.ticks(drawing, axes, one.values, [f"{v:g}" for v in one.values])
             drawing.names(axes, one.key if last else "", what)
-        name, title = group.name("ablation", one.method, one.key.replace("_", "-")), group.titled(f"{one.method}: {one.key}")
+        name, title = (
+            group.name("ablation", one.method, one.key.replace("_", "-"), *([] if suite == MAIN else [suite])),
+            group.titled(f"{one.method}: {one.key}"),
+        )
         means = [point.cell.mean for point in one.points]
         lowest, top = min(means), max(means)
         highest = leading([(f"{value:g}", point.cell.mean) for value, point in zip(one.values, one.points, strict=True)])
@@ -94,14 +106,50 @@ def _figure(group: Group, one: Swept, there: Mapping[str, Point]) -> Figure:
             if len(seeds) == 1
             else "Runs that are equal in all else."
         )
-        alt = f"Curve of {len(one.values)} points: average of the STS sets against {one.key}. {finding}"
+        alt = f"Curve of {len(one.values)} points: {'average of the STS sets' if suite == MAIN else head} against {one.key}. {finding}"
         return Figure(
-            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(one.key, ""),
-            caption=" ".join(filter(None, (finding, how, bars_words([table])))), header=("method", one.key, "STS Avg.", "low", "high", "CxC-STS"),
+            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(one.key, "") if suite == MAIN else "", of=(suite,),
+            caption=" ".join(filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))), header=("method", one.key, head, "low", "high", *(["CxC-STS"] if suite == MAIN else [])),
             data=tuple((one.method, value, round(point.cell.mean, 4), *(ends(point.cell) or ("", "")),
-                        "" if other is None else round(other.cell.mean, 4))
+                        *(["" if other is None else round(other.cell.mean, 4)] if suite == MAIN else []))
                        for value, point, other in zip(one.values, one.points, others, strict=True)),
         )  # fmt: skip
+
+
+PRINTED = "Grey, not joined: what papers print."
+
+
+def _printed(group: Group, one: Swept) -> dict[str, list[tuple[float, float]]]:
+    """Panel -> (value of the recipe key, printed number): of the same method, setting and backbone, from tables and from the points of
+    pictures that a source gives."""
+    from bench.references import results
+    from bench.references.ours import meaning
+    from bench.references.rows import figure_runs, printed_points
+
+    backbone, found = short_name(group.backbone), dict[str, dict[float, float]]()
+    for task, panel in (("Avg.", "STS Avg."), ("CxC-STS", "CxC-STS")):
+        for cell in results(backbone=backbone, setting=group.setting, task=task):
+            means = meaning(cell.method, cell.variant, cell.setting)
+            name = f"{means.method}+{means.variant}" if means.variant else means.method
+            if name == one.method and set(means.set) == {one.key} and cell.metric in ("spearman", "spearman-bootstrap"):
+                found.setdefault(panel, {})[float(means.set[one.key])] = cell.value
+        for drawn in figure_runs():
+            if (
+                drawn.backbone == backbone
+                and (group.setting, one.method) in drawn.runs
+                and drawn.series
+                and drawn.series[0] == one.key
+            ):
+                points = [point for point in printed_points(drawn.part) if (point.panel, point.key) == (task, one.key)]
+                found.setdefault(panel, {}).update({point.x: point.y for point in points})
+    return {panel: sorted(values.items()) for panel, values in found.items()}
+
+
+def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> lines.Line:
+    return lines.Line(
+        label="", x=tuple(x for x, _ in at), y=tuple(y for _, y in at), joined=False,
+        tips=tuple(f"{x:g}: {what} printed {score(y)}" for x, y in at),
+    )  # fmt: skip
 
 
 def _axis(axes: object, values: Sequence[float], log: bool) -> None:

@@ -30,12 +30,13 @@ class Figure:
     svg: str  # a whole <svg> element: to be put into a page, or to be a file of its own
     header: tuple[str, ...]  # of the data
     data: tuple[tuple[str | float, ...], ...]  # a row for every mark; "" where something was not recorded
+    of: tuple[str, ...] = ()  # the suites that it shows; none: those of its kind
     paper_figure: str = field(default="")  # the paper's figure or table that it corresponds to: "PromCSE, Figure 1"; "" for none
 
     @property
     def suites(self) -> tuple[str, ...]:
         """The suites that it shows; none where it shows whatever a paper printed."""
-        return SUITES.get(self.kind, ("sts",))
+        return self.of or SUITES.get(self.kind, ("sts",))
 
     @property
     def csv(self) -> str:

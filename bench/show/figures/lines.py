@@ -28,6 +28,7 @@ class Line:
     tips: tuple[str, ...]
     strong: bool = False
     bars: tuple[tuple[float, float] | None, ...] = ()
+    joined: bool = True  # False: points alone, of which nobody knows what lies between
 
 
 def room(lines: Sequence[Line]) -> float:
@@ -44,7 +45,8 @@ def draw(drawing: Drawing, axes: Axes, lines: Sequence[Line], also: Sequence[flo
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     for line in sorted(lines, key=lambda line: line.strong):
         colour, order = (ACCENT, 6) if line.strong else (QUIET, 4)
-        axes.plot(line.x, line.y, color=colour, linewidth=1.6 if line.strong else 1.0, zorder=order, clip_on=False)
+        if line.joined:
+            axes.plot(line.x, line.y, color=colour, linewidth=1.6 if line.strong else 1.0, zorder=order, clip_on=False)
         for i, (x, y) in enumerate(zip(line.x, line.y, strict=True)):
             if line.bars and (bar := line.bars[i]):
                 drawing.bar(axes, (x, x), bar, strong=line.strong)

@@ -130,7 +130,7 @@ def _of(tables: Sequence[ReferenceTable], method: str) -> list[ReferenceTable]:
     """Of each printed table the rows that mean the method, with the columns in which they have a number."""
     made = []
     for table in tables:
-        rows = [row for row in table.rows if meaning(row.method, row.variant).method == method]
+        rows = [row for row in table.rows if meaning(row.method, row.variant, row.setting).method == method]
         kept = [i for i in range(len(table.tasks)) if any(row.cells[i] is not None for row in rows)]
         if kept:
             rows = [replace(row, cells=tuple(row.cells[i] for i in kept)) for row in rows]

@@ -27,12 +27,16 @@ def as_csv(tables: Sequence[Table]) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, HEADING, lineterminator="\n", restval="")
     writer.writeheader()
+    writer.writerows({key: _csv(value) for key, value in line.items()} for line in cell_rows(tables))
+    return out.getvalue()
+
+
+def cell_rows(tables: Sequence[Table]) -> Iterator[dict[str, Any]]:
+    """One mapping per (row, task), with those keys of ``HEADING`` of which something is known."""
     for table in tables:
         for row in table.rows:
             for task, cell in zip(table.columns, row.cells, strict=True):
-                line = {**_row_facts(row, table), **_cell_facts(cell, exploratory=task != table.head), "task": task}
-                writer.writerow({key: _csv(value) for key, value in line.items()})
-    return out.getvalue()
+                yield {**_row_facts(row, table), **_cell_facts(cell, exploratory=task != table.head), "task": task}
 
 
 def _row_facts(row: Row, table: Table) -> dict[str, Any]:

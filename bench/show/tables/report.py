@@ -100,6 +100,21 @@ def recipe(record: RunRecord) -> Section:
     return Section("recipe", ("value of", "is", "from"), rows)
 
 
+def model(record: RunRecord) -> str:
+    """What is recorded of a finished encoder, in a line: "folder, 384 dimensions, normalised, pooling mean, fp32"; "" of all others."""
+    about = (record.provenance.backbone or {}).get("model")
+    if not isinstance(about, Mapping):
+        return ""
+    parts = [str(about.get("kind", "")), f"{about['dimension']} dimensions" if "dimension" in about else ""]
+    parts += [
+        "normalised" if about.get("normalised") else "",
+        *(f"{key} {about[key]}" for key in ("pooling", "dtype") if about.get(key)),
+    ]
+    parts += [f"prompt {about['prompt']!r}" if about.get("prompt") else "", "prompts by task" if about.get("prompts") else ""]
+    parts += ["" if about.get("known", True) else f"known by its {about.get('identity')} alone"]
+    return ", ".join(part for part in parts if part)
+
+
 def training(record: RunRecord, folder: Path | None) -> Section:
     rows: list[tuple[str, ...]] = []
     if (done := record.training) is not None:

@@ -1,0 +1,255 @@
+"""``bench evaluate``: finished encoders, scored; each makes the record that ``bench run`` makes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.base.errors import BenchError
+from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option
+
+if TYPE_CHECKING:
+    from bench.backbones import Reference
+    from bench.cli.planning import Planned
+    from bench.data.fetching import Report
+    from bench.data.sets import DataFolder
+    from bench.run.models import Model
+    from bench.run.plan import PlannedRun
+
+
+@click.command()
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@click.option(
+    "--suite", "suites", default="sts", show_default=True, help="Suites, separated by commas, or all (see bench suites)."
+)
+@click.option("--name", "names", help="What tables call the models, separated by commas.  [default: as card, folder or file say]")
+@click.option("--prefix", default="", help='Before every sentence ("query: "), or a template with the sentence at [X].')
+@click.option(
+    "--prompt", "prompts", nargs=2, multiple=True, metavar="TASK TEXT", help="The same for one task or suite; may be repeated."
+)
+@click.option(
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE",
+    help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, dtype=bf16.",
+)  # fmt: skip
+@click.option("--model", "server_model", help="Of a server: the model, as the server calls it.")
+@click.option(
+    "--batch", type=click.IntRange(min=1), default=128, show_default=True, help="Of a server: sentences in one request."
+)
+@click.option("--dimensions", type=click.IntRange(min=1), help="Of a server: how many dimensions to ask for.")
+@click.option("--key-env", help="Of a server: the environment variable with the key.  [default: BENCH_API_KEY]")
+@click.option("--text", default="tokenised", show_default=True, help="Text form: tokenised, raw, tokenised,raw, any.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
+@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
+@click.option("--allow-pickle", is_flag=True, help="Take models whose weights are a pickle: its tensors are read, nothing else.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and what a server would be asked.")
+@click.option(
+    "--list-sentences",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Only write what these suites ask for, as JSON lines.",
+)
+@data_option
+@runs_option
+@plugin_option
+@json_option
+@plain_option
+def evaluate(
+    models: tuple[str, ...], suites: str, names: str | None, prefix: str, prompts: tuple[tuple[str, str], ...], pairs: tuple[str, ...],
+    server_model: str | None, batch: int, dimensions: int | None, key_env: str | None, text: str, device: str, fresh: bool, offline: bool,
+    allow_pickle: bool, dry_run: bool, list_sentences: Path | None, data: Path | None, runs: Path | None,
+    plugins: tuple[Path, ...], as_json: bool, plain: bool,
+) -> None:  # fmt: skip
+    """Score finished encoders and print one table; one record per model in the runs folder.
+
+    MODEL is a hub name, a folder, a run, vectors:FILE.npz, or a server's http://HOST/v1/embeddings with --model NAME.
+
+    \b
+    Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts
+              bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
+    """
+    from bench.cli.progress import downloads
+    from bench.cli.progress import reporter as make_reporter
+    from bench.cli.run import parse_overrides
+    from bench.cli.run_all import run_all, show_result, tell_missing
+    from bench.data.fetching import offline_now
+    from bench.data.sets import DataFolder
+    from bench.run.executors.build import Options
+    from bench.run.models import ServerOptions, find_model
+    from bench.runs import RunsFolder
+    from bench.score.suites import split_names
+
+    wanted, titles, store = split_names(suites), comma_list(names), RunsFolder(runs)
+    forms = ",".join(comma_list(text))
+    check_words(models, titles, wanted, forms, prompts, list_sentences)
+    DataFolder(data).check_root()
+    offline = offline or offline_now()
+    if list_sentences is not None:
+        click.echo(
+            f"{write_sentences(list_sentences, wanted, forms, DataFolder(data, offline=offline)):,} sentences: {list_sentences}"
+        )
+        return
+    server = ServerOptions(server_model, batch, dimensions, key_env)
+    is_server = [one.startswith(("http://", "https://")) for one in models]
+    if not any(is_server) and (server_model or dimensions or key_env):
+        raise BenchError(
+            "--model, --dimensions and --key-env are for a server, and none is named", "http://HOST:PORT/v1/embeddings"
+        )
+    found = [
+        find_model(
+            one, runs=store, name=titles[i] if titles else "", prompt=prefix, prompts=dict(prompts),
+            values=parse_overrides(pairs, None), server=server if is_server[i] else None,
+        )
+        for i, one in enumerate(models)
+    ]  # fmt: skip
+    for one in found:
+        check_found(one, plugins)
+    from bench.base import devices
+
+    device = devices.choose_device(device)
+    shown = downloads(plain or as_json)
+    plans = [
+        plan_model(one, wanted, forms, data, shown, offline=offline, allow_pickle=allow_pickle, only_look=dry_run)
+        for one in found
+    ]
+    planned = [run for plan in plans for run in plan.runs]
+    missing = tell_missing(planned)
+    check_distinct(planned, models)
+    costs = [line for run in planned if not run.provisional and (line := cost_of(run))]
+    for line in costs:
+        click.echo(line, err=True)
+    if dry_run:
+        from bench.cli.planning import show_plan
+
+        show_plan(planned, [one for plan in plans for one in plan.to_fetch], store, device, as_json)
+        raise click.exceptions.Exit(missing)
+    records, worst = [], missing
+    with make_reporter(plain or as_json) as reporter:
+        for one, plan in zip(found, plans, strict=True):
+            options = Options(device=device, offline=offline, fresh=fresh)
+            if one.run is not None and fresh:
+                raise BenchError(f"--fresh: {one.given} is a run, which would be trained anew", "leave --fresh out")
+            made, code = run_all(plan.runs, folder_of(one, store), options, reporter, as_json)
+            records += made
+            worst = max(worst, code)
+    if not as_json and records:
+        show_result(records, store)
+    raise click.exceptions.Exit(worst)
+
+
+def check_words(
+    models: Sequence[str], titles: Sequence[str], suites: Sequence[str], text: str, prompts: Sequence[tuple[str, str]], listing: Path | None
+) -> None:  # fmt: skip
+    """Raises BenchError for what is wrong with the words of a command alone."""
+    from bench.run.plan import Request, check_named
+
+    if bool(models) == (listing is not None):
+        raise BenchError(
+            "no model was named" if listing is None else "--list-sentences writes sentences and scores no model",
+            "bench evaluate MODEL --suite sts; or --list-sentences FILE alone",
+        )
+    if titles and (len(titles), len(set(titles))) != (len(models),) * 2:
+        raise BenchError(
+            f"--name {','.join(titles)}: {len(set(titles))} names for {len(models)} models", "one name for each, in their order"
+        )
+    check_named(Request(methods=("",), suites=tuple(suites), text=text))
+    check_prompts([name for name, _ in prompts], suites)
+
+
+def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
+    """Raises UnknownName where a prompt is for a task or suite that is not scored."""
+    from bench.base.errors import UnknownName
+    from bench.score.suites import expand_suites, suite
+
+    if names:
+        every = [
+            one for name in expand_suites(suites) for one in (name.partition(":")[0], *(task.name for task in suite(name).tasks))
+        ]
+        for name in names:
+            if name not in every:
+                raise UnknownName("task", name, every, "among what is scored", "bench suites NAME lists its tasks")
+
+
+def check_found(model: Model, plugins: Sequence[Path] = ()) -> None:
+    """Raises BenchError, before torch is loaded, for a name, a folder or a setting that cannot be."""
+    from bench.run.plan import Request, check_request
+
+    if model.plugin is None and model.run is None:
+        check_request(Request(methods=(model.method,), backbones=(model.backbone,), overrides=model.overrides), plugins)
+
+
+def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None:
+    """Raises BenchError where two arguments are one model."""
+    ids = [run.run_id for run in planned if not run.provisional]
+    twice = next((one for one in ids if ids.count(one) > 1), None)
+    if twice is not None:
+        raise BenchError(f"two of {', '.join(models)} are the same model ({twice})", "name each model once")
+
+
+def cost_of(run: PlannedRun) -> str | None:
+    """See :func:`bench.run.models.check_model`."""
+    from bench.run.models import check_model
+
+    return check_model(run)
+
+
+def folder_of(model: Model, store: Any) -> Any:
+    """The runs folder in which the model's record stands: a run that was named stays where it is."""
+    from bench.runs import RunsFolder
+
+    return store if model.run is None else RunsFolder(model.run.resolve().parent)
+
+
+def plan_model(
+    model: Model, suites: Sequence[str], text: str, data: Path | None, report: Report, *, offline: bool, allow_pickle: bool = False,
+    only_look: bool = False, plugins: Sequence[Path] = (),
+) -> Planned:  # fmt: skip
+    """The run of one model on these suites, with what it needs on this machine."""
+    from bench.cli.planning import prepared
+    from bench.run import plan
+    from bench.run.plugins import Registry, discover
+
+    request = plan.Request(
+        methods=(model.method,), backbones=(model.backbone or str(model.run),), names=(model.title,) if model.title else (),
+        suites=tuple(suites), text=text, overrides=model.overrides, allow_pickle=allow_pickle,
+    )  # fmt: skip
+    make: Callable[[DataFolder, Callable[[Reference], Reference]], list[PlannedRun]]
+    if model.run is not None:
+        make = partial(_of_run, model.run, model.title, plugins, request)
+    else:
+        registry = discover(plugins) if model.plugin is None else Registry({model.plugin.name: model.plugin}, ())
+        make = partial(plan.make, request, registry)
+    return prepared(make, data, report, offline=offline, only_look=only_look, allow_pickle=allow_pickle)
+
+
+def _of_run(
+    folder: Path, title: str, plugins: Sequence[Path], request: Any, data: DataFolder, ready: Callable[[Reference], Reference]
+) -> list[PlannedRun]:
+    from bench.run import plan
+    from bench.run.trained_run import backbone_of, find_run
+    from bench.runs import RunsFolder
+
+    run = find_run(str(folder), RunsFolder(folder.resolve().parent), plugins)
+    known = str((run.record.provenance.backbone or {}).get("title") or "")
+    backbone = backbone_of(run.record, run.plugin)
+    backbone = replace(backbone if run.plugin.cls.own_backbone else ready(backbone), title=title or known)
+    planned = plan.of_run(run.record, run.plugin, run.recipe, backbone, request, data)
+    if planned.run_id != run.record.run_id:
+        raise BenchError(f"{folder} was renamed: its record says {run.record.run_id}", "give the folder its name back")
+    return [planned]
+
+
+def write_sentences(file: Path, suites: Sequence[str], text: str, data: DataFolder) -> int:
+    """One JSON object a line, {"sentence": ...}: the distinct sentences of every task, as they are encoded. Returns how many."""
+    from bench.base.files import write_whole
+    from bench.run.plan import scored_sentences_of
+
+    found = scored_sentences_of(suites, text, data)
+    lines = "".join(json.dumps({"sentence": one}, ensure_ascii=False) + "\n" for one in found)
+    write_whole(file, lines.encode("utf-8", "surrogatepass"))
+    return len(found)

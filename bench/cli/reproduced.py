@@ -1,0 +1,312 @@
+"""What became of a paper's table or figure that was run again: cell by cell on the terminal, and as a page of orders and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.cli.columns import print_columns, say
+from bench.cli.options import json_text
+from bench.references.rows import RUNS, SCORES, Part, figure_runs, printed_points
+
+if TYPE_CHECKING:
+    from bench.data.sets import DataFolder
+    from bench.references import ReferenceResult
+    from bench.references.rows import Row
+    from bench.run.reproduce.execute import Asked, Job
+    from bench.run.reproduce.orders import Order
+    from bench.run.reproduce.verdicts import Reproduced
+    from bench.run.reproduce.wanted import WantedRun
+    from bench.runs import RunsFolder
+    from bench.show.pages.reproduced import PageFigure, PageOrder
+
+
+def show_results(name: str, listed: Sequence[Job], store: RunsFolder, asked: Asked, as_json: bool, margin: float) -> None:
+    """Every printed cell beside ours: printed value, mean and interval, difference, verdict; then the count of each verdict."""
+    from bench.run.reproduce.execute import records
+    from bench.run.reproduce.verdicts import reproduced
+
+    jobs = [job for job in listed if job.run.method]
+    found = list(zip(jobs, reproduced([(job.run, records(job, store)) for job in jobs], asked.text, margin), strict=True))
+    if as_json:
+        for job, cells in found:
+            for cell in cells:
+                click.echo(json_text(_cell_json(cell, job)))
+        return
+    for job, cells in found:
+        for label in dict.fromkeys((cell.printed.label, cell.printed.own_result) for cell in cells):
+            _show_row(job, [cell for cell in cells if (cell.printed.label, cell.printed.own_result) == label])
+    show_left_out(listed)
+    _show_counts(name, [cell for _, cells in found for cell in cells], margin)
+    click.echo(f"records: {store.path}")
+
+
+def _show_row(job: Job, cells: Sequence[Reproduced]) -> None:
+    first = cells[0]
+    click.echo()
+    printed = [f"{first.printed.paper} table {first.printed.table}", first.printed.runs]
+    printed.append("" if first.printed.own_result else f"copied from {first.printed.source}")
+    seeds = f"{len(first.seeds)} seed{'s' * (len(first.seeds) != 1)}" if first.runs else "no finished run"
+    say(f"{first.printed.label} ({', '.join(filter(None, printed))}): {job.run.name}; {seeds}", hang=2)
+    if job.error is not None:
+        say(f"left out: {job.error.message}", indent=2, hang=2)
+    rows = []
+    for cell in cells:
+        places = cell.decimals
+        ours = f"{cell.mean:.{places}f}" if cell.mean is not None else "-"
+        interval = f"{cell.low:.{places}f} to {cell.high:.{places}f}" if cell.low is not None and cell.high is not None else "-"
+        difference = f"{cell.difference:+.{places}f}" if cell.difference is not None else "-"
+        more = f", {cell.seeds_needed} seeds would tell" if cell.seeds_needed else ""
+        rows.append((cell.printed.task, _printed(cell), ours, interval, difference, cell.verdict + more))
+    print_columns(rows, headings=("task", "printed", "ours", "new seeds, 95 %", "difference", "verdict"), indent=2)
+    if freedom := [cell.freedom for cell in cells if cell.freedom is not None]:
+        least, most = min(freedom), max(freedom)
+        words = f"{least:.0f}" if round(least) == round(most) else f"{least:.0f} to {most:.0f}"
+        say(
+            f"variance over seeds from the methods of this table, {words} degrees of freedom; verdicts hold for the whole row (Holm)",
+            indent=2,
+            hang=2,
+        )
+    for note in dict.fromkeys([*_conditions(job), *_precision_note(job), *(note for cell in cells for note in cell.notes)]):
+        say(f"note: {note}", indent=2, hang=6)
+
+
+def _conditions(job: Job) -> list[str]:
+    """Why a run is not comparable with the print."""
+    told = [f"{job.run.backbone} stands in for {job.run.instead_of}"] if job.run.instead_of else []
+    return told + ([f"not the recipe: {', '.join(f'{k}={v}' for k, v in job.run.asked.items())}"] if job.run.asked else [])
+
+
+def _precision_note(job: Job) -> list[str]:
+    ours = {one.precision for one in job.planned}
+    return [f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast"] if job.in_fp16 and ours - {"fp16"} else []
+
+
+def _printed(cell: Reproduced) -> str:
+    from bench.references.audit import show
+
+    spread = f" ±{show(cell.printed.std, cell.printed.metric)}" if cell.printed.std is not None else ""
+    return cell.printed.printed + spread
+
+
+def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
+    from collections import Counter
+
+    from bench.run.reproduce.verdicts import VERDICTS
+
+    counts = Counter(cell.verdict for cell in cells)
+    click.echo()
+    click.echo(f"{name}: {len(cells)} printed cells, margin ±{margin:g} points")
+    for verdict, words in VERDICTS.items():
+        if counts[verdict]:
+            say(f"{counts[verdict]:>4} {verdict}: {words}", hang=5)
+
+
+def _cell_json(cell: Reproduced, job: Job) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {**asdict(cell), "run": job.run.name, "left_out": job.error.message if job.error else None}
+
+
+def show_left_out(listed: Sequence[Job]) -> None:
+    reasons = _reasons(listed)
+    if reasons:
+        click.echo("\nrows that cannot be run")
+        for why, labels in reasons.items():
+            say(f"{', '.join(dict.fromkeys(labels))}: {why}", indent=3, hang=3)
+
+
+# --- the page ---
+
+
+def write_reproduction(
+    file: Path, name: str, runs_of: Mapping[Part, Sequence[WantedRun]], listed: Sequence[Job], store: RunsFolder, asked: Asked,
+    data: DataFolder, suites: Sequence[str],
+) -> None:  # fmt: skip
+    """The page of these parts: for each table the paper's order against ours, for each figure ours. ``suites``: what was scored in
+    the place of the tables' own."""
+    from bench.base.files import write_or_fail
+    from bench.references import results
+    from bench.references.rows import rows
+    from bench.run.reproduce.orders import orders
+    from bench.show.pages import reproduced as page
+
+    jobs = {job.run.identity: job for job in listed}
+    values = _Values(
+        jobs, {row: run for found in runs_of.values() for run in found for row in run.rows}, store, asked, tuple(suites)
+    )
+    tables = {(one.paper, one.short) for one in runs_of if one.how == SCORES}
+    every = [row for row in rows(results()) if (row.first.paper, row.first.table) in tables and row in values.runs]
+    found = [one for one in orders(every, values, LOWER) if one.compared]
+    figures = [_page_figure(one, [jobs[run.identity] for run in found_runs], store, data)
+               for one, found_runs in runs_of.items() if one.how == RUNS]  # fmt: skip
+    stand_in = _not_the_papers(listed, suites)
+    made = page.Reproduction(
+        title="The papers, run again" if name == "all" else f"{name}, run again", answer=_answer(found), statement=page.NO_EVIDENCE.format(why=stand_in) if stand_in else "",
+        made_of=_made_of(listed, store, asked), summary=tuple(_summary(one) for one in found), orders=tuple(_page_order(one) for one in found),
+        figures=tuple(figures), left_out=tuple((", ".join(dict.fromkeys(labels)), why) for why, labels in _reasons(listed, errors=True).items()),
+    )  # fmt: skip
+    write_or_fail(file, page.render(made).encode(), hint="--html FILE")
+
+
+LOWER = ("alignment", "uniformity")  # metrics of which less is better
+
+
+class _Values:
+    """Our value of a printed cell, and what it is: of the suites that were asked for instead, the first one's head."""
+
+    def __init__(
+        self,
+        jobs: Mapping[tuple[object, ...], Job],
+        runs: Mapping[Row, WantedRun],
+        store: RunsFolder,
+        asked: Asked,
+        suites: tuple[str, ...],
+    ) -> None:
+        self.jobs, self.runs, self.store, self.asked, self.suites = jobs, runs, store, asked, suites
+
+    def __call__(self, cell: ReferenceResult, row: Row) -> tuple[float | None, str]:
+        from statistics import mean
+
+        from bench.run.reproduce.execute import records
+        from bench.run.reproduce.verdicts import score_of
+
+        run = self.runs[row]
+        job = self.jobs[run.identity]
+        if not run.method or job.error is not None:
+            return None, run.why_not or (job.error.message if job.error else "")
+        if self.suites and cell.metric in LOWER:
+            return None, f"{run.name}: of {cell.metric} less is better, of what was scored instead more"
+        scores = [
+            self._instead(record) if self.suites else score_of(record, cell, self.asked.text)
+            for record, _ in records(job, self.store)
+        ]
+        values = [score.value for score in scores if score is not None]
+        return (mean(values), run.name) if values else (None, f"{run.name}: not scored")
+
+    def _instead(self, record: Any) -> Any:
+        found = [score for score in record.scores if score.suite == self.suites[0]]
+        return next((score for score in found if score.task == "Avg."), found[0] if len(found) == 1 else None)
+
+
+def _not_the_papers(listed: Sequence[Job], suites: Sequence[str]) -> str:
+    """Why these runs are not the papers'; "" where they are meant to be."""
+    runs = [job.run for job in listed if job.run.method]
+    backbones = list(dict.fromkeys(run.backbone for run in runs if run.instead_of))
+    asked = list(dict.fromkeys(f"{key} {value}" for run in runs for key, value in run.asked.items()))
+    told = [f"the backbone is {', '.join(backbones)}"] if backbones else []
+    told += [f"recipes were changed ({', '.join(asked)})"] if asked else []
+    told += [f"the suite {', '.join(suites)} was scored in the place of the tables' own"] if suites else []
+    text = "; ".join(told)
+    return text[:1].upper() + text[1:]
+
+
+def _answer(found: Sequence[Order]) -> str:
+    kept, able = (sum(one.pairs[i] for one in found) for i in (0, 1))
+    if not able:
+        return "No table has two rows here that could be compared."
+    tables = len({(one.paper, one.table) for one in found})
+    whole = [one for one in found if one.pairs[1] and one.pairs[0] == one.pairs[1]]
+    of = f"{len(found)} order{'s' * (len(found) != 1)} of {tables} table{'s' * (tables != 1)}"
+    return f"Of {able:,} pairs of rows {kept:,} ({100 * kept / able:.0f} %) stand here as in the papers; {len(whole)} of {of} are kept whole."
+
+
+def _made_of(listed: Sequence[Job], store: RunsFolder, asked: Asked) -> str:
+    from bench.board.repeat import seed_words
+    from bench.run.reproduce.execute import records
+
+    able = [job for job in listed if job.run.method]
+    done = [job for job in able if records(job, store)]
+    return f"{len(done)} of {len(able)} different runs are finished, seeds {seed_words(asked.seeds)}. Records: {store.path}"
+
+
+def _summary(one: Order) -> tuple[str, str, str, str]:
+    rho, (kept, able) = one.correlation, one.pairs
+    return _title(one), f"{len(one.compared)} of {len(one.places)}", "" if rho is None else f"{rho:.2f}", f"{kept} of {able}"
+
+
+def _title(one: Order) -> str:
+    return f"{one.paper} table {one.table}, {one.setting}, {one.backbone}: {one.task}"
+
+
+def _page_order(one: Order) -> PageOrder:
+    from bench.references.audit import show
+    from bench.show.figures.points import slug
+    from bench.show.pages.reproduced import PageOrder, PageRow, places
+
+    lowest, both = one.metric in LOWER, [place.ours is not None for place in one.places]
+    there = places([place.printed if here else None for place, here in zip(one.places, both, strict=True)], lowest_first=lowest)
+    here = places([place.ours for place in one.places], lowest_first=lowest)
+    rows = tuple(
+        PageRow(label=place.label, printed=show(place.printed, one.metric), ours="" if place.ours is None else show(place.ours, one.metric),
+                places=(a, b), run=place.run)
+        for place, a, b in zip(one.places, there, here, strict=True)
+    )  # fmt: skip
+    rho, (kept, able) = one.correlation, one.pairs
+    finding = f"{kept} of {able} pairs of rows stand as in the paper" if able else "no two rows can be told apart on both sides"
+    finding += (
+        f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}")
+        if rho is not None
+        else "; too few rows for a rank correlation."
+    )
+    return PageOrder(
+        title=_title(one),
+        anchor=slug(one.paper, one.table, one.setting, one.backbone, one.task, one.metric),
+        finding=finding[:1].upper() + finding[1:],
+        rows=rows,
+    )
+
+
+def _page_figure(one: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder) -> PageFigure:
+    from bench.base.errors import BenchError
+    from bench.board.board import PublishedRun
+    from bench.board.content import board
+    from bench.run.reproduce.execute import records
+    from bench.show.figures import figures
+    from bench.show.figures.groups import pairs
+    from bench.show.pages.cosines import cosines
+    from bench.show.pages.reproduced import PageFigure
+
+    spec = next(drawn for drawn in figure_runs() if drawn.part == one)
+    runs = [found for job in jobs for found in records(job, store)]
+    ridges, drawn, why = [], [], ""
+    if spec.draws == "cosines":
+        first = [records(job, store)[0] for job in jobs if records(job, store)]
+        ridges = [(record.method, shown) for record, folder in first if (shown := cosines(record, folder)) is not None]
+    elif runs:
+        try:
+            made = board(
+                [PublishedRun(record=record, folder=folder) for record, folder in runs],
+                version="reproduced",
+                title=one.name,
+                statistics="no",
+            )
+            drawn = [figure for figure in figures(made, pairs(data)) if figure.kind == spec.draws]
+        except BenchError as error:
+            why = f" ({error.message})"
+    points = printed_points(one)
+    words = [f"It shows {one.shows}. {spec.open}." if spec.open else f"It shows {one.shows}."]
+    words += [f"Printed points that a source gives: {'; '.join(f'{p.panel} at {p.key} = {p.x:g}: {p.y:g} ({p.read})' for p in points)}." if points
+              else "None of the picture's points could be read in the sources at hand: what is drawn is ours alone."]  # fmt: skip
+    if not drawn and not ridges:
+        words.append(f"Not drawn: {len(runs)} of its runs are finished, and they have not what it needs{why}.")
+    return PageFigure(
+        title=f"{one.paper} {one.part}",
+        anchor=f"{one.paper}-{one.short}",
+        drawn=tuple(drawn),
+        ridges=tuple(ridges),
+        words=tuple(words),
+    )
+
+
+def _reasons(listed: Sequence[Job], *, errors: bool = False) -> dict[str, list[str]]:
+    """Why rows were not run -> their labels; with ``errors`` those too that could be run and were left out."""
+    reasons: dict[str, list[str]] = {}
+    for job in listed:
+        why = job.run.why_not or (job.error.message if errors and job.error else "")
+        if why:
+            reasons.setdefault(why, []).extend(job.run.labels or (job.run.name,))
+    return reasons

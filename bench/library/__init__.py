@@ -1,0 +1,251 @@
+"""What ``import bench`` offers: evaluate, train, compare, runs, load_run.
+
+Each does what the verb of its name does on the command line, with the same code, the same records and the same messages: what a user
+did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, with what to do in its ``hint``.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError
+from bench.library.results import Comparison, LoadedRun, Result, Results, Tables
+
+if TYPE_CHECKING:
+    from bench.run.executors.build import Options
+    from bench.run.plan import PlannedRun
+    from bench.runs.store import RunsFolder
+
+__all__ = ["Comparison", "LoadedRun", "Result", "Results", "Tables", "compare", "evaluate", "load_run", "runs", "train"]
+Place = str | os.PathLike[str] | None
+
+
+def evaluate(
+    model: Any, suites: Sequence[str] | str = ("sts",), data: Place = None, name: str = "", *, prefix: str = "",
+    prompts: Mapping[str, str] | None = None, settings: Mapping[str, Any] | None = None, server: Mapping[str, Any] | None = None,
+    text: str = "tokenised", runs: Place = None, device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
+    plugins: Sequence[str | os.PathLike[str]] = (),
+) -> Result:  # fmt: skip
+    """Score a finished encoder; the record stands in the runs folder, as that of ``bench run``.
+
+    ``model``: an object with ``encode(list of n str) -> (n, d) numbers``, a function that does so, a mapping of sentences to vectors, or
+    what ``bench evaluate`` takes: a hub name, a folder, a run, ``vectors:FILE``, a server's address. ``suites``: names, as
+    ``bench suites`` lists them. ``data``: the folder with evaluation data; $BENCH_DATA, or fetched, where it is None. ``prefix`` stands
+    before every sentence, or around it where it has "[X]"; ``prompts`` has others by task or suite. ``settings`` are recipe values of
+    a folder or hub model ({"pooling": "mean"}); ``server`` is {"model": ..., "batch": ..., "dimensions": ..., "key_env": ...}.
+    ``plugins``: Python files with suites, or with the method of a run.
+
+    The same call again repeats nothing: an object is known by its weights (a SentenceTransformer) or by its answers to fixed sentences.
+    Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
+    """
+    from bench.base import devices
+    from bench.cli.evaluate import check_found, check_words, cost_of, folder_of, plan_model
+    from bench.cli.options import comma_list
+    from bench.cli.progress import downloads
+    from bench.data.fetching import offline_now
+    from bench.data.sets import DataFolder
+    from bench.run.executors.build import Options
+    from bench.run.models import ServerOptions, find_model
+
+    offline = offline or offline_now()
+    files = _files(plugins)
+    wanted, forms = _suites(suites), ",".join(comma_list(text))
+    check_words(("model",), (), wanted, forms, list((prompts or {}).items()), None)
+    folder = _path(data, "BENCH_DATA")
+    DataFolder(folder).check_root()
+    store = _store(runs)
+    try:
+        asked = None if server is None else ServerOptions(**server)
+    except TypeError:
+        raise BenchError(f"server={dict(server or {})}: unknown keys", "model, batch, dimensions, key_env") from None
+    found = find_model(
+        model,
+        runs=store,
+        name=name,
+        prompt=prefix,
+        prompts=prompts,
+        values={k: str(v) for k, v in (settings or {}).items()},
+        server=asked,
+    )
+    check_found(found, files)
+    if fresh and found.run is not None:
+        raise BenchError(f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out")
+    plan = plan_model(found, wanted, forms, folder, downloads(), offline=offline, plugins=files)
+    (run,) = plan.runs
+    line = cost_of(run)
+    said = f", name={name!r}" if name else ""
+    command = f"bench.evaluate({found.given if isinstance(model, str | os.PathLike) else type(model).__name__}, suites={list(wanted)}{said})"
+    options = Options(device=devices.choose_device(device), offline=offline, fresh=fresh, command=command)
+    return _execute([run], folder_of(found, store), options, progress, line)[0]
+
+
+def train(
+    method: str, backbone: str = "builtin", corpus: Place = None, seeds: Sequence[int] = (42,), *, suites: Sequence[str] | str = ("sts",),
+    data: Place = None, settings: Mapping[str, Any] | None = None, variant: str = "", setting: str | None = None, precision: str = "auto",
+    budget: str | None = None, plugins: Sequence[str | os.PathLike[str]] = (), text: str = "tokenised", runs: Place = None,
+    device: str = "auto", fresh: bool = False, offline: bool = False, progress: bool = True,
+) -> Results:  # fmt: skip
+    """Train a method, one run a seed, and score each: what ``bench run`` does. ``settings`` are recipe values ({"batch_size": 128}).
+
+    What is finished is not repeated, what was interrupted goes on. Raises BenchError, for the first run that fails.
+    """
+    from dataclasses import replace
+    from functools import partial
+
+    from bench.base import devices
+    from bench.cli.options import comma_list, save_seconds
+    from bench.cli.planning import planned
+    from bench.cli.progress import downloads
+    from bench.cli.run import check_budget
+    from bench.data.fetching import offline_now
+    from bench.data.sets import DataFolder
+    from bench.run import plan
+    from bench.run.executors.build import Options
+    from bench.run.plugins import discover
+
+    offline = offline or offline_now()
+    files = _files(plugins)
+    overrides = {key: str(value) for key, value in {**(settings or {}), **({"budget": budget} if budget else {})}.items()}
+    request = plan.Request(
+        methods=(method,), backbones=(os.fspath(backbone),), setting=setting, variant=variant, seeds=tuple(seeds), suites=_suites(suites),
+        text=",".join(comma_list(text)), corpus=None if corpus is None else os.fspath(corpus), overrides=overrides,
+    )  # fmt: skip
+    plan.check_request(request, files)
+    folder, shown = _path(data, "BENCH_DATA"), downloads()
+    DataFolder(folder).check_root()
+    device = devices.choose_device(device)
+    check_budget(overrides.get("budget"), device)
+    request = replace(request, precision=partial(devices.choose_precision, precision, device, shown.say)())
+    found = planned(request, discover(files), folder, shown, offline=offline)
+    command = f"bench.train({method!r}, backbone={os.fspath(backbone)!r}, corpus={corpus!r}, seeds={list(seeds)})"
+    options = Options(device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command)
+    return Results(_execute(found.runs, _store(runs), options, progress))
+
+
+def compare(
+    what: Sequence[Result | Results | str | os.PathLike[str]] | Results, baseline: str | Result | None = None, *, together: bool = False,
+    statistics: str = "auto", correction: str = "holm", margin: float = 0.5, runs: Place = None,
+) -> Comparison:  # fmt: skip
+    """Runs side by side, with intervals, ranks and what is better than the baseline.
+
+    ``what``: results, or ids and folders of runs. ``baseline``: a method, a model's name, or one of the results. The rest is as
+    ``bench compare`` has it. Raises BenchError for a run that is not there or not finished, UnknownName for a baseline that is none.
+    """
+    from bench.base.errors import UnknownName
+    from bench.compare.tables import TableOptions, compare_runs
+
+    store = _store(runs)
+    found: dict[str, Result] = {}
+    for one in what:
+        several = [one] if isinstance(one, Result) else one if isinstance(one, Results) else _named(os.fspath(one), store)
+        found |= {each.run_id: each for each in several}
+    unfinished = [one.run_id for one in found.values() if one.record.status != "finished"]
+    if unfinished or not found:
+        raise BenchError(
+            f"not finished: {', '.join(unfinished)}" if unfinished else "there is nothing to compare", "finished runs"
+        )
+    pairs = [(one.record, one.folder) for one in found.values()]
+    names = [baseline]
+    if isinstance(baseline, Result):
+        record = baseline.record
+        row = f"{record.method}+{record.variant}" if record.variant else record.method
+        names = [f"{row} {record.backbone_name}", row]
+    for i, name in enumerate(names):
+        options = TableOptions(baseline=name, together=together, statistics=statistics, correction=correction, margin=margin)  # type: ignore[arg-type]
+        try:
+            return Comparison(compare_runs(pairs, options))
+        except UnknownName:
+            if i == len(names) - 1:
+                raise
+    raise AssertionError
+
+
+def runs(folder: Place = None) -> Results:
+    """Every run in a runs folder (./runs, or $BENCH_RUNS), by id; a record that is damaged is told of and left out."""
+    store = _store(folder)
+    records, damaged = store.records()
+    for error in damaged:
+        warnings.warn(f"left out, damaged: {error.message}", stacklevel=2)
+    return Results([Result(record, store.folder(record.run_id)) for record in records])
+
+
+def load_run(
+    run: str | os.PathLike[str] | Result, *, runs: Place = None, device: str = "auto", offline: bool = False,
+    plugins: Sequence[str | os.PathLike[str]] = (),
+) -> LoadedRun:  # fmt: skip
+    """The model of a finished run, by id, folder or result: ``load_run(...).encode([...])`` is (n, d) float32.
+
+    Raises BenchError where there is no such run, or it kept no model (an object, vectors or a server were scored).
+    """
+    from bench.base import devices
+    from bench.run import trained_run
+
+    reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
+    found = trained_run.find_run(reference, _store(runs), [Path(one) for one in plugins])
+    for note in found.notes:
+        warnings.warn(note, stacklevel=2)
+    method = trained_run.load_run(found, device=devices.choose_device(device), offline=offline)
+    return LoadedRun(Result(found.record, found.folder), method)
+
+
+def _execute(
+    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, progress: bool, first: str | None = None
+) -> list[Result]:
+    """Every run in turn; the first that fails is raised, and what was done before it stays."""
+    from bench.cli.progress import reporter
+    from bench.cli.run_all import outcome, work_of
+    from bench.method import SilentReporter
+    from bench.run.executors.local import execute
+
+    for message in dict.fromkeys(error.message for one in planned for error in one.missing):
+        warnings.warn(f"left out: {message}", stacklevel=3)
+    results = []
+    if not progress:
+        return [Result(execute(one, store, options, SilentReporter())[0], store.folder(one.run_id)) for one in planned]
+    with reporter(False) as shown:
+        shown.plan([work_of(one, store, options.fresh) for one in planned])
+        for i, one in enumerate(planned, 1):
+            shown.start(one.run_id, i)
+            for note in ((first,) if first and i == 1 else ()) + one.notes:
+                shown.note(note)
+            record, worked = execute(one, store, options, shown)
+            shown.done(outcome(record, worked))
+            results.append(Result(record, store.folder(record.run_id)))
+    return results
+
+
+def _suites(suites: Sequence[str] | str) -> tuple[str, ...]:
+    from bench.score.suites import split_names
+
+    return split_names(suites if isinstance(suites, str) else ",".join(suites))
+
+
+def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The plugin files; their suites are known from now on."""
+    from bench.score.suites import use_files
+
+    files = [Path(one) for one in plugins]
+    if files:
+        use_files(files)
+    return files
+
+
+def _path(place: Place, variable: str) -> Path | None:
+    found = os.fspath(place) if place is not None else os.environ.get(variable)
+    return Path(found).expanduser() if found else None
+
+
+def _store(place: Place) -> RunsFolder:
+    from bench.runs.store import RunsFolder
+
+    return RunsFolder(_path(place, "BENCH_RUNS"))
+
+
+def _named(reference: str, store: RunsFolder) -> list[Result]:
+    from bench.runs.store import read_record
+
+    return [Result(read_record(file), file.parent) for file in store.record_files(reference)]

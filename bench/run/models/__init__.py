@@ -1,0 +1,186 @@
+"""Finished encoders that somebody wants scored: what an argument of ``bench evaluate``, or an object, is, and how it becomes a run.
+
+A model is anything that turns a list of strings into vectors (n, d). One that lies in a folder, on the hub or in a run is built by the
+methods that are there. Of all others a method is made here, one class each: an object or a function (:mod:`.objects`), vectors that
+somebody else computed (:mod:`.vectors`), a server that is asked (:mod:`.server`). Planning, execution, the record and the scores are
+those of ``bench run``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.base.errors import BenchError, NotAModel
+from bench.method import Method, prompted, task_prompt
+from bench.runs.record import public_name
+
+if TYPE_CHECKING:
+    from bench.run.plan import PlannedRun
+    from bench.run.plugins import Plugin
+    from bench.runs import RunRecord, RunsFolder
+
+FINISHED = "pretrained"
+"""The method that builds a finished encoder out of a folder or a model of the hub."""
+SEPARATELY = ("object", "vectors", "server")
+"""The methods of this package: they are in no list, for their models come with them and not from a backbone."""
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """How a server is asked: what ``--model``, ``--batch``, ``--dimensions`` and ``--key-env`` say."""
+
+    model: str | None = None
+    batch: int = 128
+    dimensions: int | None = None
+    key_env: str | None = None
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model that was found, not loaded yet. ``plugin`` is its method where that was made for it; ``run`` is a run's folder."""
+
+    given: str  # as the user names it
+    method: str = FINISHED
+    backbone: str = ""
+    title: str = ""
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    plugin: Plugin | None = None
+    run: Path | None = None
+
+
+def find_model(
+    given: Any, *, runs: RunsFolder, name: str = "", prompt: str = "", prompts: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None, server: ServerOptions | None = None,
+) -> Model:  # fmt: skip
+    """What an argument means. ``values`` are recipe values (``--set``) of what is built from a folder or the hub.
+
+    Raises BenchError for what is no model, or for options that do not go with it.
+    """
+    server = server or ServerOptions()
+    overrides = {**(values or {}), **({"prompt": prompt} if prompt else {})}
+    if prompts:
+        overrides["prompts"] = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
+    if not isinstance(given, str | os.PathLike):
+        from bench.run.models.objects import object_plugin
+        from bench.run.models.vectors import table_plugin
+
+        _refuse("an object", values, server)
+        plugin = table_plugin(given, name) if isinstance(given, Mapping) else object_plugin(given, name)
+        return Model(name or plugin.cls.__name__, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+    text = os.fspath(given)
+    if text.startswith("vectors:"):
+        from bench.run.models.vectors import file_plugin
+
+        _refuse(text, values, server)
+        plugin = file_plugin(Path(text.removeprefix("vectors:")).expanduser())
+        return Model(text, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+    if text.startswith(("http://", "https://")):
+        from bench.run.models.server import server_plugin
+
+        _refuse(text, values, ServerOptions())
+        plugin = server_plugin(text, server)
+        return Model(text, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+    if server != ServerOptions():
+        raise BenchError(f"--model, --batch, --dimensions and --key-env are for a server, and {text} is none",
+                         "http://HOST:PORT/v1/embeddings --model NAME")  # fmt: skip
+    folder = _run_folder(text, runs)
+    if folder is not None:
+        if overrides:
+            raise BenchError(f"{text} is a run: it has its recipe already", "leave --prefix, --prompt and --set out")
+        return Model(text, run=folder, title=name)
+    return Model(text, backbone=text, title=name, overrides=overrides)
+
+
+def _refuse(what: str, values: Mapping[str, str] | None, server: ServerOptions) -> None:
+    if values:
+        raise BenchError(
+            f"--set {next(iter(values))}=...: {what} is not built here", "--set is for a folder or a model of the hub"
+        )
+    if server != ServerOptions():
+        raise BenchError(f"--model, --batch, --dimensions and --key-env are for a server, and {what} is none", "leave them out")
+
+
+def _run_folder(text: str, runs: RunsFolder) -> Path | None:
+    """The folder of the run that a path or an id (or its beginning) means; None where it means none."""
+    if (Path(text).expanduser() / "run.json").is_file():
+        return Path(text).expanduser()
+    if "/" in text or os.sep in text or not text or Path(text).exists() or not any(one.startswith(text) for one in runs.ids()):
+        return None
+    return runs.record_file(text).parent
+
+
+def texts_of(run: PlannedRun) -> list[str]:
+    """The distinct texts that scoring a run will ask for, each in its prompt. Tasks that ask as they go are not known beforehand."""
+    found: dict[str, None] = {}
+    for one in run.task_data:
+        prompt = task_prompt(run.recipe, one.suite, one.name)
+        prompt = run.recipe.get("prompt") if prompt is None else prompt
+        found |= dict.fromkeys(prompted(prompt, one.task.sentences))  # of one that asks as it goes: none
+    return list(found)
+
+
+def check_model(run: PlannedRun) -> str | None:
+    """One line that says what encoding will cost, where it does. Raises BenchError where it is known that it cannot be done."""
+    cls = run.plugin.cls
+    if not issubclass(cls, GivenModel):
+        return None
+    return cls.expect(texts_of(run))
+
+
+def was_given(record: RunRecord) -> bool:
+    """Was it made by one of the methods of this package, and not by somebody's plugin of the same name?"""
+    return record.method in SEPARATELY and (record.provenance.plugin or {}).get("package") == "bench"
+
+
+def not_kept(record: RunRecord) -> NotAModel | None:
+    """Why the model of a run cannot be had from its folder; None where it can, or where nothing speaks against it."""
+    about = (record.provenance.backbone or {}).get("model")
+    kind = about.get("kind") if isinstance(about, Mapping) else None
+    words = {
+        "object": "an object of a Python process", "function": "a function of a Python process", "vectors": "vectors that were given",
+        "server": "a server",
+    }.get(str(kind))  # fmt: skip
+    if words is None or not was_given(record):
+        return None
+    return NotAModel(
+        f"{record.run_id} scored {words}: its predictions are kept, the model is not", "bench verify computes its scores again"
+    )
+
+
+class GivenModel(Method):
+    """What the three methods here share: prompts, and vectors that are checked."""
+
+    settings = ("none",)
+    deterministic = ("none",)
+    optional = {"prompt": "", "prompts": ""}
+    kind = ""
+
+    def build(self, backbone: Any, recipe: Any) -> None:
+        super().build(backbone, recipe)
+        self.text_prompt = recipe.get("prompt")
+        self.dimension: int | None = None
+
+    @classmethod
+    def expect(cls, texts: Sequence[str]) -> str | None:
+        """As :func:`check_model`, of these texts."""
+        return None
+
+    def about(self) -> dict[str, Any]:
+        """What the record says of the model."""
+        prompts = json.loads(self.recipe.get("prompts") or "{}")
+        return {"kind": self.kind, "prompt": self.text_prompt or "", "prompts": prompts}
+
+
+def short_name(text: str) -> str:
+    """A name that can stand in a table and in a run's id. Raises BenchError for that of the backbone inside this package."""
+    name = public_name(text).strip()[:60] or "model"
+    if name == "builtin":
+        raise BenchError(
+            "builtin is the name of the backbone inside this package, and this is another model", "a name of its own"
+        )
+    return name

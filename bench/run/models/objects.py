@@ -1,0 +1,162 @@
+"""An object with ``encode``, or a function, of this very process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+import bench
+from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.method import Recipe
+from bench.run.models import GivenModel, short_name
+from bench.run.models.arrays import as_vectors
+from bench.run.plugins import Plugin
+
+BLOCK = 2048  # sentences handed over at once: between two of them the user may stop, and sees how far it is
+PROBE = (
+    "A man is playing a guitar.", "A woman is slicing an onion.", "Two dogs run through the snow.", "The market fell sharply on Monday.",
+    "No one was hurt in the accident.", "She did not agree with him.", "42 people signed the letter in 1999.", "Yes",
+    "What is the capital of France?", "The quick brown fox jumps over the lazy dog .", "naïve café, “quoted” – and a dash",
+    "a", "The film was long, slow and, in the end, worth every minute of it, which is more than can be said of most.",
+)  # fmt: skip
+"""What an object that says nothing of itself is told apart by: its answers to these."""
+DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+
+
+def object_plugin(given: Any, name: str = "") -> Plugin:
+    """The method of one object. Raises BenchError where it has no ``encode`` and cannot be called."""
+    sentence_transformer = is_sentence_transformer(given)
+    encode = getattr(given, "encode", None)
+    if not callable(encode) and not (callable(given) and not isinstance(given, type)):
+        what = "a class, not an object of it" if isinstance(given, type) else f"a {type(given).__name__} without encode"
+        raise BenchError(
+            f"this is no model: {what}", "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name"
+        )
+    if isinstance(given, type):
+        raise BenchError(f"{given.__name__} is a class, not an object of it", f"{given.__name__}(...)")
+    own = getattr(given, "__name__", type(given).__name__)
+    own = (_facts_of(given)["loaded_from"] if sentence_transformer else None) or own
+    called = short_name(name or ("function" if own == "<lambda>" else own))
+    attributes = {
+        "__module__": __name__, "own_backbone": called, "given": staticmethod(lambda: given),
+        "kind": "object" if callable(encode) else "function", "whole": sentence_transformer, "identity": {},
+    }  # fmt: skip
+    sha256 = hashlib.sha256(b"bench object 1").hexdigest()
+    return Plugin(ObjectModel.name, type("ObjectModel", (ObjectModel,), attributes), "bench", bench.__version__, sha256)
+
+
+def is_sentence_transformer(given: Any) -> bool:
+    library = sys.modules.get("sentence_transformers")
+    return library is not None and isinstance(given, library.SentenceTransformer)
+
+
+class ObjectModel(GivenModel):
+    """The vectors of an object. ``given()`` is it; ``whole``: a SentenceTransformer, of which everything is known."""
+
+    name = "object"
+    summary = "an object or a function of a Python process"
+    given: ClassVar[Callable[[], Any]]
+    whole: ClassVar[bool] = False
+    identity: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def own_revision(cls, recipe: Recipe) -> str:
+        """The sha256 of its weights and settings where they are known, else of its answers to fixed sentences.
+
+        What answers differently each time is told apart from itself: every evaluation of it is another run.
+        """
+        if not cls.identity:
+            cls.identity.update(_identity_of(cls))
+        return cls.identity["revision"]
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        from bench.method import prompted
+
+        texts = prompted(self.text_prompt, sentences)
+        parts = []
+        for start in range(0, len(texts), BLOCK):
+            if self.context.should_stop():
+                raise Interrupted("stopped while encoding; the same command goes on")
+            part = asked(type(self), texts[start : start + BLOCK], self.text_prompt is not None, self.dimension)
+            self.dimension = part.shape[1]
+            parts.append(part)
+            self.context.reporter.advance(min(start + BLOCK, len(texts)), total=len(texts))
+        return np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)
+
+    def about(self) -> dict[str, Any]:
+        given, facts = type(self).given(), super().about()
+        facts |= {
+            "class": f"{type(given).__module__}.{type(given).__qualname__}",
+            "known": self.whole,
+            "identity": self.identity["by"],
+        }
+        return facts | (_facts_of(given) if self.whole else {"pooling": None, "dtype": None})
+
+
+def asked(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, dimension: int | None = None) -> np.ndarray:
+    """The object's vectors of these texts, checked. Raises RunFailed, also for what its own code raises."""
+    given, who = cls.given(), str(cls.own_backbone)
+    try:
+        if cls.whole:  # an empty prompt: that of its own is not put before ours
+            found = given.encode(texts, prompt="" if own_prompt else None, show_progress_bar=False, convert_to_numpy=True)
+        else:
+            found = given.encode(texts) if cls.kind == "object" else given(texts)
+    except (BenchError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # somebody else's code
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise RunFailed(f"{who} raised {said} for {len(texts)} sentences, the first is '{texts[0][:60]}'",
+                        "it takes a list of strings and returns an array (n, d)") from error  # fmt: skip
+    return as_vectors(found, texts, who, dimension)
+
+
+def _identity_of(cls: type[ObjectModel]) -> dict[str, str]:
+    if cls.whole:
+        return {"revision": _content(cls.given()), "by": "weights"}
+    first, second = (asked(cls, list(PROBE)) for _ in range(2))
+    if first.shape != second.shape or np.abs(first - second).max() > 1e-4 * max(1.0, float(np.abs(first).max())):
+        return {"revision": hashlib.sha256(uuid.uuid4().bytes).hexdigest(), "by": "nothing: its answers change"}
+    return {"revision": hashlib.sha256(np.round(first, 4).tobytes()).hexdigest(), "by": "answers"}
+
+
+def _content(model: Any) -> str:
+    """sha256 over the weights of a SentenceTransformer and everything that it says of itself."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\0".encode())
+        digest.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    configs: list[Any] = [getattr(part, "get_config_dict", dict)() for part in model]
+    said = [[type(part).__name__ for part in model], configs, model.prompts, model.default_prompt_name, model.max_seq_length]
+    digest.update(json.dumps(said, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
+
+
+def _facts_of(model: Any) -> dict[str, Any]:
+    config = getattr(getattr(model[0], "model", None), "config", None) or getattr(
+        getattr(model[0], "auto_model", None), "config", None
+    )
+    source = str(getattr(config, "_name_or_path", "") or "")
+    dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
+    default = model.prompts.get(model.default_prompt_name or "", "") or ""
+    return {
+        "modules": [type(part).__name__ for part in model], "pooling": pooling_of(model), "dtype": DTYPES.get(dtype, dtype),
+        "max_tokens": model.max_seq_length, "own_prompt": default, "loaded_from": short_name(source) if source else None,
+        "loaded_revision": getattr(config, "_commit_hash", None),
+    }  # fmt: skip
+
+
+def pooling_of(model: Any) -> str | None:
+    """ "mean", "cls" ... of a SentenceTransformer's pooling module; None where it has none."""
+    for part in model:
+        if type(part).__name__ == "Pooling":
+            mode = getattr(part, "pooling_mode", None) or part.get_pooling_mode_str()
+            return mode if isinstance(mode, str) else "+".join(mode)
+    return None

@@ -1,0 +1,107 @@
+"""docs/evaluate.md and the notebook beside it do what they say; the page's last section is the docstrings."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from commands import bench as command
+
+import bench.library
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE, HEAD = DOCS / "evaluate.md", "## The functions\n"
+
+
+def functions_section() -> str:
+    parts = [HEAD, "`Place` is a path, as text or `os.PathLike`, or None.\n"]
+    for name in ("evaluate", "train", "compare", "runs", "load_run"):
+        function = getattr(bench.library, name)
+        signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
+        arguments = re.sub(r", (?=\w+: |\*)", ",\n    ", signature.replace("(", "(\n    ", 1).replace(") ->", ",\n) ->"))
+        parts.append(f"### `bench.{name}`\n\n```python\n{name}{arguments}\n```\n\n{inspect.getdoc(function)}\n")
+    return re.sub("(?<!`)``(?!`)", "`", "\n".join(parts))
+
+
+def test_the_functions_stand_on_the_page_as_their_docstrings_have_them() -> None:
+    """After a change:  python tests/docs/test_evaluate_page.py"""
+    page = PAGE.read_text(encoding="utf-8")
+    assert page[page.index(HEAD) :] == functions_section()
+
+
+def cells() -> list[str]:
+    notebook = json.loads((DOCS / "evaluate.ipynb").read_text(encoding="utf-8"))
+    return ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+
+def test_the_notebook_has_some_twenty_lines_and_no_output() -> None:
+    assert 15 <= sum(bool(line.strip()) for cell in cells() for line in cell.splitlines()) <= 25
+    assert (
+        '"outputs": []' in (DOCS / "evaluate.ipynb").read_text() and '"output_type"' not in (DOCS / "evaluate.ipynb").read_text()
+    )
+
+
+@pytest.mark.slow
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    shown = []
+    for cell in cells():
+        tree = ast.parse(cell)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "a cell", "exec"), names)
+        if last is not None:
+            shown.append(eval(ast.unparse(last), names))
+    verdict = names["comparison"].frame().set_index("backbone")["verdict"]["built-in"]
+    assert verdict in ("better", "worse", "equivalent", "unknown") and shown[-1] == (2, 256)
+    assert "<table>" in names["words"]._repr_html_() and "random words" in names["comparison"]._repr_html_()
+
+
+@pytest.mark.slow
+def test_the_first_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code, *_) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert len(bench.runs()) == 2 and names["result"].name == "random words"  # type: ignore[operator]
+
+
+LINES = [
+    shlex.split(line.split("     #")[0], comments=True)[1:]
+    for block in re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for line in block.splitlines()
+    if line.startswith("bench ")
+]
+
+
+def test_every_command_of_the_page_has_options_that_are_there() -> None:
+    from bench.cli.evaluate import evaluate
+
+    assert len(LINES) >= 11
+    for words in LINES:
+        assert words[0] == "evaluate"
+        with click.Context(evaluate) as context:
+            evaluate.parse_args(context, words[1:])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [one for one in LINES if "FOLDER" in one], ids=" ".join)
+def test_commands_of_the_page_on_a_tiny_decoder(words: list[str], tmp_path: Path) -> None:
+    from tiny_decoders import decoder
+
+    folder = decoder(tmp_path / "qwen", "qwen")
+    given = [folder if word == "FOLDER" else "check" if word.startswith("sts") else word for word in words]
+    done = command(*given, *(() if "check" in given else ("--suite", "check")), "--runs", tmp_path / "runs", "--device", "cpu")
+    assert done.exit_code == 0 and "captions" in done.stdout, done.stderr
+
+
+if __name__ == "__main__":
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(page.partition(HEAD)[0] + functions_section(), encoding="utf-8")
