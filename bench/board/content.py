@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +62,16 @@ def yours(tables: Sequence[BoardTable]) -> tuple[Fact, ...]:
         return ()
     seeds = sorted({seed for row in first.rows for seed in row.seeds if seed is not None})
     command = shlex.join(
-        ["bench", "run", "--method", "NAME", "--backbone", public_name(first.backbone or "BACKBONE"), "--suite", first.suite]
+        [
+            "bench",
+            "run",
+            "--method",
+            "NAME",
+            "--backbone",
+            _plain(public_name(first.backbone or ""), "BACKBONE"),
+            "--suite",
+            _plain(first.suite, "SUITE"),
+        ]
     )
     return (
         Fact(topic=YOURS, text="Run it as these rows were. NAME is one of bench methods, or your own with --plugin FILE; the command that a number opens "
@@ -70,6 +80,11 @@ def yours(tables: Sequence[BoardTable]) -> tuple[Fact, ...]:
              "board's folder leaderboards lies.", command="bench publish --preview --keep"),
         Fact(topic=YOURS, text="Pack it into one file for the publisher, who checks every score before it stands here.", command='bench submit RUN --by "your name"'),
     )  # fmt: skip
+
+
+def _plain(name: str, instead: str) -> str:
+    """A name out of a record that may stand in a command; a record may hold anything."""
+    return name if re.fullmatch(r"[\w.@/-]+", name, re.ASCII) else instead
 
 
 MANY = 3  # different values up to which a sentence lists them

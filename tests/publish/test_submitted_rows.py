@@ -66,9 +66,9 @@ def test_nothing_that_is_said_of_the_boards_own_runs_is_another(own: list[Publis
     before, after = shown(own), shown([*own, *forged])
     assert tuple(checked(after)) == before.tables and after.answer == before.answer and "Eve" not in after.answer
     assert figures(after) == figures(before) and after.date == before.date
-    mine = {fact.topic: fact.text for fact in after.made}
-    changed = {fact.topic for fact in before.made if mine[fact.topic] != fact.text}
-    assert changed == {"Trust"} and mine["Sent in"].startswith(
+    mine = {(fact.topic, fact.command): fact.text for fact in after.made}
+    changed = {fact.topic for fact in before.made if mine[fact.topic, fact.command] != fact.text}
+    assert changed == {"Trust"} and mine["Sent in", None].startswith(
         "8 runs were sent in by Eve; the predictions of none of them were made"
     )
 
