@@ -328,3 +328,8 @@ def test_a_comma_of_a_value_is_no_series(tmp_path: Path) -> None:
     assert series({"vectors": str(file)}) == [{"vectors": str(file)}] == series({"vectors": one_value(str(file))})
     with pytest.raises(BenchError, match="a value is missing between two commas"):
         series({"epochs": "1,,2"})
+
+
+def test_what_is_too_long_for_a_file_name_is_a_value_and_no_error() -> None:
+    assert series({"prompt": "x" * 5000}) == [{"prompt": "x" * 5000}]
+    assert series({"prompt": one_value("Given a claim, retrieve: ")}) == [{"prompt": "Given a claim, retrieve: "}]

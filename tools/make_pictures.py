@@ -41,7 +41,9 @@ def board(to: Path) -> None:
     chromium = next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).is_file()), None)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         publish = ("publish", "--preview", "--runs", RUNS, "--out", folder, "--title", "Sentence embeddings", "--note", NOTE)
-        subprocess.run([sys.executable, "-m", "bench", *publish], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "bench", *publish], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True
+        )
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
         page.goto((Path(folder) / "preview" / "index.html").as_uri())

@@ -60,6 +60,8 @@ def limits(method: Method) -> tuple[Features, int, bool]:
         raise BenchError(f"{method.name} is no torch model, of which a graph could be made", INSTEAD)
     if method.portable().write is not None:
         raise BenchError(f"{method.name}: the run is a sentence-transformers folder, whose own modules make the vector", INSTEAD)
+    if method.own_backbone is not None:
+        raise BenchError(f"{method.name} reads more than the tokens of a sentence: word vectors of its own", INSTEAD)
     token = int(method.backbone.ids(["a"])[0][0])
     features = method.assemble([[token] * 3, [token] * 5])
     if more := sorted(set(features) - {"input_ids", "attention_mask"}):

@@ -50,7 +50,7 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewher
     with tempfile.TemporaryDirectory() as folder:
         backbone = tiny_backbone(Path(folder) / "tiny")
         for setting in plugin.cls.settings:
-            case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere or encode_elsewhere)
+            case = Case(plugin, setting, backbone, overrides, Path(folder) / setting, elsewhere)
             checks = ENCODING if setting == "none" else ENCODING + TRAINING
             results += [result_of(setting, name, partial(function, case)) for name, function in checks]
             for variant in plugin.cls.variants:
@@ -112,7 +112,7 @@ class Case:
     backbone: str
     overrides: Mapping[str, str]
     folder: Path
-    elsewhere: Elsewhere
+    elsewhere: Elsewhere | None = None
     variant: str = ""
 
     def build(self, seed: int = 1) -> Method:
@@ -176,11 +176,11 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 import numpy as np
-from bench.run.conformance import Case, SENTENCES, encode_elsewhere, find_class
+from bench.run.conformance import Case, SENTENCES, find_class
 from bench.run.plugins import Plugin
 told = json.loads(sys.argv[1])
 cls = find_class(told["module"], told["file"], told["name"])
-case = Case(Plugin(cls.name, cls, "", "", ""), told["setting"], told["backbone"], told["overrides"], Path(told["folder"]), encode_elsewhere)
+case = Case(Plugin(cls.name, cls, "", "", ""), told["setting"], told["backbone"], told["overrides"], Path(told["folder"]))
 np.save(told["to"], case.build().encode(SENTENCES))
 """
 
@@ -215,7 +215,7 @@ def find_class(module: str, file: str, name: str) -> Any:
 
 
 def encode_is_the_same_elsewhere(case: Case) -> str:
-    return _close(case.build().encode(SENTENCES), case.elsewhere(case), TOLERANCE, "another process")
+    return _close(case.build().encode(SENTENCES), (case.elsewhere or encode_elsewhere)(case), TOLERANCE, "another process")
 
 
 def save_and_load_are_exact(case: Case) -> str:

@@ -8,6 +8,7 @@ A method's recipes lie in ``recipes/<name>.toml`` beside its module: :mod:`bench
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -284,8 +285,8 @@ def series(overrides: Mapping[str, str]) -> list[dict[str, str]]:
     """
     each: list[list[str]] = []
     for key, text in overrides.items():
-        values = [text] if text and Path(text).expanduser().exists() else re.split(r"(?<!\\),", text)
-        values = [value.strip().replace("\\,", ",") for value in values]
+        values = [text] if os.path.exists(os.path.expanduser(text)) else re.split(r"(?<!\\),", text)
+        values = [(value if len(values) == 1 else value.strip()).replace("\\,", ",") for value in values]
         if len(values) > 1 and not all(values):
             raise BenchError(
                 f"--set {key}={text}: a value is missing between two commas",

@@ -13,8 +13,8 @@ from pathlib import Path
 import killed_worker
 import pytest
 from commands import bench
+from forked import PRELOADED
 from models import sentences
-from test_killed import PRELOADED
 
 from bench.runs import RunsFolder
 

@@ -151,9 +151,13 @@ def test_scoring_moves_task_by_task() -> None:
         def add(self, sentences: Any, encode: Any) -> int:
             return 0
 
+    class Known(SimpleNamespace):
+        def __hash__(self) -> int:
+            return id(self)
+
     method = SimpleNamespace(context=SimpleNamespace(reporter=None), encode=None)
     tasks = [
-        SimpleNamespace(name=name, task=SimpleNamespace(sentences=(), score=lambda vectors: told.append((-1, None))))
+        Known(name=name, suite="s", task=SimpleNamespace(sentences=(), score=lambda vectors: told.append((-1, None))))
         for name in ("A", "B")
     ]
     list(score_tasks(method, tasks, EncodingReporter(reporter), Vectors(), RunPlace("r", "f", Path()), "cpu"))  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from exports import MASKED_PADDING, PLAIN, PROMPTED, TEMPLATED, TEXTS, WITH_HEAD
 from bench.base.errors import BenchError
 from bench.export import onnx_graph, relative
 
-WITHOUT_GRAPH = [*TEMPLATED, WORDS]
+WITHOUT_GRAPH = [*TEMPLATED, *WORDS]
 HAS_ONNX = all(importlib.util.find_spec(name) for name in onnx_graph.PACKAGES)
 
 

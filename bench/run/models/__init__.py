@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Method, prompted, task_prompt
+from bench.run.recipes import one_value
 from bench.runs.record import public_name
 
 if TYPE_CHECKING:
@@ -62,9 +63,9 @@ def find_model(
     Raises BenchError for what is no model, or for options that do not go with it.
     """
     server = server or ServerOptions()
-    overrides = {**(values or {}), **({"prompt": prompt} if prompt else {})}
+    overrides = {**(values or {}), **({"prompt": one_value(prompt)} if prompt else {})}
     if prompts:
-        overrides["prompts"] = json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False)
+        overrides["prompts"] = one_value(json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False))
     if not isinstance(given, str | os.PathLike):
         from bench.run.models.objects import object_plugin
         from bench.run.models.vectors import table_plugin
