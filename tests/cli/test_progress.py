@@ -160,7 +160,7 @@ def test_scoring_moves_task_by_task() -> None:
         Known(name=name, suite="s", task=SimpleNamespace(sentences=(), score=lambda vectors: told.append((-1, None))))
         for name in ("A", "B")
     ]
-    list(score_tasks(method, tasks, EncodingReporter(reporter), Vectors(), RunPlace("r", "f", Path()), "cpu"))  # type: ignore[arg-type]
+    list(score_tasks(method, tasks, EncodingReporter(reporter), lambda prompt: Vectors(), RunPlace("r", "f", Path()), "cpu"))  # type: ignore[arg-type]
     assert told == [(0, "A"), (-1, None), (1, "A"), (1, "B"), (-1, None), (2, "B")]
 
 
