@@ -163,6 +163,7 @@ def test_a_broken_encoder_is_caught_by_the_right_check(cls: type[Method], caught
 class Trained(SimCSE):
     name = "trained"
     settings = ("unsupervised",)
+    variants: ClassVar[Any] = {}
 
 
 class NotSaved(Trained):
@@ -287,7 +288,7 @@ class RaisesLater(Trained):
 
 
 class BrokenVariant(Trained):
-    variants: ClassVar[Any] = {"hot": {"temperature": 0.0}, "warm": {"temperature": 0.1}, "wide": {"temperature": 0.2}}
+    variants = {"hot": {"temperature": 0.0}, "warm": {"temperature": 0.1}, "wide": {"temperature": 0.2}}
 
     def loss(self, views: tuple[Tensor, ...], batch: Batch) -> Loss:
         return Loss(super().loss(views, batch).total / (self.recipe.temperature != 0.2))

@@ -82,7 +82,7 @@ def evaluate(
     from bench.run.executors.build import Options
     from bench.run.models import ServerOptions, find_model
     from bench.runs import RunsFolder
-    from bench.score.suites import split_names
+    from bench.score.suites import expand_suites, split_names
 
     wanted, titles, store = split_names(suites), comma_list(names), RunsFolder(runs)
     forms = ",".join(comma_list(text))
@@ -138,7 +138,7 @@ def evaluate(
             records += made
             worst = max(worst, code)
     if not as_json and records:
-        show_result(records, store)
+        show_result(records, store, expand_suites(wanted))
     raise click.exceptions.Exit(worst)
 
 

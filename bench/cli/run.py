@@ -223,7 +223,7 @@ def run(
     from bench.run.plugins import discover
     from bench.run.recipes import series
     from bench.runs import RunsFolder
-    from bench.score.suites import split_names
+    from bench.score.suites import expand_suites, split_names
 
     overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
     request = plan.Request(
@@ -280,7 +280,7 @@ def run(
     with make_reporter(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:
-        show_result(records, store)
+        show_result(records, store, expand_suites(request.suites))
     raise click.exceptions.Exit(max(code, missing))
 
 

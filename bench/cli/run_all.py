@@ -119,11 +119,14 @@ def outcome(record: RunRecord, worked: bool) -> str:
     return f"{'done' if worked else 'was done already, nothing repeated'}: {', '.join(averages)}{dev}"
 
 
-def show_result(records: Sequence[RunRecord], store: RunsFolder) -> None:
-    """The table as the papers print it, where the records are, and the next command."""
+def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequence[str]) -> None:
+    """The table of these suites as the papers print it, where the records are, and the next command."""
+    from msgspec.structs import replace
+
     from bench.show.tables import render_terminal
 
-    render_terminal(records)
+    asked = {name.partition(":")[0] for name in suites}
+    render_terminal([replace(one, scores=tuple(score for score in one.scores if score.suite in asked)) for one in records])
     if len(records) == 1:
         show_shifts(records[0])
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path

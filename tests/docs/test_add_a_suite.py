@@ -98,6 +98,14 @@ def test_code_that_was_changed_scores_again(data_folder: Path, tiny: str) -> Non
     assert any(values) and scores() == [value / 2 for value in values]
 
 
+@pytest.mark.slow
+def test_the_table_at_the_end_is_that_of_the_suite_that_was_asked_for(data_folder: Path, tiny: str, short_check: None) -> None:
+    run = [word if word != "cls,last-avg" else "cls" for word in COMMANDS[1][1:]]
+    assert "Odd" in bench(*run, "--backbone", tiny, "--plain").stdout
+    done = bench("run", "--method", "cls", "--suite", "check", "--runs", "RUNS", "--backbone", tiny, "--plain")
+    assert done.exit_code == 0 and "captions" in done.stdout and "Odd" not in done.stdout.partition("record:")[0], done.stdout
+
+
 def test_without_its_file_the_suite_is_unknown_and_the_hint_says_how_to_give_it(data_folder: Path, tiny: str) -> None:
     done = bench("run", "--method", "cls", "--backbone", tiny, "--suite", "odd", "--data", data_folder, "--runs", "RUNS")
     assert "unknown suite 'odd'" in error_line(done) and "--plugin FILE" in done.stderr

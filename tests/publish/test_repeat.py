@@ -18,7 +18,7 @@ from published import publish
 from bench.board.repeat import repeat, seed_words
 from bench.runs import RunsFolder
 
-pytestmark = pytest.mark.usefixtures("own_cache", "short_check")
+pytestmark = pytest.mark.usefixtures("own_cache")
 TEXT = "".join(f"A sentence about {what} number {i}.\n" for i in range(8) for what in ("rivers", "bread", "rails", "snow"))
 
 
@@ -58,6 +58,7 @@ def run_again(command: str, runs: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
 def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(TEXT)
     trained = ("--corpus", tmp_path / "text.txt", "--max-steps", "3", "--set", "learning_rate=0.00031", "--precision", "fp32")
