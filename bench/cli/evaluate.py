@@ -80,7 +80,7 @@ def evaluate(
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
-    from bench.run.models import ServerOptions, find_model
+    from bench.run.models import ServerOptions, check_model, find_model
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
 
@@ -109,18 +109,22 @@ def evaluate(
     ]  # fmt: skip
     for one in found:
         check_found(one, plugins)
+        if one.run is not None and fresh:
+            raise BenchError(f"--fresh: {one.given} is a run, which would be trained anew", "leave --fresh out")
     from bench.base import devices
 
     device = devices.choose_device(device)
     shown = downloads(plain or as_json)
     plans = [
-        plan_model(one, wanted, forms, data, shown, offline=offline, allow_pickle=allow_pickle, only_look=dry_run)
+        plan_model(
+            one, wanted, forms, data, shown, offline=offline, allow_pickle=allow_pickle, only_look=dry_run, plugins=plugins
+        )
         for one in found
     ]
     planned = [run for plan in plans for run in plan.runs]
     missing = tell_missing(planned)
     check_distinct(planned, models)
-    costs = [line for run in planned if not run.provisional and (line := cost_of(run))]
+    costs = [line for run in planned if not run.provisional and (line := check_model(run))]
     for line in costs:
         click.echo(line, err=True)
     if dry_run:
@@ -129,11 +133,9 @@ def evaluate(
         show_plan(planned, [one for plan in plans for one in plan.to_fetch], store, device, as_json)
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
+    options = Options(device=device, offline=offline, fresh=fresh)
     with make_reporter(plain or as_json) as reporter:
         for one, plan in zip(found, plans, strict=True):
-            options = Options(device=device, offline=offline, fresh=fresh)
-            if one.run is not None and fresh:
-                raise BenchError(f"--fresh: {one.given} is a run, which would be trained anew", "leave --fresh out")
             made, code = run_all(plan.runs, folder_of(one, store), options, reporter, as_json)
             records += made
             worst = max(worst, code)
@@ -189,13 +191,6 @@ def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None
     twice = next((one for one in ids if ids.count(one) > 1), None)
     if twice is not None:
         raise BenchError(f"two of {', '.join(models)} are the same model ({twice})", "name each model once")
-
-
-def cost_of(run: PlannedRun) -> str | None:
-    """See :func:`bench.run.models.check_model`."""
-    from bench.run.models import check_model
-
-    return check_model(run)
 
 
 def folder_of(model: Model, store: Any) -> Any:

@@ -43,13 +43,13 @@ def evaluate(
     Raises BenchError: no model, wrong vectors (shape, NaN, a dimension that changes), data that is not here.
     """
     from bench.base import devices
-    from bench.cli.evaluate import check_found, check_words, cost_of, folder_of, plan_model
+    from bench.cli.evaluate import check_found, check_words, folder_of, plan_model
     from bench.cli.options import comma_list
     from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
-    from bench.run.models import ServerOptions, find_model
+    from bench.run.models import ServerOptions, check_model, find_model
 
     offline = offline or offline_now()
     files = _files(plugins)
@@ -76,7 +76,7 @@ def evaluate(
         raise BenchError(f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out")
     plan = plan_model(found, wanted, forms, folder, downloads(), offline=offline, plugins=files)
     (run,) = plan.runs
-    line = cost_of(run)
+    line = check_model(run)
     said = f", name={name!r}" if name else ""
     command = f"bench.evaluate({found.given if isinstance(model, str | os.PathLike) else type(model).__name__}, suites={list(wanted)}{said})"
     options = Options(device=devices.choose_device(device), offline=offline, fresh=fresh, command=command)

@@ -410,3 +410,21 @@ def test_train_is_bench_run(tiny: str, tmp_path: Path) -> None:
     assert encoder.encode(["a"]).shape == (1, 32)
     with pytest.raises(UnknownName, match="unknown method 'simsce'"):
         bench.train("simsce")
+
+
+def test_a_run_of_a_plugin_needs_its_file_and_takes_it(tmp_path: Path) -> None:
+    plugin = tmp_path / "lengths.py"
+    plugin.write_text(
+        "import numpy as np\nfrom bench.method import Method\n\n\nclass Lengths(Method):\n"
+        "    name, settings, own_backbone, deterministic = 'lengths', ('none',), 'lengths', ('none',)\n\n"
+        "    def encode(self, sentences):\n        return np.array([[len(s), s.count('a') + 1] for s in sentences], dtype=np.float32)\n"
+    )
+    done = command(
+        "run", "--method", "lengths", "--plugin", plugin, "--suite", "check", "--runs", tmp_path / "runs", "--device", "cpu"
+    )
+    assert done.exit_code == 0, done.stderr
+    (made,) = bench.runs(tmp_path / "runs")
+    words = ("evaluate", made.run_id, "--suite", "check", "--runs", tmp_path / "runs", "--device", "cpu")
+    assert "--plugin" in command(*words).stderr
+    again = command(*words, "--plugin", plugin)
+    assert again.exit_code == 0 and "nothing repeated" in again.stderr, again.stderr
