@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from bench.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
+    from bench.run.reproduce.verdicts import Reproduced
 
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
@@ -182,6 +184,13 @@ class Board:
         ]  # fmt: skip
         best = [-(cell.mean if (cell := other.table.rows[0].cells[-1]) is not None else 0.0) for other in found]
         return tuple(found[i] for i in sorted(range(len(found)), key=lambda i: best[i])[:MOST_FINISHED])
+
+    @cached_property
+    def reproduced(self) -> Mapping[tuple[str, ...], Reproduced]:
+        """What became of printed numbers here, see :func:`bench.board.reproduced.reproduced_cells`: the main page and every method's ask."""
+        from bench.board.reproduced import reproduced_cells
+
+        return reproduced_cells(self)
 
     @property
     def alone(self) -> bool:

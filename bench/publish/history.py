@@ -53,10 +53,15 @@ def _history(versions: Sequence[Version]) -> History | None:
         return None
     newest = found[-1][1]
     head = str(newest["columns"][-1])
+    rows_of = [{_same(row): row for row in reversed(table["rows"])} for _, table in found]
+    changes = [{}, *(loads((one.folder / VERSION_FILE).read_bytes())["changes"] or {} for one, _ in found[1:])]
     rows = []
     for row in newest["rows"]:
-        there = [next((other for other in table["rows"] if _same(other) == _same(row)), None) for _, table in found]
-        moved = [_moved(found[i - 1][0], found[i][0], there[i - 1], there[i], newest, head) for i in range(1, len(found))]
+        there = [by_name.get(_same(row)) for by_name in rows_of]
+        moved = [
+            _moved((found[i - 1][0], found[i][0]), (there[i - 1], there[i]), changes[i], newest, head)
+            for i in range(1, len(found))
+        ]
         told = [f"{found[i + 1][0].name}: {words}" for i, words in enumerate(moved) if words]
         name = " ".join(
             str(part)
@@ -91,20 +96,16 @@ def _rank(rank: object) -> str:
 
 
 def _moved(
-    before: Version,
-    after: Version,
-    old: Mapping[str, Any] | None,
-    new: Mapping[str, Any] | None,
-    table: Mapping[str, Any],
-    head: str,
-) -> str:
-    """Why a row is another one than in the version before; "" where it is the same."""
+    versions: tuple[Version, Version], rows: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None], changes: Mapping[str, Any],
+    table: Mapping[str, Any], head: str,
+) -> str:  # fmt: skip
+    """Why a row is another one than in the version before; "" where it is the same. ``changes``: what the later version says of them."""
+    (before, after), (old, new) = versions, rows
     if new is None or old is None:
         return "" if new is old else "new" if old is None else "not there"
     (was, was_rank), (now, rank) = _cell(old, head), _cell(new, head)
     if (was, was_rank) == (now, rank):
         return ""
-    changes = loads((after.folder / VERSION_FILE).read_bytes())["changes"] or {}
     name = f"{new['method']}+{new['variant']}" if new["variant"] else str(new["method"])
     place = (name, table["setting"], table["backbone"], table["suite"], table["protocol"], table["text"])
 

@@ -40,6 +40,7 @@ class Meaning:
     doubt: str = ""  # what the print leaves open
 
 
+@cache
 def meaning(method: str, variant: str, setting: str = "") -> Meaning:
     """What a printed method and variant are called here, in the setting that they are printed in."""
     for row in _lines():

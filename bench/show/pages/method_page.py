@@ -122,7 +122,7 @@ def _run(run: PublishedRun) -> MethodRun:
 
 
 def _printed(board: Board, method: str) -> tuple[PrintedTable, ...]:
-    papers = printed_papers(replace(board, references=tuple(_of(board.references, method))))
+    papers = printed_papers(board, _of(board.references, method))
     return tuple(table for paper in papers for table in paper.tables)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
-from bench.board.reproduced import Key, reproduced_cells
+from bench.board.reproduced import Key
 from bench.compare.formatting import listed
 from bench.compare.formatting import score as number
 from bench.references.audit import KINDS
@@ -91,12 +91,11 @@ class PrintedPaper:
     tables: tuple[PrintedTable, ...]  # in the paper's order
 
 
-def printed_papers(board: Board) -> tuple[PrintedPaper, ...]:
-    """The printed tables of a board, paper after paper, in its order."""
+def printed_papers(board: Board, references: Sequence[ReferenceTable] | None = None) -> tuple[PrintedPaper, ...]:
+    """The printed tables of a board, or ``references`` in their place, paper after paper, in their order."""
     found: dict[tuple[str, str], list[PrintedTable]] = {}
-    ours = reproduced_cells(board)
-    for one in board.references:
-        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods), ours))
+    for one in board.references if references is None else references:
+        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods), board.reproduced))
     return tuple(PrintedPaper(name=name, title=title, tables=tuple(tables)) for (name, title), tables in found.items())
 
 
