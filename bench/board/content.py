@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -61,18 +60,8 @@ def yours(tables: Sequence[BoardTable]) -> tuple[Fact, ...]:
     if first is None:
         return ()
     seeds = sorted({seed for row in first.rows for seed in row.seeds if seed is not None})
-    command = shlex.join(
-        [
-            "bench",
-            "run",
-            "--method",
-            "NAME",
-            "--backbone",
-            _plain(public_name(first.backbone or ""), "BACKBONE"),
-            "--suite",
-            _plain(first.suite, "SUITE"),
-        ]
-    )
+    backbone, suite = _plain(public_name(first.backbone or ""), "BACKBONE"), _plain(first.suite, "SUITE")
+    command = f"bench run --method NAME --backbone {backbone} --suite {suite}"
     return (
         Fact(topic=YOURS, text="Run it as these rows were. NAME is one of bench methods, or your own with --plugin FILE; the command that a number opens "
              "has the corpus and the budget of its row.", command=command + (f" --seeds {seed_words(seeds)}" if seeds else "")),

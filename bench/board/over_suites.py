@@ -70,21 +70,21 @@ def overviews(tables: Sequence[BoardTable]) -> tuple[Overview, ...]:
 
 def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTable, ...]) -> Overview:
     """Rows are those of the same runs; in the order of the first suite that has them."""
-    rows: list[tuple[frozenset[str], tuple[str, str], dict[int, Standing]]] = []
+    rows: list[tuple[tuple[str, str], dict[int, Standing]]] = []
     by_run: dict[str, int] = {}
     for j, one in enumerate(suites):
         base = next((row for row in one.table.rows if row.is_baseline), None)
         for row in one.table.rows:
             i = next((by_run[run] for run in row.runs if run in by_run), None)
-            if i is None or j in rows[i][2]:
+            if i is None or j in rows[i][1]:
                 i = len(rows)
-                rows.append((frozenset(row.runs), (row.method, variant_words(row, one.table)), {}))
+                rows.append(((row.method, variant_words(row, one.table)), {}))
             by_run.update(dict.fromkeys(row.runs, i))
-            rows[i][2][j] = Standing(row=row, steps=_steps(row, base, one.table))
+            rows[i][1][j] = Standing(row=row, steps=_steps(row, base, one.table))
     shown = rows[:MOST_ROWS]
     return Overview(
-        setting=setting, backbone=backbone, suites=suites, names=tuple(name for _, name, _ in shown), left_out=len(rows) - len(shown),
-        standings=tuple(tuple(found.get(j) for j in range(len(suites))) for _, _, found in shown),
+        setting=setting, backbone=backbone, suites=suites, names=tuple(name for name, _ in shown), left_out=len(rows) - len(shown),
+        standings=tuple(tuple(found.get(j) for j in range(len(suites))) for _, found in shown),
     )  # fmt: skip
 
 

@@ -100,8 +100,13 @@ def visible_indent(cell: str, encoding: str = "utf-8") -> str:
     return " " * (len(cell) - len(inside)) + visible(inside, encoding, limit=None)
 
 
+def as_findings(results: Sequence[CheckResult], about: str) -> list[dict[str, object]]:
+    """What the checks of a plugin found as JSON; ``about``: "setting" of a method, "task" of a suite."""
+    return [{about: one.about, "check": one.check, "passed": one.passed, "seen": one.seen} for one in results]
+
+
 def show_results(name: str, results: Sequence[CheckResult]) -> None:
-    """What the checks of a plugin found, a line each."""
+    """The same, a line each."""
     click.echo(name)
     print_columns([("ok" if one.passed else "FAILED", one.about, one.check, one.seen) for one in results], indent=2)
 

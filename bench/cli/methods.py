@@ -101,7 +101,7 @@ def _variants(plugin: Plugin) -> str:
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
-    from bench.cli.columns import end_check, show_results
+    from bench.cli.columns import as_findings, end_check, show_results
     from bench.cli.run import parse_overrides
     from bench.run.plan import check_methods
     from bench.run.plugins import discover, from_file
@@ -124,8 +124,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
         results = check(plugin, overrides)
         failed += sum(not one.passed for one in results)
         if as_json:
-            findings = [{"setting": one.about, "check": one.check, "passed": one.passed, "seen": one.seen} for one in results]
-            click.echo(json.dumps({"method": plugin.name, "findings": findings}))
+            click.echo(json.dumps({"method": plugin.name, "findings": as_findings(results, "setting")}))
         else:
             show_results(plugin.name, results)
     end_check(failed, as_json)

@@ -72,7 +72,7 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:
     from bench.base.errors import BenchError
-    from bench.cli.columns import end_check, show_results
+    from bench.cli.columns import as_findings, end_check, show_results
     from bench.data.sets import DataFolder
     from bench.score.suites import SuitePlugin, suite, suite_names, suite_plugin, use_files
     from bench.verify.suite_check import check
@@ -87,8 +87,7 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
         chosen = suite(name)
     results = check(chosen, DataFolder(data))
     if as_json:
-        findings = [{"task": one.about, "check": one.check, "passed": one.passed, "seen": one.seen} for one in results]
-        click.echo(json_text({"suite": chosen.name, "findings": findings}))
+        click.echo(json_text({"suite": chosen.name, "findings": as_findings(results, "task")}))
     else:
         show_results(chosen.name, results)
     end_check(sum(not one.passed for one in results), as_json)

@@ -8,6 +8,7 @@ those of ``bench run``.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import bench
 from bench.base.errors import BenchError, NotAModel
 from bench.method import Method, prompted, task_prompt
 from bench.run.recipes import one_value
@@ -175,6 +177,15 @@ class GivenModel(Method):
         """What the record says of the model."""
         prompts = json.loads(self.recipe.get("prompts") or "{}")
         return {"kind": self.kind, "prompt": self.text_prompt or "", "prompts": prompts}
+
+
+def given_plugin(base: type[GivenModel], **attributes: Any) -> Plugin:
+    """The method ``base`` of one model: a class of its own with these attributes."""
+    from bench.run.plugins import Plugin
+
+    sha256 = hashlib.sha256(f"bench {base.name} 1".encode()).hexdigest()
+    cls = type(base.__name__, (base,), {"__module__": base.__module__, **attributes})
+    return Plugin(base.name, cls, "bench", bench.__version__, sha256)
 
 
 def short_name(text: str) -> str:

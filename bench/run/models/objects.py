@@ -11,10 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import bench
-from bench.base.errors import BenchError, Interrupted, RunFailed
+from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.method import Recipe
-from bench.run.models import GivenModel, short_name
+from bench.run.models import GivenModel, given_plugin, short_name
 from bench.run.models.arrays import as_vectors
 from bench.run.plugins import Plugin
 
@@ -43,12 +42,10 @@ def object_plugin(given: Any, name: str = "") -> Plugin:
     own = getattr(given, "__name__", type(given).__name__)
     own = (_facts_of(given)["loaded_from"] if sentence_transformer else None) or own
     called = short_name(name or ("function" if own == "<lambda>" else own))
-    attributes = {
-        "__module__": __name__, "own_backbone": called, "given": staticmethod(lambda: given),
-        "kind": "object" if callable(encode) else "function", "whole": sentence_transformer, "identity": {},
-    }  # fmt: skip
-    sha256 = hashlib.sha256(b"bench object 1").hexdigest()
-    return Plugin(ObjectModel.name, type("ObjectModel", (ObjectModel,), attributes), "bench", bench.__version__, sha256)
+    return given_plugin(
+        ObjectModel, own_backbone=called, given=staticmethod(lambda: given), kind="object" if callable(encode) else "function",
+        whole=sentence_transformer, identity={},
+    )  # fmt: skip
 
 
 def is_sentence_transformer(given: Any) -> bool:
@@ -110,8 +107,7 @@ def asked(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, di
     except (BenchError, KeyboardInterrupt):
         raise
     except Exception as error:  # somebody else's code
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise RunFailed(f"{who} raised {said} for {len(texts)} sentences, the first is '{texts[0][:60]}'",
+        raise RunFailed(f"{who} raised {one_line(error)} for {len(texts)} sentences, the first is '{texts[0][:60]}'",
                         "it takes a list of strings and returns an array (n, d)") from error  # fmt: skip
     return as_vectors(found, texts, who, dimension)
 

@@ -15,17 +15,17 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-import bench
 from bench.base.cache import default_cache, lock
 from bench.base.errors import BenchError, Interrupted, RunFailed
-from bench.data.fetching.http import LONGEST_WAIT, PASSING, Passing, host, in_words, pause, seconds_to_wait
+from bench.data.fetching.http import LONGEST_WAIT, PASSING, Passing, Quiet, host, in_words, pause, seconds_to_wait
 from bench.method import Recipe, Value, prompted
-from bench.run.models import GivenModel, ServerOptions, short_name
+from bench.run.models import GivenModel, ServerOptions, given_plugin, short_name
 from bench.run.models.arrays import as_vectors
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
@@ -48,18 +48,16 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
                          "http://HOST:PORT/v1/embeddings; the key stands in the environment (--key-env NAME)")  # fmt: skip
     if not options.model:
         raise BenchError(f"{address}: which model?", "--model NAME, as the server calls it")
-    attributes = {
-        "__module__": __name__, "own_backbone": short_name(options.model), "batch": options.batch,
-        "key_env": options.key_env or ("OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"),
-        "defaults": {"address": Value(address, "given"), "model": Value(options.model, "given"),
-                     **({"dimensions": Value(options.dimensions, "given")} if options.dimensions else {})},
-    }  # fmt: skip
     if options.key_env and not os.environ.get(options.key_env):
         raise BenchError(
             f"--key-env {options.key_env}: nothing of that name is in the environment", f"export {options.key_env}=..."
         )
-    sha256 = hashlib.sha256(b"bench server 1").hexdigest()
-    return Plugin(ServerModel.name, type("ServerModel", (ServerModel,), attributes), "bench", bench.__version__, sha256)
+    return given_plugin(
+        ServerModel, own_backbone=short_name(options.model), batch=options.batch,
+        key_env=options.key_env or ("OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"),
+        defaults={"address": Value(address, "given"), "model": Value(options.model, "given"),
+                  **({"dimensions": Value(options.dimensions, "given")} if options.dimensions else {})},
+    )  # fmt: skip
 
 
 class ServerModel(GivenModel):
@@ -140,20 +138,16 @@ class ServerModel(GivenModel):
         return {**super().about(), **server, "known": False, "identity": "address and name", "pooling": None, "dtype": None}
 
 
+@dataclass(frozen=True)
 class Client:
     """Asks one server, again where that may help. What it raises names the host and never the key."""
 
-    def __init__(
-        self, address: str, model: str, dimensions: int | None, key: str | None, key_env: str, owner: ServerModel
-    ) -> None:
-        self.address, self.model, self.dimensions, self.key, self.key_env, self.owner = (
-            address,
-            model,
-            dimensions,
-            key,
-            key_env,
-            owner,
-        )
+    address: str
+    model: str
+    dimensions: int | None
+    key: str | None = field(repr=False)
+    key_env: str
+    owner: ServerModel
 
     def vectors(self, texts: list[str], dimension: int | None) -> np.ndarray:
         """(n, d) float32. Raises RunFailed, Interrupted."""
@@ -233,14 +227,11 @@ class Client:
         return (line.replace(self.key, "***") if self.key else line)[:160]
 
 
-class _Report:
+class _Report(Quiet):
     """Notes for whoever watches the run; the rest of a download's report is not needed."""
 
     def __init__(self, owner: ServerModel) -> None:
-        self.say = owner.context.reporter.note
+        self.owner = owner
 
-    def start(self, name: str, total: int | None, done: int) -> None: ...
-
-    def advance(self, count: int) -> None: ...
-
-    def finish(self) -> None: ...
+    def say(self, line: str) -> None:
+        self.owner.context.reporter.note(line)

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-import bench
 from bench.base.errors import BenchError, RunFailed
 from bench.method import Recipe, prompted
-from bench.run.models import GivenModel, short_name
+from bench.run.models import GivenModel, given_plugin, short_name
 from bench.run.models.arrays import as_vectors
 from bench.run.plugins import Plugin
 
@@ -71,11 +70,7 @@ def _plugin(sentences: list[str], found: Any, who: str, called: str) -> Plugin:
             )
     digest = hashlib.sha256(vectors.tobytes())
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
-    attributes = {
-        "__module__": __name__, "own_backbone": called, "row_of": row_of, "vectors": vectors, "who": who, "content": digest.hexdigest(),
-    }  # fmt: skip
-    sha256 = hashlib.sha256(b"bench vectors 1").hexdigest()
-    return Plugin(VectorsModel.name, type("VectorsModel", (VectorsModel,), attributes), "bench", bench.__version__, sha256)
+    return given_plugin(VectorsModel, own_backbone=called, row_of=row_of, vectors=vectors, who=who, content=digest.hexdigest())
 
 
 class VectorsModel(GivenModel):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import mean
 
 from bench.references import ReferenceResult
 from bench.references.rows import Row
+from bench.score.metrics.correlation import spearman
 
 FEWEST = 3  # rows of a rank correlation
 
@@ -59,7 +59,10 @@ class Order:
         found = self.compared
         if len(found) < FEWEST:
             return None
-        return correlation(ranks([one.printed for one in found]), ranks([one.ours or 0.0 for one in found]))
+        try:
+            return spearman([one.printed for one in found], [one.ours or 0.0 for one in found]) / 100
+        except ValueError:
+            return None
 
 
 def orders(
@@ -87,18 +90,3 @@ def _heads(row: Row) -> Iterator[ReferenceResult]:
 
 def _group(cell: ReferenceResult) -> tuple[str, str, str, str, str, str]:
     return cell.paper, cell.table, cell.setting, cell.backbone, cell.task, cell.metric
-
-
-def ranks(values: Sequence[float]) -> list[float]:
-    """1 for the smallest; equal values share the mean of their ranks."""
-    ordered = sorted(values)
-    first = {value: ordered.index(value) + 1 for value in values}
-    return [first[value] + (ordered.count(value) - 1) / 2 for value in values]
-
-
-def correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Pearson's of two equally long lists; None where one of them is all equal."""
-    mean_a, mean_b = mean(a), mean(b)
-    cross = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True))
-    size = (sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b)) ** 0.5
-    return cross / size if size else None

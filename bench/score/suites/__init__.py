@@ -347,14 +347,11 @@ def suite(name: str) -> Suite:
     """The suite of that name, or the tasks of it that "suite:TASK,TASK" names; UnknownName with the nearest names otherwise."""
     check_suite(name)
     name, colon, tasks = name.partition(":")
-    if (plugin := suite_plugin(name)) is not None:
-        if colon:
-            raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
-        return plugin.suite
-    module = importlib.import_module(_MODULES[name])
+    plugin = suite_plugin(name)
+    module = importlib.import_module(_MODULES[name]) if plugin is None else None
     if colon and not hasattr(module, "chosen"):
         raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
-    found: Suite = module.chosen(tasks) if colon else module.SUITE
+    found: Suite = plugin.suite if plugin else module.chosen(tasks) if colon else module.SUITE  # type: ignore[union-attr]
     return found
 
 

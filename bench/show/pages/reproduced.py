@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench.compare.formatting import span_words
+
 if TYPE_CHECKING:
     from bench.show.figures import Figure
     from bench.show.pages.cosines import Cosines
@@ -81,6 +83,5 @@ def places(values: Sequence[float | None], *, lowest_first: bool = False) -> lis
             found.append("")
             continue
         better = sum((other < value) if lowest_first else (other > value) for other in known)
-        last = better + known.count(value)
-        found.append(str(last) if last == better + 1 else f"{better + 1}-{last}")
+        found.append(span_words((better + 1, better + known.count(value))))
     return found
