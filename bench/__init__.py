@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bench.library import compare, evaluate, load_run, runs, train
 
-__version__ = "0.1.0"
+try:
+    from bench._version import __version__  # written by the build, from the git tag
+except ModuleNotFoundError:
+    __version__ = "0+source"  # a checkout that was not built
 __all__ = ["__version__", "compare", "evaluate", "load_run", "runs", "train"]
 PACKAGES = ("compare", "runs")
 """Functions that share their name with a package of ours: the package itself can be called."""

@@ -88,7 +88,7 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                         rows.append(row)
                         continue
                 raise BenchError(f"{path} line {number}: expected a word and {len(rows[0]) if rows else 'its'} numbers")
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, UnicodeDecodeError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, RuntimeError, UnicodeDecodeError) as error:
         raise BenchError(f"vectors={path}: {error}", "give a file in GloVe's text form: plain, .xz, .gz or .zip") from None
     if not rows:
         raise BenchError(f"vectors={path}: the file is empty")

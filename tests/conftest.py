@@ -16,8 +16,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is quick comes first."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    """What is quick comes first, then what says that it takes longest: no worker is left alone with it at the end."""
+
+    def place(item: pytest.Item) -> tuple[bool, float]:
+        slow = item.get_closest_marker("slow")
+        return slow is not None, -slow.kwargs.get("seconds", 0.0) if slow else 0.0
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from bench.base.contract import CheckResult, result_of
 from bench.base.errors import UnknownName
 from bench.method import Batch, Context, Features, Loss, Method, TorchMethod
 from bench.run.conformance import SENTENCES, Case, check
@@ -25,6 +27,7 @@ TRAINING = [
     "a batch can be cut",
     "its gradient reaches what trains",
     "nothing frozen moves",
+    "what bench search may change is a space",
     "a stopped training goes on",
 ]
 
@@ -133,6 +136,17 @@ class Pickled(Base):
 class Raises(Base):
     def embed(self, features: Features) -> Tensor:
         raise RuntimeError("shapes\ndo not fit")
+
+
+def test_what_is_deprecated_of_the_contract_is_a_failure_and_other_warnings_are_none() -> None:
+    def warned(text: str) -> CheckResult:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return result_of("none", "a check", lambda: str(warnings.warn(text, DeprecationWarning, stacklevel=1)))
+
+    found = warned("bench.method.old ends with 2.0: call new")
+    assert not found.passed and "call new" in found.seen
+    assert warned("torch.old is deprecated").passed and warned("bench.methodical").passed
 
 
 @pytest.mark.slow
@@ -320,7 +334,7 @@ class TrainedByItself(Method):
         (FailsAtTheThirdStep, {"a stopped training goes on"}, "step 3: the loss is inf"),
         (RaisesLater, {"a stopped training goes on"}, "step 3: IndexError: the queue is full"),
         (Stacked, {"a batch can be cut"}, "view 1 has 16 rows, the batch 8"),
-        (TrainedByItself, set(TRAINING), "a trained method that is no TorchMethod"),
+        (TrainedByItself, {*TRAINING} - {"what bench search may change is a space"}, "a trained method that is no TorchMethod"),
     ],
 )  # fmt: skip
 def test_a_broken_training_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:

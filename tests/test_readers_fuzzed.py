@@ -1,318 +1,21 @@
 """Every reader of files that others write, on files that were changed at random: an error of ours or an answer, never a traceback, soon,
-and within bounded memory.
+and within bounded memory. ``tools/fuzz.py`` holds the readers and the changes, and makes as many as one likes.
 
-``BENCH_FUZZ_SECONDS`` (20): how many seconds all readers together take. ``BENCH_FUZZ_START`` (0): the number of the first
-change of each reader; every change is a function of its number. ``pytest -s`` prints how many there were. What was found stands below as cases.
+``BENCH_FUZZ_CHANGES`` (100,000), ``BENCH_FUZZ_SECONDS`` (30, of the processor): how many changes all readers together are given at most,
+and how long. ``BENCH_FUZZ_START`` (0): the number of the first change of each. ``pytest -s`` prints how many there were.
 """
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import io
-import itertools
-import json
-import lzma
 import os
-import random
-import re
-import resource
-import shutil
-import signal
-import sys
-import tempfile
-import time
-import warnings
-import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from factories import record
+from fuzz import CASES, MEMORY, READERS, Reader, fuzz, in_memory, peak, prepared, read
 
-from bench.backbones.folder import checkpoint_names, tensor_names
-from bench.base.errors import BenchError
-from bench.data.corpora.corpus import open_corpus
-from bench.data.sets import sts, transfer
-from bench.data.sets.manifest import ANY, DataFile, Form, data_set
-from bench.data.sets.recognise import Found, recognise
-from bench.publish.errata import read_errata
-from bench.publish.index import read_list
-from bench.publish.signature import read_signature
-from bench.publish.stored import pack
-from bench.publish.versions import read_version
-from bench.run import recipe_file
-from bench.runs.arrays import read_arrays
-from bench.runs.curve import read_curve
-from bench.runs.reading import read_record
-from bench.verify.attestation import attestation
-from bench.verify.folders import check_manifest
-from bench.verify.submit import layout, unpack
-
-SECONDS = float(os.environ.get("BENCH_FUZZ_SECONDS", "20"))
-START = int(os.environ.get("BENCH_FUZZ_START", "0"))
-MOST = 20_000 if "BENCH_FUZZ_SECONDS" not in os.environ else 10**9
-"""Changes of one reader."""
-HANGS = 10  # seconds of one file
-MEMORY = 400  # megabytes that all of it may take above what was there
-Read = Callable[[Path], object]
-
-
-# --- what is read: name, contents that are right, how it is read ---
-
-
-@dataclass(frozen=True)
-class Reader:
-    name: str
-    file: str  # where the content lies, below a folder of its own
-    contents: tuple[bytes, ...]
-    read: Read  # given the file
-
-
-def older(version: int) -> bytes:
-    content = json.loads(json.dumps(record().to_json())) | {"schema": f"bench.run/{version}"}
-    for part, keys in {"cost": ("train_tokens_per_second", "host_memory_bytes"), "training": ("dev_pairs", "dev_test_pairs", "tokens"),
-                       "provenance": ("execution",)}.items():  # fmt: skip
-        for key in keys if version < 3 else ():
-            del content[part][key]
-    content["scores"] = content["scores"][:3]
-    return json.dumps(content, indent=1).encode()
-
-
-def arrays(compressed: bool) -> bytes:
-    file, draw = io.BytesIO(), np.random.default_rng(1)
-    values = {"prediction": draw.normal(size=30), "gold": np.arange(30), "subset": np.array(["a", "bé"] * 15)}
-    (np.savez_compressed if compressed else np.savez)(file, **values)  # type: ignore[arg-type]
-    return file.getvalue()
-
-
-def tensors() -> bytes:
-    header = {"__metadata__": {"format": "pt"}, "encoder.w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}}
-    text = json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + bytes(16)
-
-
-def submission() -> bytes:
-    run = "simcse-builtin-s1-0123abcd"
-    files = {
-        f"runs/{run}/run.json": older(3),
-        f"runs/{run}/predictions/STS12.npz": arrays(True),
-        f"runs/{run}/curve.jsonl": b'{"step": 1}\n',
-    }
-    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("submission.json", layout.header_bytes(layout.Header(by="Ada", files=hashes), "1"))
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return file.getvalue()
-
-
-def unpacked(path: Path) -> None:
-    try:
-        unpack(path, path.parent / "out")
-    finally:
-        shutil.rmtree(path.parent / "out", ignore_errors=True)
-
-
-def corpus(path: Path) -> int:
-    return sum(1 for _ in open_corpus(path, path.parent / "cache").rows())
-
-
-def recipes(path: Path) -> object:
-    recipe_file.read.cache_clear()
-    return recipe_file.read(path.parent.parent, path.stem)
-
-
-def evaluation(parse: Callable[[Found], object], encoding: str = "utf-8", columns: int = 1) -> Read:
-    """Recognised as one form of a file would be, then parsed whatever it is."""
-
-    def read(path: Path) -> None:
-        form = Form(sha256="0" * 64, bytes=1)
-        file = DataFile(path=path.name, role="positive", rows=3, forms={ANY: form}, columns=columns, encoding=encoding)
-        for one in (
-            lambda: recognise(data_set("MR"), file, path),
-            lambda: parse(Found(file, path, ANY, "", path.read_bytes().decode(encoding))),
-        ):
-            try:
-                one()
-            except (BenchError, UnicodeDecodeError):  # the first reads it in the same way, and says where it is not that encoding
-                continue
-
-    return read
-
-
-def manifest(path: Path) -> object:
-    return check_manifest(path.parent)
-
-
-ROWS = [("A man plays.", "A man is playing .", "4.5"), ('Say "hi", now', "x\u2028y", "0"), ("", "é", "2.25")]
-TSV = ("sent0\tsent1\thard_neg\n" + "".join("\t".join(row) + "\n" for row in ROWS)).encode()
-CSV = b'sent0,sent1\n"a, ""b""",c\n"d\ne",f\n' * 2
-JSONL = b"".join(json.dumps({"sent0": a, "sent1": b}).encode() + b"\n" for a, b, _ in ROWS)
-RECIPES = (Path(recipe_file.__file__).parents[2] / "methods" / "recipes" / "simcse.toml").read_bytes()[:2500].rsplit(b"[[", 1)[0]
-VERSION = {
-    "schema": "bench.version/1", "date": "2026-01-01", "updated": "2026-01-01T00:00:00Z", "title": "T", "answer": "A", "content": "0" * 64,
-    "references": "1" * 64, "note": None, "baseline": "simcse", "before": None, "methods": ["simcse"], "left_out": [], "statistics": 2,
-    "changes": {"lines": ["x"]}, "runs": [{"run_id": "a-s1-0", "record": "2" * 64, "grade": "submitted", "submitted_by": None, "reason": ""}],
-}  # fmt: skip
-HASHES = {"files": {"a.txt": "0" * 64, "runs/a/run.json": {"sha256": "1" * 64}}, "older": {"v1": {"b": "2" * 64}}}
-LISTED = {"schema": "bench.versions/1", "versions": [{"version": "v1", "manifest": "0" * 64}], "files": {"index.html": "1" * 64}}
-ERRATA = {"schema": "bench.errata/1", "errata": [{"version": "v1", "date": "2026-01-01", "text": "wrong"}]}
-SIGNED = {
-    "schema": "bench.signature/1",
-    "version": "v1",
-    "manifest": "0" * 64,
-    "date": "2026-01-01T00:00:00Z",
-    "key": "SHA256:" + "A" * 43,
-}
-VERIFIED = {"schema": "bench.verified/1", "runs": {"simcse": {"record_sha256": "0" * 64, "files": {"a": "0" * 64}, "date": "2026-01-01",
-                                                              "bench_version": "1", "device": "cpu", "tasks": 3}}}  # fmt: skip
-INDEX = {"metadata": {}, "weight_map": {"encoder.w": "model-1.safetensors"}}
-
-
-def text(content: object) -> tuple[bytes, ...]:
-    return (json.dumps(content).encode(),)
-
-
-READERS = (
-    Reader("records of every schema", "a/run.json", (older(3), older(2), older(1)), read_record),
-    Reader("predictions", "a/STS12.npz", (arrays(True), arrays(False), pack({"prediction": np.arange(4000) / 7})), read_arrays),
-    Reader("safetensors headers", "model.safetensors", (tensors(),), tensor_names),
-    Reader("indices of safetensors", "model.safetensors.index.json", text(INDEX), lambda path: checkpoint_names(path.parent)),
-    Reader("sentences", "a.txt", ("\n".join(row[0] for row in ROWS).encode(),), corpus),
-    Reader("TSV", "a.tsv", (TSV,), corpus), Reader("CSV", "a.csv", (CSV,), corpus), Reader("JSON lines", "a.jsonl", (JSONL,), corpus),
-    Reader("xz", "a.tsv.xz", (lzma.compress(TSV * 20),), corpus), Reader("gzip", "a.tsv.gz", (gzip.compress(TSV * 20),), corpus),
-    Reader("MR", "a.pos", (b"good .\nfine\x85 .\n",), evaluation(transfer._parse_one_class, "latin-1")),
-    Reader("SST-2", "a", (b"good film\t1\nbad film\t0\nx\t1\n",), evaluation(transfer._PARSERS["SST-2"])),
-    Reader("TREC", "a", (b"NUM:dist How far ?\nHUM:ind Who is it ?\n",), evaluation(transfer._PARSERS["TREC"], "latin-1")),
-    Reader("MRPC", "a", (b'1\t2\t3\tA "b" .\tC\n0\t2\t3\tD\tE\n',), evaluation(transfer._PARSERS["MRPC"])),
-    Reader("pairs of STS", "a", (b"A man\tA woman\nx\ty\n",), evaluation(lambda one: sts.parse_pairs(one.text or "", one.file), columns=2)),
-    Reader("gold of STS", "a", (b"4.5\n\n0\n",), evaluation(lambda one: sts.parse_gold(one.text or "", one.file))),
-    Reader("tables of STS", "a", (b"1\tA\tB\t4.5\n2\tC\tD\t0.0\n",), evaluation(lambda one: sts.parse_table(one.text or "", one.file, (1, 2, 3)), columns=4)),
-    Reader("recipes", "recipes/simcse.toml", (RECIPES,), recipes),
-    Reader("manifests", "MANIFEST.json", text(HASHES), manifest),
-    Reader("versions", "v1/version.json", text(VERSION), lambda path: read_version(path.parent)),
-    Reader("lists of versions", "versions.json", text(LISTED), lambda path: listed(path)),
-    Reader("errata", "errata.json", text(ERRATA), lambda path: read_errata(path.parent)),
-    Reader("signatures", "v1.signature.json", text(SIGNED), lambda path: (path.with_name(path.name + ".sig").touch(), read_signature(path.parent, "v1"))),
-    Reader("attestations", "simcse/verified.json", text(VERIFIED), lambda path: attestation(path.parent)),
-    Reader("curves", "a/curve.jsonl", (b'{"step": 1, "loss": 0.5}\n{"step": 2, "loss": 0.25}\n',), lambda path: read_curve(path.parent)),
-    Reader("submissions", "a.zip", (submission(),), unpacked),
-)  # fmt: skip
-
-
-def listed(path: Path) -> object:
-    """Its ValueError is told by whoever asks (``bench.publish.check``)."""
-    try:
-        return read_list(path.parent)
-    except (ValueError, RecursionError):
-        return None
-
-
-# --- how it is changed ---
-
-ODD = (
-    b"NaN", b"-Infinity", b"1e999", b"-1e308", b"9" * 400, b"9" * 5000, b"null", b"true", b'""', b"[]", b"{}", b"-1", b"0", b"18446744073709551616",
-    b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b"\r\n", b"\t", b'"', b"\\ud800", b"\\", b"[" * 3000, b'{"a":' * 3000, "\u202e".encode(), b"\x85", b"PK\x03\x04",
-    b"../", b"\x93NUMPY",
-)  # fmt: skip
-NUMBER = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?")
-VALUES: tuple[Any, ...] = (None, True, -1, 0, 1.5, 2**64, 1e308, "", "x", "../x", "\x00", [], {}, [[]], {"a": {}}, "2026-99-99")
-
-
-def changed(draw: random.Random, content: bytes) -> bytes:
-    if content[:1] == b"{" and draw.random() < 0.5:
-        return restructured(draw, content)
-    data = bytearray(content)
-    for _ in range(draw.choice((1, 1, 1, 2, 4, 16))):
-        at, length = draw.randrange(len(data) + 1), draw.choice((1, 1, 2, 8, 64))
-        kind = draw.randrange(7)
-        if kind == 0 and at < len(data):
-            data[at] ^= 1 << draw.randrange(8)
-        elif kind == 1 and at < len(data):
-            data[at] = draw.randrange(256)
-        elif kind == 2:
-            del data[at : at + length]
-        elif kind == 3:
-            data[at:at] = data[at : at + length] * draw.choice((1, 2, 50))
-        elif kind == 4:
-            data[at:at] = draw.choice(ODD)
-        elif kind == 5:
-            del data[at:]
-        elif numbers := list(itertools.islice(NUMBER.finditer(data), 40)):
-            one = draw.choice(numbers)
-            data[one.start() : one.end()] = draw.choice(ODD[:14])
-    return bytes(data)
-
-
-def restructured(draw: random.Random, content: bytes) -> bytes:
-    """JSON with a value that has another type, or is not there, or one more."""
-    lines = content.split(b"\n") if content.count(b"\n{") else [content]
-    at = draw.randrange(len(lines))
-    try:
-        place = whole = json.loads(lines[at])
-    except ValueError:
-        return content
-    for _ in range(draw.randrange(5)):
-        inside = [one for one in (place.values() if isinstance(place, dict) else place) if isinstance(one, dict | list) and one]
-        if not inside:
-            break
-        place = draw.choice(inside)
-    key = draw.choice(list(place) if isinstance(place, dict) else range(len(place)))
-    match draw.randrange(4):
-        case 0:
-            del place[key]
-        case 1 if isinstance(place, dict):
-            place[draw.choice(("extra", "schema", "value", "sha256"))] = draw.choice(VALUES)
-        case _:
-            place[key] = draw.choice(VALUES)
-    lines[at] = json.dumps(whole).encode()
-    return b"\n".join(lines)
-
-
-@contextmanager
-def no_hang() -> Iterator[None]:
-    def stop(*_: object) -> None:
-        raise TimeoutError(f"more than {HANGS} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, HANGS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def read(reader: Reader, content: bytes, folder: Path) -> str | None:
-    """What went wrong, as nobody may see it; None where it was read or refused in a line."""
-    path = folder / reader.file
-    path.write_bytes(content)
-    try:
-        with no_hang():
-            reader.read(path)
-    except BenchError as error:
-        return None if error.message and "\n" not in error.message else f"a message of several lines: {error.message!r}"
-    except BaseException as error:
-        return f"{type(error).__name__}: {error}"[:200]
-    return None
-
-
-def peak() -> float:
-    """Megabytes, of this process since it began."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
-
-
-def prepared(reader: Reader, folder: Path) -> Path:
-    (folder / reader.file).parent.mkdir(parents=True, exist_ok=True)
-    if reader.name == "attestations":
-        (folder / "simcse" / "run.json").write_bytes(older(3))
-    return folder
+SECONDS, CHANGES, START = (
+    int(os.environ.get(f"BENCH_FUZZ_{name}", n)) for name, n in (("SECONDS", 30), ("CHANGES", 100_000), ("START", 0))
+)
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda one: one.name)
@@ -323,14 +26,6 @@ def test_what_is_right_is_read(reader: Reader, tmp_path: Path) -> None:
         reader.read(path)
 
 
-CASES = {
-    "recipes": (b"[[common]]\nx = " + b"[" * 3000,),
-    "safetensors headers": (b"k" + bytes(7) + b"9" * 107, b"\x02" + bytes(7) + b"[]", (6000).to_bytes(8, "little") + b"[" * 6000, b"\x04" + bytes(7) + b"null"),
-    "indices of safetensors": (b"[" * 6000, b'{"weight_map": ' + b"[" * 6000, b'{"weight_map": "x"}', b'{"weight_map": [1, 2]}'),
-}  # fmt: skip
-"""What such changes found once, by reader: each was a traceback."""
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_found_once_is_one_line(name: str, tmp_path: Path) -> None:
     (reader,) = [one for one in READERS if one.name == name]
@@ -338,29 +33,11 @@ def test_what_was_found_once_is_one_line(name: str, tmp_path: Path) -> None:
         assert read(reader, content, prepared(reader, tmp_path)) is None
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Path]:
-    """A folder that lies in memory where there is one: on a busy disk the files take most of the time."""
-    place = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=place if os.access(place, os.W_OK) else tmp_path) as folder:
-        yield Path(folder)
-
-
-@pytest.mark.slow
-def test_no_change_gets_through_a_reader(memory: Path) -> None:
-    before, counts, found = peak(), dict[str, int](), list[str]()
-    warnings.simplefilter("ignore")  # of zipfile, about two members with one name
-    for i, reader in enumerate(READERS):
-        folder = prepared(reader, memory / str(i))
-        until = time.monotonic() + SECONDS / len(READERS)
-        for number in range(START, START + MOST):
-            if time.monotonic() > until:
-                break
-            draw = random.Random(f"{reader.name} {number}")
-            content = changed(draw, draw.choice(reader.contents))
-            counts[reader.name] = counts.get(reader.name, 0) + 1
-            if (why := read(reader, content, folder)) is not None and len(found) < 30:
-                found.append(f"{reader.name} {number}: {why}: {content[:300]!r}")
+@pytest.mark.slow(seconds=30)
+def test_no_change_gets_through_a_reader(tmp_path: Path) -> None:
+    before = peak()
+    with in_memory(tmp_path) as folder:
+        counts, found = fuzz(READERS, folder, CHANGES // len(READERS), SECONDS / len(READERS), START)
     print(
         f"\n{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {peak() - before:.0f} MB more"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=20)
 def test_the_types_hold(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     done = subprocess.run(

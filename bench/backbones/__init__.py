@@ -150,7 +150,7 @@ def run_folder(path: Path) -> Reference:
             record.get("training", "not said"),
         )
         base = resolve_recorded(record["provenance"]["backbone"]["name"], revision)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
     if status == "finished" and not trained.is_file() and training is None:

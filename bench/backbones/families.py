@@ -97,7 +97,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     file = folder / "config.json"
     try:
         config = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise NotAModel(f"{file} is damaged: {error}") from None
     if not isinstance(config, dict):
         return {}

@@ -83,7 +83,7 @@ def _modules(path: Path) -> list[Path]:
         if not (modules := [path / module["path"] for module in json.loads(file.read_text(encoding="utf-8"))]):
             raise ValueError("it names no module")
         return modules
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAModel(f"{file} is damaged: {error}") from None
 
 
@@ -104,7 +104,7 @@ def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
         return False
     single, index = (inner / file for file in weights)
     if index.exists():
-        with contextlib.suppress(OSError, ValueError, KeyError, AttributeError):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
             return all((inner / part).exists() for part in parts)
     return single.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,14 +19,21 @@ class CheckResult:
     seen: str
 
 
+DEPRECATED = r"bench\.(method|score\.suites)\b"
+"""How the text of a DeprecationWarning begins that is about the contract: docs/releasing.md."""
+
+
 class Failed(Exception):
     """A check that does not hold; the text is what was seen."""
 
 
 def result_of(about: str, check: str, function: Callable[[], str]) -> CheckResult:
-    """What ``function`` returned, or why it failed. Raises BenchError where nothing could be checked at all."""
+    """What ``function`` returned, or why it failed: also where it uses what is deprecated. Raises BenchError where nothing could be
+    checked at all."""
     try:
-        return CheckResult(about, check, True, function())
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", DEPRECATED, DeprecationWarning)
+            return CheckResult(about, check, True, function())
     except Failed as error:
         return CheckResult(about, check, False, str(error))
     except BenchError:

@@ -77,7 +77,7 @@ def read_end(folder: Path) -> End | None:
         return None
     try:
         then = dict(json.loads(first))
-    except (ValueError, TypeError):  # the disk was full, or the machine lost power
+    except (ValueError, TypeError, RecursionError):  # the disk was full, or the machine lost power
         then = {}
     for line in rest:
         if line.startswith(FAULT) and (words := line.removeprefix(FAULT)) in FAULTS:

@@ -12,6 +12,7 @@ BenchError            exit code 2: wrong usage or input, nothing was changed
   RunFailed           exit code 1: a run was started and failed; the others go on
     OutOfMemory       a batch does not fit; knows how many rows would
   Interrupted         exit code 130: stopped from outside, resumable
+    OwnershipLost     another process has taken the run over meanwhile
 """
 
 from __future__ import annotations
@@ -112,3 +113,7 @@ class OutOfMemory(RunFailed):
 
 class Interrupted(BenchError):
     exit_code = 130
+
+
+class OwnershipLost(Interrupted):
+    pass

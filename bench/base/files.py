@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.base import lease
 from bench.base.errors import BenchError
 
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
@@ -21,16 +22,18 @@ def write_whole(path: Path, data: bytes, folder: Path | None = None) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    aside = (folder or path.parent) / f".{path.name}.{secrets.token_hex(6)}.tmp"
+    aside = (folder or lease.aside(path)) / f".{path.name}.{secrets.token_hex(6)}.tmp"
     try:
         with open(aside, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(aside, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(aside)
+        if isinstance(error, FileNotFoundError):
+            lease.check_owned(path)  # else another process that has taken the folder over would be no reason
         raise
     _sync_folder(path.parent)
 

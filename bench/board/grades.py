@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import variance
 from typing import TYPE_CHECKING
 
@@ -275,14 +276,19 @@ def _unknown(narrowest: float) -> str:
 
 def _half(values: Sequence[float], lender: Lender | None, alpha: float) -> float | None:
     """Half of the interval of one more training beside these; None where nothing is known of seeds."""
-    from scipy.special import stdtrit
-
     own = len(values) - 1
     spread = variance(values) if own else 0.0
     found, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
     if not freedom:
         return None
-    return float(stdtrit(freedom, 1 - alpha / 2)) * math.sqrt(found * (1 + 1 / len(values)))
+    return _student(freedom, 1 - alpha / 2) * math.sqrt(found * (1 + 1 / len(values)))
+
+
+@lru_cache(maxsize=1 << 12)  # a thousand runs ask for a handful
+def _student(freedom: float, probability: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
 
 
 def _seeds(seeds: Sequence[int | None]) -> str:

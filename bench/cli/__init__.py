@@ -14,6 +14,7 @@ from bench.base.errors import BenchError, UnknownName
 
 VERBS = {
     "run": "Train and score methods; keep one record per run.",
+    "search": "Search for the values of recipes, alike for every method.",
     "evaluate": "Score a finished encoder: a hub name, a folder, a run, vectors, a server.",
     "compare": "Put runs side by side, as the papers print them.",
     "publish": "A new version of the leaderboards: pages, Markdown, data.",
@@ -24,7 +25,11 @@ VERBS = {
     "suites": "The suites there are; with a name, tasks, protocol and data.",
     "backbones": "The backbones there are; with a name, what it is.",
     "runs": "The runs that are kept.",
+    "status": "What has become of the runs on other machines.",
+    "logs": "What a run's workers on other machines said.",
+    "cancel": "End runs on other machines; each saves its state.",
     "encode": "Your own sentences to vectors, with a run's model.",
+    "speed": "What encoding takes: runs measured under one condition.",
     "export": "A run's model as files that other people's tools load.",
     "push": "A run's model on the hub.",
     "submit": "Runs in one file that another person's board checks and adds.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,11 +121,13 @@ def show_answer(
 
         write_page(list(records.values()), html, folders={one.record.run_id: one.folder for one in kept}, tables=shown)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
+    others = [table for table in shown if table is not first]
     say(answer(tables))
+    others = [table for table in shown if table is not first]
     first = replace(first, rows=tuple(replace(row, cost=None) for row in first.rows))  # --cost has its columns
     click.echo()
     print_tables([first], signs_alone=True)
-    if others := [table for table in shown if table is not first]:
+    if others:
         click.echo()
         print_columns(
             [_line(table, first) for table in others],
@@ -133,7 +136,7 @@ def show_answer(
         click.echo()
         say("all of them: bench compare --all; one: --suite, --backbone, --setting")
     if first.baseline:
-        say(f"every difference with its interval: bench compare --baseline {first.baseline}")
+        say(f"every difference with its interval: bench compare --baseline {shlex.quote(first.baseline)}")
     if html is not None:
         click.echo(f"page: {html}")
 

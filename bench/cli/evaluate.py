@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option
+from bench.cli.options import comma_list, data_option, device_option, json_option, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.option("--dimensions", type=click.IntRange(min=1), help="Of a server: how many dimensions to ask for.")
 @click.option("--key-env", help="Of a server: the environment variable with the key.  [default: BENCH_API_KEY]")
 @click.option("--text", default="tokenised", show_default=True, help="Text form: tokenised, raw, tokenised,raw, any.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@device_option
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
 @click.option("--allow-pickle", is_flag=True, help="Take models whose weights are a pickle: its tensors are read, nothing else.")

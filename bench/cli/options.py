@@ -49,6 +49,7 @@ plugin_option = click.option(
 suite_file_option = click.option("--plugin", type=click.Path(path_type=Path), multiple=True, expose_value=False, callback=_know_suites,
                                  help="Python file that defines a suite of these runs; may be repeated.")  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there.")
+device_option = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 plain_option = click.option("--plain", is_flag=True, help="No live display: a plain line every so often.")
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, say
 from bench.cli.progress import duration
 from bench.data.sets import DataFolder, Pending
@@ -169,8 +168,9 @@ class Estimate:
 
 def show_plan(planned: Sequence[PlannedRun], pending: Sequence[Pending], store: RunsFolder, device: str, as_json: bool) -> None:
     """Print the plan, and what it would fetch; nothing is written."""
+    earlier = speeds_of_earlier_runs(store, device) if any(run.corpus is not None for run in planned) else {}
     for i, run in enumerate(planned):
-        guess = estimate(run, store, device)
+        guess = estimate(run, earlier, device)
         if as_json:
             click.echo(json.dumps(as_dict(run, guess, pending)))
             continue
@@ -210,11 +210,8 @@ def _rows(run: PlannedRun) -> int | None:
 
 
 def _finished(run: PlannedRun, store: RunsFolder) -> bool:
-    try:
-        record = store.read(run.run_id)
-    except BenchError:
-        return False
-    return record.fingerprint == run.fingerprint and record.status == "finished"
+    record = store.get(run.run_id, run.fingerprint)
+    return record is not None and record.status == "finished"
 
 
 def in_words(guess: Estimate) -> str:
@@ -239,8 +236,8 @@ def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending] = ()) -
     }  # fmt: skip
 
 
-def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
-    """From an earlier run of the same method, backbone and device where there is one; else from arithmetic."""
+def estimate(run: PlannedRun, earlier: Mapping[tuple[str, str, str], float], device: str) -> Estimate:
+    """From the speed of an ``earlier`` run of the same method, setting and backbone where there is one; else from arithmetic."""
     if run.corpus is None:
         return Estimate(None, None, None, "nothing is trained")
     from bench.training.horizon import total_steps
@@ -259,9 +256,8 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
     rows = steps * run.recipe.batch_size
     if run.recipe.epochs is not None:
         rows = min(rows, round(run.recipe.epochs * corpus_rows)) if corpus_rows else rows
-    earlier = _speed_of_earlier_runs(run, store, device)
-    if earlier:
-        return Estimate(steps, rows / earlier, memory, "time from the speed of an earlier run here")
+    if speed := earlier.get((run.method, run.setting, run.backbone.name)):
+        return Estimate(steps, rows / speed, memory, "time from the speed of an earlier run here")
     seconds = _seconds(run, rows, device)
     return Estimate(
         steps,
@@ -273,20 +269,15 @@ def estimate(run: PlannedRun, store: RunsFolder, device: str) -> Estimate:
     )
 
 
-def _speed_of_earlier_runs(run: PlannedRun, store: RunsFolder, device: str) -> float | None:
+def speeds_of_earlier_runs(store: RunsFolder, device: str) -> dict[tuple[str, str, str], float]:
+    """(method, setting, backbone) -> sentences a second that a run of them trained on this device; every record is read once."""
     from bench.base.devices import device_name
 
-    name = device_name(device)
+    name, speeds = device_name(device), dict[tuple[str, str, str], float]()
     for record in store.records()[0]:
-        same = (record.method, record.setting, record.backbone, record.cost.device) == (
-            run.method,
-            run.setting,
-            run.backbone.name,
-            name,
-        )
-        if same and record.cost.train_sentences_per_second:
-            return record.cost.train_sentences_per_second
-    return None
+        if record.cost.device == name and (speed := record.cost.train_sentences_per_second):
+            speeds.setdefault((record.method, record.setting, record.backbone), speed)
+    return speeds
 
 
 def _encoder_parameters(run: PlannedRun) -> tuple[int, int]:
@@ -306,9 +297,16 @@ def _seconds(run: PlannedRun, rows: int, device: str) -> float | None:
     layers, _ = _encoder_parameters(run)
     if not layers:
         return None
+    tokens = rows * _columns(run) * run.recipe.max_seq_length * 0.8
+    return 6 * layers * tokens / (EFFICIENCY[run.precision] * matrix_speed(run.precision, device))
+
+
+@lru_cache
+def matrix_speed(precision: str, device: str) -> float:
+    """Floating point operations a second that a matrix product reaches now."""
     import torch
 
-    kind = torch.bfloat16 if run.precision == "bf16" else torch.float32
+    kind = torch.bfloat16 if precision == "bf16" else torch.float32
     a = torch.ones(1024, 1024, dtype=kind, device=device)
     for _ in range(2):
         a @ a
@@ -316,9 +314,7 @@ def _seconds(run: PlannedRun, rows: int, device: str) -> float | None:
     while time.perf_counter() - began < 0.3:
         (a @ a)[0, 0].item()
         count += 1
-    speed = count * 2 * 1024**3 / (time.perf_counter() - began)
-    tokens = rows * _columns(run) * run.recipe.max_seq_length * 0.8
-    return 6 * layers * tokens / (EFFICIENCY[run.precision] * speed)
+    return count * 2 * 1024**3 / (time.perf_counter() - began)
 
 
 def _memory(run: PlannedRun, device: str) -> int | None:

@@ -16,6 +16,7 @@ from bench.cli.columns import print_columns, say
 from bench.cli.options import (
     comma_list,
     data_option,
+    device_option,
     json_option,
     json_text,
     plain_option,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: the paper's order against ours, and figures."
 )
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@device_option
 @click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True,
               help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.")  # fmt: skip
 @click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True,

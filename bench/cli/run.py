@@ -16,12 +16,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, json_option, plain_option, plugin_option, runs_option, save_seconds
+from bench.cli.options import (
+    comma_list,
+    data_option,
+    device_option,
+    json_option,
+    plain_option,
+    plugin_option,
+    runs_option,
+    save_seconds,
+)
 from bench.cli.run_all import run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
-    from bench.run.plan import PlannedRun
+    from bench.run.plan import PlannedRun, Request
 
 
 # --- ``bench run`` as one of several processes that torchrun has started: rank 0 speaks, and the exit codes are told apart ---
@@ -121,7 +130,11 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 
 
 @click.command()
-@click.option("--method", "methods", required=True, help="Methods, separated by commas (see bench methods).")
+@click.option("--method", "methods", help="Methods, separated by commas (see bench methods).")
+@click.option(
+    "--recipe", "recipes", type=click.Path(path_type=Path, dir_okay=False), multiple=True,
+    help="A recipe file, as bench search writes it: method, backbone, setting and values, where no option says another. May be repeated.",
+)  # fmt: skip
 @click.option(
     "--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas."
 )
@@ -168,7 +181,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     show_default=True,
     help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.",
 )
-@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
+@device_option
 @click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
@@ -178,12 +191,28 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 )
 @click.option(
     "--executor",
-    type=click.Choice(["local", "torchrun"]),
+    type=click.Choice(["local", "torchrun", "slurm", "ray"]),
     default="local",
     show_default=True,
-    help="torchrun: several processes share every batch, one for each GPU.",
+    help="torchrun: several processes share every batch, one for each GPU. slurm, ray: every run is queued there.",
 )
-@click.option("--gpus", type=click.IntRange(min=1), help="How many, with --executor torchrun.  [default: all]")
+@click.option(
+    "--gpus",
+    type=click.IntRange(min=1),
+    help="How many, with --executor torchrun [default: all]; on other machines for each run [default: none].",
+)
+@click.option("--cpus", type=click.IntRange(min=1), help="Cores for each run on other machines.")
+@click.option("--memory", help="Memory for each run on other machines: 16G.")
+@click.option("--parallel", type=click.IntRange(min=1), help="Runs on other machines at once.  [default: as many as fit]")
+@click.option("--retries", type=click.IntRange(min=0), default=3, show_default=True, help="Of a run whose worker or node died.")
+@click.option(
+    "--slurm", multiple=True, metavar="KEY=VALUE,...", help="Options of sbatch: partition=gpu,time=4:00:00. May be repeated."
+)
+@click.option("--commands", is_flag=True, help="Print one self-contained shell command for each run, and run nothing.")
+@click.option("--only", metavar="RUN_ID", help="Of the plan this run alone: what a worker on another machine is called with.")
+@click.option(
+    "--planned", "words", metavar="WORDS", help="What that run's id is of where it was planned; names what differs here."
+)
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
@@ -198,8 +227,9 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @plain_option
 @one_of_several
 def run(
-    methods: str, backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
-    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, text: str, device: str, precision: str, executor: str, gpus: int | None, fresh: bool, wait: bool,
+    methods: str | None, recipes: tuple[Path, ...], backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
+    pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
+    cpus: int | None, memory: str | None, parallel: int | None, retries: int, slurm: tuple[str, ...], commands: bool, only: str | None, words: str | None, fresh: bool, wait: bool,
     offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
     as_json: bool, plain: bool, ranks: Ranks | None,
 ) -> None:  # fmt: skip
@@ -210,35 +240,51 @@ def run(
     \b
     Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
-    from bench.base import devices
     from bench.cli.planning import check_nothing_to_fetch
     from bench.cli.planning import planned as plan_and_fetch
     from bench.cli.progress import downloads
     from bench.cli.progress import reporter as make_reporter
+    from bench.cli.remote import check_here, job_here, settled
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
-    from bench.run.executors.torchrun import launch, ranks_asked
+    from bench.run.executors.torchrun import launch
+    from bench.run.jobs import ENGINES, Resources, engine
+    from bench.run.jobs import only as only_run
     from bench.run.plugins import discover
     from bench.run.recipes import series
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
 
+    job = job_here() if only is not None else None
     overrides, every = parse_overrides(pairs, max_steps, budget), save_seconds()
     request = plan.Request(
         methods=comma_list(methods), backbones=comma_list(backbones), names=comma_list(names), setting=setting, variant=variant, seeds=parse_seeds(seeds),
         suites=split_names(suites), text=",".join(comma_list(text)), corpus=corpus, overrides=overrides, allow_pickle=allow_pickle,
     )  # fmt: skip
+    request = with_recipes(request, recipes)
     plan.check_request(request, plugins)
     DataFolder(data).check_root()  # before anything large is loaded
-    if executor == "local":
-        ranks_asked(executor, gpus, device)
-    device = devices.choose_device(device)
-    count = ranks_asked(executor, gpus, device)
-    say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
-    settle = partial(devices.choose_precision, precision, device, say)
-    precision = ranks.first(settle) if ranks else settle()  # the ranks of a run agree
+    elsewhere = commands or executor in ENGINES
+    check_elsewhere(
+        elsewhere,
+        executor,
+        commands,
+        only,
+        gpus,
+        {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None},
+    )
+    resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm))
+    if elsewhere:
+        device, precision = settled(device, precision, gpus)
+        if executor in ENGINES:
+            engine(executor).check(resources)
+        count = gpus or 1
+    else:
+        device, precision, count = settled_here(device, precision, executor, gpus, ranks)
+        if only is not None:
+            check_here(device, precision)
     for one in series(overrides):
         check_budget(one.get("budget"), device)
     request = replace(request, precision=precision, ranks=count)
@@ -249,13 +295,24 @@ def run(
     shown = downloads(plain or as_json)
     make = partial(plan_and_fetch, request, registry, data, shown, offline=offline, only_look=dry_run)
     found = ranks.in_turn(make) if ranks else make()
-    planned = found.runs
+    planned = found.runs if only is None else (only_run(found.runs, only, words),)
     if chunk is not None:
         check_chunks(planned, chunk)
-    if count > 1 and not ranks and not dry_run:
+    if count > 1 and not ranks and not dry_run and not elsewhere:
         raise click.exceptions.Exit(launch(sys.argv[1:], count))
     missing = tell_missing(planned)
     store = RunsFolder(runs)
+    if elsewhere:
+        from bench.cli.remote import run_elsewhere
+
+        if offline and dry_run:
+            check_nothing_to_fetch(found.to_fetch)
+        with make_reporter(True) as reporter:
+            code = run_elsewhere(
+                click.get_current_context(), planned, store, resources, device=device, precision=precision, plugins=plugins,
+                data=data, retries=retries, fresh=fresh, dry_run=dry_run, commands=commands, reporter=reporter,
+            )  # fmt: skip
+        raise click.exceptions.Exit(max(code, missing))
     if dry_run:
         from bench.cli.planning import show_plan
 
@@ -267,11 +324,12 @@ def run(
         device=device,
         offline=offline,
         fresh=fresh,
-        wait_seconds=1e9 if wait else 0.0,
+        wait_seconds=1e9 if wait else WORKER_WAITS if job is not None else 0.0,
         save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,
         ranks=ranks,
+        job=job,
     )
     if ranks and not ranks.lead:
         from bench.run.executors.multi_rank import follow
@@ -282,6 +340,72 @@ def run(
     if not as_json and records:
         show_result(records, store, expand_suites(request.suites))
     raise click.exceptions.Exit(max(code, missing))
+
+
+WORKER_WAITS = 20.0  # seconds for a process that is ending to let go of the run; it holds a GPU meanwhile
+
+
+def parse_slurm(texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """ "partition=gpu,time=4:00:00" as pairs; what has no "=" belongs to the value before it ("nodelist=a,b")."""
+    pairs: list[tuple[str, str]] = []
+    for text in texts:
+        for i, part in enumerate(text.split(",")):
+            key, equals, value = part.partition("=")
+            if equals and key.strip().replace("-", "").isalnum():
+                pairs.append((key.strip().lstrip("-"), value))
+            elif i:
+                pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]},{part}")
+            else:
+                raise BenchError(f"--slurm {text}: expected KEY=VALUE", "--slurm partition=gpu,time=4:00:00")
+    return tuple(pairs)
+
+
+def settled_here(device: str, precision: str, executor: str, gpus: int | None, ranks: Ranks | None) -> tuple[str, str, int]:
+    """The device, the precision and the number of processes that runs on this machine have. Raises BenchError."""
+    from bench.base import devices
+    from bench.run.executors.torchrun import ranks_asked
+
+    if executor == "local":
+        ranks_asked(executor, gpus, device)
+    device = devices.choose_device(device)
+    count = ranks_asked(executor, gpus, device)
+    say = partial(click.echo, err=True) if ranks or count == 1 else lambda line: None  # else rank 0 says it
+    settle = partial(devices.choose_precision, precision, device, say)
+    return device, ranks.first(settle) if ranks else settle(), count  # the ranks of a run agree
+
+
+def check_elsewhere(
+    elsewhere: bool, executor: str, commands: bool, only: str | None, gpus: int | None, asked: dict[str, Any]
+) -> None:
+    """Raises BenchError for options that do not go together."""
+    if commands and executor not in ("local", "torchrun"):
+        raise BenchError(f"--commands with --executor {executor}", "one of them: commands are for what is no such engine")
+    if only is not None and elsewhere:
+        raise BenchError("--only is what a worker is called with: it runs here", "--executor local, or leave --only out")
+    for option, value in asked.items():
+        if value is not None and not elsewhere:
+            raise BenchError(f"{option} is for runs on other machines", "--executor slurm, --executor ray, or --commands")
+    if asked["--slurm"] is not None and executor != "slurm":
+        raise BenchError("--slurm gives options to sbatch", "--executor slurm")
+
+
+def with_recipes(request: Request, files: Sequence[Path]) -> Request:
+    """The request with recipes from files; they say method, backbone, setting, variant and corpus where no option does."""
+    from bench.run.recipe_file import read_all_given, said_by_all
+
+    if not files:
+        return request
+    given, source = read_all_given(files), click.get_current_context().get_parameter_source
+    if strange := [name for name in given if request.methods and name not in request.methods]:
+        raise BenchError(
+            f"--recipe: a file is of {strange[0]}, and --method names {', '.join(request.methods)}", "leave --method out"
+        )
+    backbone = said_by_all(given, "backbone") if source("backbones") == click.core.ParameterSource.DEFAULT else None
+    return replace(
+        request, given=given, methods=request.methods or tuple(given), backbones=(backbone,) if backbone else request.backbones,
+        setting=request.setting or said_by_all(given, "setting"), variant=request.variant or said_by_all(given, "variant") or "",
+        corpus=request.corpus or said_by_all(given, "corpus"),
+    )  # fmt: skip
 
 
 def check_budget(budget: str | None, device: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.base.errors import BenchError, OutOfMemory, RunFailed, RunLocked
+from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli.options import json_text
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def run_all(
 ) -> tuple[list[RunRecord], int]:
     """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
     from bench.cli import show_error
+    from bench.run.executors.worker import BUSY
 
     records: list[RunRecord] = []
     worst = 0
@@ -48,7 +49,7 @@ def run_all(
         try:
             record, worked = execute_fitting(one, store, options, reporter)
         except (RunFailed, RunLocked) as error:
-            worst = max(worst, error.exit_code)
+            worst = max(worst, BUSY if options.job and isinstance(error, RunLocked) else error.exit_code)
             if isinstance(error, RunLocked) and _can_wait():
                 error.hint = "--wait begins as soon as that one has ended"
             show_error(error)
@@ -82,11 +83,8 @@ def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
 
 
 def _trained(run: PlannedRun, store: RunsFolder) -> bool:
-    try:
-        record = store.read(run.run_id)
-    except BenchError:
-        return False
-    return record.fingerprint == run.fingerprint and record.training is not None
+    record = store.get(run.run_id, run.fingerprint)
+    return record is not None and record.training is not None
 
 
 def execute_fitting(run: PlannedRun, store: RunsFolder, options: Options, reporter: RunReporter) -> tuple[RunRecord, bool]:

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
 from bench.base.errors import BenchError
-from bench.compare.statistics.table import Cost, Table
-from bench.runs.record import Cost as RunCost
-from bench.runs.record import RunRecord
+from bench.compare.statistics.table import Cost, Row, Table
+from bench.runs.record import EncodingCost, RunRecord
+from bench.runs.searches import is_tuned, search_of
 
 TOLERANCE = 0.01
 """Share by which rows seen may differ: a last batch that is left out, a set that does not divide by the batch."""
@@ -42,11 +43,29 @@ class RowBudget:
 
 
 def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
-    """The tables with what every row took: means over its runs."""
-    return tuple(
-        replace(table, rows=tuple(replace(row, cost=_cost([records[run].cost for run in row.runs])) for row in table.rows))
-        for table in tables
-    )
+    """The tables with what every row took: means over its runs. What encoding takes is shown under one condition, that of
+    most rows, which a note names; of other rows it is left out."""
+    return tuple(_costed(table, records) for table in tables)
+
+
+def _costed(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    rows = [replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows]
+    under = Counter(row.cost.encode_condition for row in rows if row.cost and row.cost.encode_condition)
+    if not under:
+        return replace(table, rows=tuple(rows))
+    usual = min(under, key=lambda condition: (-under[condition], condition))
+    note = f"encode is what bench speed measured: {usual}"
+    if others := [row.name for row in rows if row.cost and row.cost.encode_condition not in (None, usual)]:
+        note += f"; measured otherwise, and not shown: {', '.join(others)}"
+    return replace(table, rows=tuple(encoding_under(usual, row) for row in rows), notes=(*table.notes, note))
+
+
+def encoding_under(condition: str | None, row: Row) -> Row:
+    """``row`` without what its encoding takes, where that was measured under another condition."""
+    if row.cost is None or row.cost.encode_condition == condition:
+        return row
+    cost = replace(row.cost, encode_sentences_per_second=None, encode_memory_bytes=None, encode_condition=None)
+    return replace(row, cost=cost)
 
 
 TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
@@ -56,12 +75,17 @@ TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
 def terms(record: RunRecord) -> dict[str, str]:
     """What a trained run was given besides its method and its corpus: term -> value in words; empty where nothing was trained.
 
-    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them.
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is left out: that
+    methods were searched alike is what they share.
     """
     done = record.training
     if done is None:
         return {}
-    found = {key: str(one.value) for key in TERMS if (one := record.recipe.get(key)) is not None and one.value is not None}
+    found = {
+        key: str(one.value)
+        for key in TERMS
+        if (one := record.recipe.get(key)) is not None and one.value is not None and not is_tuned(one)
+    }
     return found | {"steps": f"{done.steps:,}"} if record.recipe.get("learning_rate") is not None else found
 
 
@@ -128,12 +152,38 @@ def _corpus(run: RunRecord) -> str | None:
     return f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
 
 
-def _cost(costs: Sequence[RunCost]) -> Cost:
+def _cost(runs: Sequence[RunRecord]) -> Cost:
+    costs, (seconds, trials) = [run.cost for run in runs], tuning(runs)
     return Cost(
+        tuning_seconds=seconds,
+        tuning_trials=trials,
         trainable_parameters=_mean([cost.trainable_parameters for cost in costs]),
         train_seconds=_mean([cost.train_seconds for cost in costs]),
         peak_memory_bytes=_mean([cost.peak_memory_bytes for cost in costs]),
+        **_encoding([cost.encoding for cost in costs]),
     )
+
+
+def _encoding(measured: Sequence[EncodingCost | None]) -> dict[str, Any]:
+    """What encoding takes, mean over those runs of a row that were measured; nothing where that was under two conditions."""
+    known = [one for one in measured if one is not None]
+    if len({one.condition for one in known}) != 1:
+        return {}
+    return {
+        "encode_sentences_per_second": fmean(one.sentences_per_second for one in known),
+        "encode_memory_bytes": fmean(one.memory_bytes for one in known),
+        "encode_condition": known[0].condition,
+    }
+
+
+def tuning(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
+    """(seconds, trials) of the one search behind all runs of a row; None for what it does not say, or says wrong."""
+    searches = [search_of(run) for run in runs]
+    if any(one.get("name") != searches[0].get("name") for one in searches):
+        return None, None
+    seconds, trials = searches[0].get("seconds"), searches[0].get("trials")
+    known = float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None
+    return known, trials if type(trials) is int and 0 <= trials < 1e6 else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

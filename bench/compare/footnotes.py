@@ -14,6 +14,7 @@ from bench.compare.statistics.table import Row, Table
 from bench.runs import FOREIGN
 from bench.runs.dev_pairs import dev_words
 from bench.runs.record import RunRecord
+from bench.runs.searches import kind_of_values, search_of
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")
 """Packages that a score may depend on; ``mteb`` too, of its own suite."""
@@ -59,7 +60,10 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
                 marks.setdefault(i, {})[len(footnotes)] = None
         every = all(run in having for row in table.rows for run in row.runs)
         footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}")
-    marked = tuple(replace(row, footnotes=tuple(marks.get(i, ()))) for i, row in enumerate(table.rows))
+    marked = tuple(
+        replace(row, footnotes=tuple(marks.get(i, ())), values=values_words([records[run] for run in row.runs]))
+        for i, row in enumerate(table.rows)
+    )
     return replace(table, rows=marked, footnotes=tuple(footnotes), notes=(*table.notes, *_chosen_on(table, records)))
 
 
@@ -85,7 +89,16 @@ def _facts(record: RunRecord, table: Table) -> dict[str, str]:
         form = "" if score.text in (None, "tokenised") else f"@{score.text}"
         if score.text == table.text and (sha := data.get(f"{own}{score.task}{form}")) is not None:
             found[f"data of {score.task}"] = str(sha)[:8]
+    if kind := kind_of_values(record):
+        found["values"] = kind
+    if name := search_of(record).get("name"):
+        found["search"] = str(name)
     return found | terms(record)
+
+
+def values_words(runs: Sequence[RunRecord]) -> str:
+    """ "paper", "recipe", "tuned: 12 trials"; several where the seeds of a row are not of one kind; "" where nothing is trained."""
+    return ", ".join(dict.fromkeys(kind for run in runs if (kind := kind_of_values(run))))
 
 
 def _named(rows: Iterable[Row], having: Mapping[str, str], value: str) -> str:

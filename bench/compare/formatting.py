@@ -9,7 +9,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from bench.compare.statistics.grouping import SENDER
 from bench.compare.statistics.table import CORRECTIONS, Cell, Row, Table
+from bench.runs.searches import TUNED
 
 LONGEST = 300  # characters of a name that are shown
 
@@ -18,8 +20,10 @@ def visible(text: str, encoding: str = "utf-8", limit: int | None = LONGEST) -> 
     """``text`` on one line, with control, format and unencodable characters as visible escapes."""
     if limit is not None and len(text) > limit:
         text = text[: limit - 1] + "…"
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
+    shown = " ".join(text.split())
+    if not shown.isprintable():
+        shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    return shown if shown.isascii() else shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def listed(names: Iterable[str], most: int = 4, between: str = ", ") -> str:
@@ -31,12 +35,22 @@ def listed(names: Iterable[str], most: int = 4, between: str = ", ") -> str:
 def variant_words(row: Row, table: Table) -> str:
     """What stands beside the method: its variant, what sets the row apart, and what the table does not say for all."""
     parts = [row.variant] if row.variant else []
-    parts += [f"{key}={value}" for key, value in row.differs]
+    by_values = row.differs and _told_by_values(row, table)
+    parts += [f"{key}={value}" for key, value in row.differs if not by_values or key == SENDER]
     if table.backbone is None:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("untrained" if row.setting == "none" else row.setting)
+    if by_values or row.values.startswith(TUNED):
+        parts.append(row.values)
     return " ".join(parts)
+
+
+def _told_by_values(row: Row, table: Table) -> bool:
+    """Is where its values come from enough to tell a row from those of its name: one of them is tuned, and no two are of one kind?"""
+    name = (row.method, row.variant, row.setting, row.backbone)
+    kinds = [one.values for one in table.rows if (one.method, one.variant, one.setting, one.backbone) == name]
+    return any(kind.startswith(TUNED) for kind in kinds) and all(kinds) and len(set(kinds)) == len(kinds)
 
 
 def seeds_words(table: Table) -> str:

@@ -308,7 +308,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in ``path``. Raises BenchError, naming the file, where it is missing or damaged."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BenchError(f"{path}: {error}") from None
     if not isinstance(content, dict):
         raise BenchError(f"{path}: expected a JSON object, found {type(content).__name__}")

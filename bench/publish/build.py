@@ -35,6 +35,7 @@ from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
 from bench.show.figures.figure import Figure
 from bench.show.pages.engine import TEMPLATES
+from bench.verify.scores import StoredArrays
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -237,16 +238,17 @@ def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[s
     runs = list(gathered.runs)
     for i, run in enumerate(runs):
         report("scoring again and copying predictions", i, len(gathered.runs))
-        run_id = run.record.run_id
+        run_id, arrays = run.record.run_id, None
         try:
             left = leave_run(run.record, run.folder, place.inside(run_id), manifests)
             if left is not None:
                 folder = version.folder.parent.parent / left[0] / published.RUNS / run_id
                 runs[i], stored[run_id] = replace(run, folder=folder, held_by=left[0]), left[1]
             else:
-                stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN))
+                arrays = StoredArrays(run.record, run.folder)
+                stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN), arrays)
             if run.submitted_by is None:  # a submission was scored when it came in
-                scored.check(run.record, runs[i].folder)
+                scored.check(run.record, runs[i].folder, arrays)
         except (DataMissing, DataDamaged) as error:
             place.inside(run_id).remove()
             stored.pop(run_id, None)

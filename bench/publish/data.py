@@ -27,7 +27,7 @@ def as_json(board: Board) -> str:
     content = {
         "schema": SCHEMA, "version": board.version, "date": board.date, "title": board.title, "note": board.note,
         "answer": board.answer, "tables": [_table(one) for one in board.tables], "runs": [_run(one) for one in board.runs],
-        "left_out": list(board.left_out), "references": [_reference(one) for one in board.references],
+        "left_out": list(board.left_out), "references": [asdict(one) for one in board.references],
         "made": [asdict(fact) for fact in board.made], "changes": None if board.changes is None else list(board.changes.lines),
     }  # fmt: skip
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
@@ -81,13 +81,6 @@ def _run(one: PublishedRun) -> dict[str, Any]:
         "fingerprint": record.fingerprint, "record": f"../{one.held_by}/" * (one.held_by is not None) + addresses.run_file(record.run_id, "run.json"),
         "page": addresses.run_page(record.run_id),
     }  # fmt: skip
-
-
-def _reference(table: ReferenceTable) -> dict[str, Any]:
-    content = asdict(table) | {"tasks": list(table.tasks)}
-    return content | {
-        "rows": [asdict(row) | {"cells": [None if cell is None else asdict(cell) for cell in row.cells]} for row in table.rows]
-    }
 
 
 def _printed_csv(table: ReferenceTable) -> str:

@@ -13,7 +13,7 @@ from bench.board.names import link, run_file
 from bench.board.over_suites import Overview, overviews
 from bench.compare.formatting import cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, sign_name, under
+from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, sign_name, under
 
 if TYPE_CHECKING:
     from bench.show.figures.figure import Figure
@@ -152,9 +152,9 @@ SEEDS = 10  # of a row that are linked; the list of runs has all
 def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[Table] = ()) -> str:
     """The table, then what its signs mean and what a reader must know. The first row of each of ``finished`` stands last, for scale."""
     before = [*(["rank"] if has_ranks(shown) else []), "method"]
-    after = [*(COSTS if has_costs(shown) else ()), "records by seed", "grade"]
+    after = [*cost_columns(shown), "records by seed", "grade", "values"]
     heading = [*before, *shown.columns, *after]
-    aligned = [":--" if name in ("method", *after[-2:]) else "--:" for name in heading]
+    aligned = [":--" if name in ("method", *after[-3:]) else "--:" for name in heading]
     lines = [line([markdown(name) for name in heading]), line(aligned)]
     for row in shown.rows:
         lines.append(line(_cells(row, shown, runs)))
@@ -182,8 +182,8 @@ def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str
     return [
         *first, markdown(row.method) + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
         *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
-        *(costs(row.cost) if has_costs(shown) else ()), _records(row, runs),
-        markdown(weakest(runs[run].grade for run in row.runs)),
+        *cost_texts(row, shown), _records(row, runs),
+        markdown(weakest(runs[run].grade for run in row.runs)), row.values,
     ]  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def _finished_cells(other: Table, shown: Table, runs: Mapping[str, PublishedRun]
     name = f"{markdown(row.method)} ({markdown(' '.join(part for part in (variant_words(row, other), row.backbone) if part))}) *for scale*"
     return [
         *([""] if has_ranks(shown) else []), name, *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
-        *([""] * len(COSTS) if has_costs(shown) else ()), _records(row, runs), markdown(weakest(runs[run].grade for run in row.runs)),
+        *([""] * len(cost_columns(shown))), _records(row, runs), markdown(weakest(runs[run].grade for run in row.runs)), row.values,
     ]  # fmt: skip
 
 

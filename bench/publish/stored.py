@@ -12,20 +12,22 @@ import io
 import os
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bench.base.errors import DataDamaged, DataMissing
 from bench.base.hashes import folder_sha256, values_sha256
-from bench.compare.statistics.grouping import AVERAGE
 from bench.publish.staging import Place
 from bench.runs.arrays import GIVEN_SHA256, LARGEST, read_arrays, read_own
 from bench.runs.curve import CURVE
 from bench.runs.reading import loads
-from bench.runs.record import RunRecord
-from bench.runs.store import RECORD, RunsFolder
+from bench.runs.record import AVERAGE, RunRecord
+from bench.runs.store import RECORD
 from bench.score.suites.from_predictions import GIVEN
-from bench.score.suites.from_predictions import GIVEN as GIVEN_NAMES
+from bench.verify.scores import StoredArrays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +43,10 @@ def leave_run(
 
     ``manifests``: version -> path -> sha256, of what each holds itself. Raises DataDamaged as ``store_run``.
     """
-    data = _record(record, folder)
-    version = place.leave(RECORD, data)
+    path = f"{place.prefix}{RECORD}"
+    if not any(path in files for files in manifests.values()):
+        return None
+    version = place.leave(RECORD, _record(record, folder))
     if version is None:
         return None
     for path, sha256 in manifests[version].items():
@@ -51,25 +55,29 @@ def leave_run(
     return version, place.older[f"{place.prefix}{RECORD}"][1]
 
 
-def store_run(record: RunRecord, folder: Path, place: Place, packed: Packed | None = None, given: Place | None = None) -> str:
+def store_run(
+    record: RunRecord, folder: Path, place: Place, packed: Packed | None = None, given: Place | None = None,
+    stored: StoredArrays | None = None,
+) -> str:  # fmt: skip
     """Copy what lies in ``folder`` to ``place``; returns the sha256 of the record's file. Predictions are compared with the record's hashes.
 
-    ``given``: where what all models are given is stored, once; without it each file holds it.
+    ``given``: where what all models are given is stored, once; without it each file holds it. ``stored`` keeps what was read for whoever
+    computes the scores again.
 
     Raises DataMissing where a score has no predictions, DataDamaged where they are not those that were recorded, for nobody could
     check such a run; and where the record in the folder is not ``record`` any more.
     """
-    packed, here = packed or Packed(), RunsFolder(folder.parent)
+    packed, stored = packed or Packed(), stored or StoredArrays(record, folder)
     hashes: dict[Path, str] = {}
-    for score in record.scores:
-        if score.task == AVERAGE:
-            continue
-        path = here.predictions_path(folder.name, score.task, score.text, score.suite)
+    for score in stored.scores:
+        path = stored.path(score)
         if path not in hashes:  # two protocols may score one file
-            hashes[path], data, shared = _packed(packed, path, score.task, whole=given is None)
+            file = _read_file(path, score.task)
+            stored.keep(score, dict(file.arrays))
+            hashes[path], data, shared = (*packed.whole(file), None) if given is None else packed.apart(file)
             place.write(path.relative_to(folder).as_posix(), data)
             if given is not None and shared is not None:
-                _store_given(path, shared, given)
+                _store_given(file.arrays, shared, given)
         if score.predictions_sha256 not in (None, hashes[path]):  # a record of the first schema has no hash
             raise DataDamaged(f"predictions of {score.task} are not those that were recorded: another hash")
     if (curve := _curve(folder)) is not None:
@@ -77,20 +85,18 @@ def store_run(record: RunRecord, folder: Path, place: Place, packed: Packed | No
     return place.write(RECORD, _record(record, folder))
 
 
-def _store_given(path: Path, sha256: str, given: Place) -> None:
-    """What the file at ``path`` shares with other runs, where it is not stored yet."""
-    from bench.runs.arrays import read_arrays
-
+def _store_given(arrays: Mapping[str, np.ndarray], sha256: str, given: Place) -> None:
+    """What the arrays of a file share with other runs, where it is not stored yet."""
     name = f"{sha256}.npz"
-    if f"{given.prefix}{name}" not in {**given.hashes, **given.older}:
-        data = pack({key: values for key, values in read_arrays(path).items() if key in GIVEN})
+    if f"{given.prefix}{name}" not in given.hashes and f"{given.prefix}{name}" not in given.older:
+        data = pack({key: values for key, values in arrays.items() if key in GIVEN})
         if given.leave(name, data) is None:
             given.write(name, data)
 
 
-def _packed(packed: Packed, path: Path, task: str, *, whole: bool) -> tuple[str, bytes, str | None]:
+def _read_file(path: Path, task: str) -> File:
     try:
-        return (*packed.read(path), None) if whole else packed.apart(path)
+        return File.read(path)
     except DataMissing:
         raise DataMissing(f"it has no predictions of {task}", "the run's command makes them again") from None
     except DataDamaged as error:
@@ -112,15 +118,16 @@ class ScoredRuns:
         self.entry = CacheEntry("scored", "records", code)
         self.known: set[str] = set(self.entry.read() or ())
 
-    def check(self, record: RunRecord, folder: Path) -> None:
-        """Raises DataDamaged, naming the first score that does not follow from the predictions."""
+    def check(self, record: RunRecord, folder: Path, stored: StoredArrays | None = None) -> None:
+        """Raises DataDamaged, naming the first score that does not follow from the predictions. ``stored``: what was read of the run, and
+        found to have the recorded hashes."""
         from bench.verify.findings import DIFFERS
         from bench.verify.scores import check_scores
 
         sha256 = hashlib.sha256(_record(record, folder)).hexdigest()
         if sha256 in self.known:
             return
-        for one in check_scores(record, folder):
+        for one in check_scores(record, folder, stored, given=False):
             if one.outcome == DIFFERS and one.kind in ("score", "average"):
                 raise DataDamaged(f"{one.kind} of {one.what}: {one.why}")
         if all(score.predictions_sha256 is not None for score in record.scores if score.task != AVERAGE):
@@ -135,11 +142,17 @@ def _record(record: RunRecord, folder: Path) -> bytes:
     path = folder / RECORD
     try:
         data = path.read_bytes()
-        if RunRecord.from_json(loads(data)) == record:
+        if _record_in(data) == record:
             return data
     except (OSError, ValueError, RecursionError) as error:
         raise DataDamaged(f"{path}: {error}") from None
     raise DataDamaged(f"{path}: it changed while the version was made")
+
+
+def _record_in(data: bytes) -> RunRecord:
+    with contextlib.suppress(msgspec.DecodeError):  # an older schema, or damaged
+        return RunRecord.decode(data)
+    return RunRecord.from_json(loads(data))
 
 
 def _curve(folder: Path) -> bytes | None:
@@ -204,6 +217,29 @@ def narrow(values: np.ndarray) -> np.ndarray:
     return np.asarray(values, order="C")
 
 
+@dataclass(frozen=True)
+class File:
+    """A predictions file that was read once: its bytes, all its arrays, and the hash of those that its version keeps for it."""
+
+    path: Path
+    source: bytes
+    arrays: Mapping[str, np.ndarray]
+    given: str | None
+
+    @classmethod
+    def read(cls, path: Path) -> File:
+        """Raises DataMissing, DataDamaged."""
+        source = _read(path)
+        arrays, given = read_own(path, content=source)
+        return cls(path, source, arrays if given is None else read_arrays(path), given)
+
+    def values_sha256(self) -> str:
+        try:
+            return values_sha256(self.arrays)
+        except ValueError as error:
+            raise DataDamaged(f"{self.path}: {error}") from None
+
+
 class Packed:
     """Packs predictions files, and keeps what took long: ``$BENCH_CACHE/packed``, which may be deleted at any time.
 
@@ -216,47 +252,38 @@ class Packed:
         self.folder = folder or default_cache() / "packed"
 
     def read(self, path: Path) -> tuple[str, bytes]:
-        """(hash of the arrays' values, the file in its smallest form). Raises DataMissing, DataDamaged."""
-        source = _read(path)
-        key = hashlib.sha256(source).hexdigest()
-        if len(source) > SMALL_FILE and (kept := self._kept(key)) is not None:
+        """As ``whole``, of the file at ``path``. Raises DataMissing, DataDamaged."""
+        return self.whole(File.read(path))
+
+    def whole(self, file: File) -> tuple[str, bytes]:
+        """(hash of the arrays' values, the file in its smallest form). Raises DataDamaged where it holds neither numbers nor text."""
+        key = hashlib.sha256(file.source).hexdigest()
+        if len(file.source) > SMALL_FILE and (kept := self._kept(key)) is not None:
             return kept
-        arrays = read_arrays(path)
-        try:
-            values = values_sha256(arrays)
-        except ValueError as error:
-            raise DataDamaged(f"{path}: {error}") from None
-        if len(source) <= SMALL_FILE:
-            return values, source
-        data = pack(arrays)
+        values = file.values_sha256()
+        if len(file.source) <= SMALL_FILE:
+            return values, file.source
+        data = pack(file.arrays)
         self._keep(key, values, data)
         return values, data
 
-    def apart(self, path: Path) -> tuple[str, bytes, str | None]:
-        """(hash of all arrays' values, the file without what every model is given, the hash of that). Raises as ``read``.
+    def apart(self, file: File) -> tuple[str, bytes, str | None]:
+        """(hash of all arrays' values, the file without what every model is given, the hash of that). Raises as ``whole``.
 
         A small file stays whole, and its hash of what is given is None.
         """
         import numpy as np
 
-        source = _read(path)
-        arrays, given = read_own(path)
-        if len(source) <= SMALL_FILE and given is None:
-            return *self.read(path), None
-        if given is not None:  # it was published in this form
-            return values_sha256(read_arrays(path)), source, given
-        shared = {name: values for name, values in arrays.items() if name in GIVEN_NAMES}
-        if not shared:
-            return *self.read(path), None
-        key = f"{APART}-{hashlib.sha256(source).hexdigest()}"
-        try:
-            given = values_sha256(shared)
-            values = values_sha256(arrays)
-        except ValueError as error:
-            raise DataDamaged(f"{path}: {error}") from None
+        if file.given is not None:  # it was published in this form
+            return file.values_sha256(), file.source, file.given
+        shared = {name: values for name, values in file.arrays.items() if name in GIVEN}
+        if len(file.source) <= SMALL_FILE or not shared:
+            return *self.whole(file), None
+        key, values = f"{APART}-{hashlib.sha256(file.source).hexdigest()}", file.values_sha256()
+        given = values_sha256(shared)
         if (kept := self._kept(key)) is not None:
             return *kept, given
-        data = pack({name: one for name, one in arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)})
+        data = pack({name: one for name, one in file.arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)})
         self._keep(key, values, data)
         return values, data, given
 

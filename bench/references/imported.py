@@ -162,7 +162,7 @@ def _model(file: Path, model: str | None) -> tuple[str, str]:
     try:
         meta = json.loads((file.parent / BESIDE[0]).read_text(encoding="utf-8"))
         known, revision = str(meta["name"]), str(meta["revision"] or "unknown")
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         owner, double, name = file.absolute().parent.parent.name.partition("__")
         known, revision = (f"{owner}/{name}", file.absolute().parent.name) if double else ("", "unknown")
     if not (model or known):

@@ -30,8 +30,9 @@ from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
 from bench.run.plugins import Plugin, build_method
-from bench.run.recipe_file import entries
+from bench.run.recipe_file import entries, read
 from bench.run.recipes import check_overrides, choose, merge
+from bench.run.search.space import space_of, with_values
 
 SENTENCES = [
     "A man is playing a guitar .", "Yes .", "The committee that met on Tuesday did not reach a decision about the new bridge .",
@@ -359,6 +360,24 @@ def a_batch_can_be_cut(case: Case) -> str:
 
 
 Checks = tuple[tuple[str, Callable[[Case], str]], ...]
+
+
+def space_is_sound(case: Case) -> str:
+    """Every value of every backbone's space is one that the method takes."""
+    plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
+    named = [table.get("backbone") for table in read(plugin.folder, plugin.name).spaces]
+    path = None if plugin.cls.own_backbone else resolve(case.backbone).path
+    backbones = {"builtin", *(name for one in named if one for name in ([one] if isinstance(one, str) else one))}
+    for backbone in sorted(backbones):
+        space = space_of(plugin.folder, plugin.name, setting=case.setting, backbone=backbone, variant=case.variant, recipe=recipe,
+                         places=plugin.cls.places)  # fmt: skip
+        for one in space:
+            keys[one.key] = None
+            for value in one.grid():
+                plugin.cls.check(with_values(recipe, {one.key: value}, "space"), path)
+    return ", ".join(keys) or "nothing is searched"
+
+
 ENCODING: Checks = (
     ("encode gives (n, dim) float32", encode_gives_vectors),
     ("encode is repeatable", encode_is_repeatable),
@@ -373,6 +392,7 @@ TRAINING: Checks = (
     ("a batch can be cut", a_batch_can_be_cut),
     ("its gradient reaches what trains", gradient_reaches_what_trains),
     ("nothing frozen moves", nothing_frozen_moves),
+    ("what bench search may change is a space", space_is_sound),
     ("a stopped training goes on", training_goes_on),
 )
 OF_VARIANTS: Checks = (ENCODING[0], TRAINING[0], TRAINING[-1])

@@ -23,7 +23,7 @@ from bench.run import fingerprint
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
 from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
 from bench.run.plugins import Plugin, Registry
-from bench.run.recipe_file import Entry, entries
+from bench.run.recipe_file import Entry, GivenRecipe, entries
 from bench.run.recipes import (
     NUMBERS,
     TRAINING,
@@ -64,6 +64,7 @@ class Request:
     precision: str = "fp32"
     allow_pickle: bool = False
     ranks: int = 1  # processes that train together
+    given: Mapping[str, GivenRecipe] = field(default_factory=dict)  # by method: --recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +84,7 @@ class PlannedRun:
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
     expect: Mapping[str, Any] | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)  # that found its values (bench.runs.searches)
     determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
     missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
     provisional: bool = False  # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
@@ -280,6 +282,10 @@ class _Planner:
         implied = {}
         if setting != NOT_TRAINED and request.suites == ("check",):
             implied = {"select_on": Value("captions dev", "only the suite check is scored")}
+        given = request.given.get(plugin.name)
+        if given is not None:
+            implied |= given.values
+            notes += given.check(request.seeds, plugin.sha256)
         recipe = merge(cls, entry, variant, overrides, trained=trained, plan=implied)
         cls.check(recipe, backbone.path)
         check_dropout(cls, setting, recipe, backbone)
@@ -310,12 +316,12 @@ class _Planner:
             "places": places, "precision": request.precision if trained else "fp32", "dev": dev.sha256 if dev else None,
             **({"ranks": request.ranks} if by_ranks else {}),
         }  # fmt: skip
-        of_paper = entry is not None and (entry.backbone, entry.variant) == (backbone.model, variant)
+        of_paper = entry is not None and given is None and (entry.backbone, entry.variant) == (backbone.model, variant)
         return [
             with_fingerprint(PlannedRun(
                 plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
                 tasks=self.scored.tasks, task_data=self.scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
-                expect=entry.expect if entry is not None and of_paper else None, determines=determines, missing=self.scored.missing,
+                expect=entry.expect if entry is not None and of_paper else None, search=given.search if given else {}, determines=determines, missing=self.scored.missing,
                 provisional=later or "unknown" in places.values(),
             ))
             for seed in seeds
@@ -346,13 +352,18 @@ def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
     """The run under the name that everything gives it that determines its result."""
+    return replace(run, fingerprint=fingerprint.of(determining(run)))
+
+
+def determining(run: PlannedRun) -> dict[str, Any]:
+    """Everything that determines a run's result: what its fingerprint is of."""
     places = run.determines["places"]
-    return replace(run, fingerprint=fingerprint.of({
+    return {
         "method": run.method, "plugin": run.plugin.sha256, "variant": run.variant, "setting": run.setting, "seed": run.seed,
         "backbone": run.backbone.revision, "recipe": {key: value for key, value in run.recipe.items() if key not in places},
         "corpus": run.corpus.sha256 if run.corpus else None, **run.determines,
         "places": {key: name for key, name in places.items() if name is not None},
-    }))  # fmt: skip
+    }  # fmt: skip
 
 
 def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:

@@ -24,7 +24,8 @@ def git_state(folder: Path) -> dict[str, Any] | None:
     commit = git("rev-parse", "HEAD")
     if commit is None or git("ls-files", "--error-unmatch", ".") is None:
         return None
-    return {"commit": commit, "dirty": bool(git("status", "--porcelain", "--untracked-files=no"))}
+    changed = git("status", "--porcelain", "--untracked-files=no")  # None: a busy machine did not tell in time
+    return {"commit": commit, "dirty": None if changed is None else bool(changed)}
 
 
 def tokenizer_key(tokenizer: Any) -> str:

@@ -2,6 +2,8 @@
 
 ::
 
+    family = "contrastive"                       # optional: a filter of the pages; a word of your own, or one that others have
+
     [[common]]                                   # what several recipes share; setting, backbone and variant say which ones:
     setting = "supervised"                       # a name, a list of names, or left out for all
     corpus = "nli"
@@ -25,6 +27,10 @@
     code = "every 125 steps"
     use = "125"
 
+    [[space]]                                    # what bench search may change, with the source of each bound: bench.run.search.space
+    [space.values]
+    temperature = { values = [0.03, 0.05, 0.1], source = "table 4" }
+
     [printed]                                    # where bench.references has other names for it: "" for a method without rows
     method = "first-last-avg"
     variants = { layer-shared = "layer-shared-prompt" }
@@ -33,7 +39,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
@@ -72,6 +78,8 @@ class RecipeFile:
     recipes: tuple[Entry, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     printed: Mapping[str, Any] = field(default_factory=dict)
+    family: str = ""
+    spaces: tuple[Mapping[str, Any], ...] = ()  # as they stand there: bench.run.search.space says what they mean
 
 
 KEYS = {field.name for field in fields(Entry)}
@@ -88,11 +96,13 @@ def read(folder: Path, method: str) -> RecipeFile:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
         common, own = tables.pop("common", []), tables.pop("recipe", [])
         disagreements = tuple(Disagreement(**table) for table in tables.pop("disagreement", []))
-        printed = tables.pop("printed", {})
-        unknown = set(tables).union(*common, *own) - KEYS | set(printed) - {"method", "variants"}
+        printed, family, spaces = tables.pop("printed", {}), tables.pop("family", ""), tables.pop("space", [])
+        unknown = set(tables).union(*common, *own, *spaces) - KEYS | set(printed) - {"method", "variants"}
         if unknown:
             raise ValueError(f"unknown table or key {', '.join(sorted(unknown))}")
-        return RecipeFile(tuple(_entry(table, common) for table in own), disagreements, printed)
+        if not isinstance(family, str):
+            raise ValueError(f"family is {family!r}, not a word")
+        return RecipeFile(tuple(_entry(table, common) for table in own), disagreements, printed, family, tuple(spaces))
     except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
         raise BenchError(f"{file} is no recipe file: {type(error).__name__}: {error}") from None
 
@@ -103,17 +113,93 @@ def _entry(table: Mapping[str, Any], common: list[Mapping[str, Any]]) -> Entry:
     values: dict[str, Value] = {}
     facts: dict[str, Value] = {}
     merged: dict[str, Any] = {"corpus": None, "expect": None, "note": ""}
-    for layer in [*(shared for shared in common if all(_fits(shared.get(key), name) for key, name in which.items())), here]:
+    for layer in [*(shared for shared in common if all(fits(shared.get(key), name) for key, name in which.items())), here]:
         values |= {key: Value(v.get("value"), v["source"], v.get("note")) for key, v in layer.get("values", {}).items()}
         facts |= {key: Value(v["value"], v["source"], v.get("note")) for key, v in layer.get("facts", {}).items()}
         merged |= {key: layer[key] for key in merged if key in layer}
     return Entry(**which, values=values, facts=facts, **merged)
 
 
-def _fits(wanted: str | list[str] | None, name: str) -> bool:
+def fits(wanted: str | list[str] | None, name: str) -> bool:
+    """Is a table that says ``wanted`` of its setting, backbone or variant for ``name``?"""
     return wanted is None or name == wanted or (isinstance(wanted, list) and name in wanted)
 
 
 def entries(folder: Path, method: str) -> tuple[Entry, ...]:
     """The recipes that lie beside a method. Raises BenchError, naming the file, where one is malformed."""
     return read(folder, method).recipes
+
+
+# --- one recipe that was found or written elsewhere: what `bench run --recipe FILE` takes ---
+
+
+@dataclass(frozen=True)
+class GivenRecipe:
+    """A file with ``method``, ``setting``, ``variant``, ``backbone``, ``corpus``, ``[values]`` as above and, where a search found them,
+    ``[search]``: what is left out is as the command or the method has it."""
+
+    method: str
+    values: Mapping[str, Value]
+    setting: str | None = None
+    variant: str = ""
+    backbone: str | None = None
+    corpus: str | None = None
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self, seeds: Sequence[int], plugin: str) -> list[str]:
+        """Notes on what a search found, ``plugin`` being the hash of the method's code today. Raises BenchError for a seed of the search:
+        its dev score chose the values."""
+        name, used = self.search.get("name", "the search"), self.search.get("seeds", [])
+        if own := [seed for seed in seeds if seed in used]:
+            raise BenchError(f"seed {own[0]} is one on which {name} chose these values, so that its score would be the best of many",
+                             "--seeds 1-5, or others that the search did not use")  # fmt: skip
+        before = str(self.search.get("plugin", plugin))
+        return (
+            []
+            if before == plugin
+            else [f"the code of {self.method} has changed since {name}: {before[:8]} then, {plugin[:8]} now"]
+        )
+
+
+def read_given(file: Path) -> GivenRecipe:
+    """Raises BenchError, naming the file, for one that is none."""
+    hint = "bench search writes one for each method; docs/search.md has its form"
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        values = {
+            str(key): Value(one.get("value"), str(one["source"]), one.get("note")) for key, one in content.pop("values").items()
+        }
+        given = GivenRecipe(values=values, **content)
+        for key in ("method", *(key for key in content if key != "search")):
+            if not isinstance(getattr(given, key), str):
+                raise ValueError(f"{key} is no text")
+        if not isinstance(given.search, Mapping) or not isinstance(given.search.get("seeds", []), list):
+            raise ValueError("search is no table of a search")
+    except OSError as error:
+        raise BenchError(f"--recipe {file}: {error.strerror or error}", hint) from None
+    except (tomllib.TOMLDecodeError, KeyError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise BenchError(f"--recipe {file} is no recipe: {type(error).__name__}: {error}", hint) from None
+    return given
+
+
+def read_all_given(files: Sequence[Path]) -> dict[str, GivenRecipe]:
+    """By method. Raises BenchError for two of one method."""
+    found: dict[str, GivenRecipe] = {}
+    for file in files:
+        given = read_given(file)
+        if given.method in found:
+            raise BenchError(
+                f"--recipe {file}: another file is of {given.method}, too",
+                "one recipe a method; the other in a command of its own",
+            )
+        found[given.method] = given
+    return found
+
+
+def said_by_all(given: Mapping[str, GivenRecipe], key: str) -> Any:
+    """What the files say of setting, variant, backbone or corpus. Raises BenchError where they do not agree: an option has to say it."""
+    said = {method: getattr(one, key) for method, one in given.items()}
+    if len(set(said.values())) > 1:
+        told = ", ".join(f"{value or 'none'} for {method}" for method, value in said.items())
+        raise BenchError(f"--recipe: the files do not agree on the {key}: {told}", f"--{key} NAME, or a command for each")
+    return next(iter(said.values()), None)

@@ -38,12 +38,15 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
     return found if given is None else _given(path, given, only) | found
 
 
-def read_own(path: Path, only: Container[str] | None = None) -> tuple[dict[str, np.ndarray], str | None]:
-    """What the file itself holds, and the hash of the arrays that its version keeps for it. Raises as ``read_arrays``."""
+def read_own(
+    path: Path, only: Container[str] | None = None, content: bytes | None = None
+) -> tuple[dict[str, np.ndarray], str | None]:  # fmt: skip
+    """What the file itself holds, and the hash of the arrays that its version keeps for it. ``content``: of the file, where it was read
+    already. Raises as ``read_arrays``."""
     try:
-        if path.exists() and not path.is_file():
+        if content is None and path.exists() and not path.is_file():
             raise ValueError("not a file")  # opening a pipe would wait for ever
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(path if content is None else io.BytesIO(content)) as archive:
             members = archive.infolist()
             unpacked = sum(member.file_size for member in members)
             if len(members) > MOST or unpacked > LARGEST:

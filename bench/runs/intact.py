@@ -82,7 +82,7 @@ def _json_problem(file: Path) -> str | None:
         json.loads(file.read_bytes())
     except OSError:
         return MISSING
-    except ValueError:
+    except (ValueError, RecursionError):
         return CUT
     return None
 

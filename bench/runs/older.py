@@ -43,7 +43,7 @@ def older_files(version: Path) -> Mapping[str, Path] | None:
     try:
         state = manifest.stat()
         return _read(manifest, state.st_mtime_ns, state.st_size)
-    except (OSError, ValueError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -8,7 +8,7 @@ step at a time by ``UPGRADES``; a newer one is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -29,7 +29,10 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # far beyond any score or cost, and small enough that sums and squares over runs stay finite
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
-Facts = Mapping[str, Any]  # any JSON object
+Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBER``
+LARGEST_NUMBER = (
+    2.0**64
+)  # of what is free in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
 
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -60,6 +63,25 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
         return self.suite, self.task, self.protocol, self.text
 
 
+class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What encoding takes, as ``bench speed`` measures it. Two of them say something about each other where all but the first two fields are equal."""
+
+    sentences_per_second: Amount  # median of several passes
+    memory_bytes: Count  # the most that was in use: on the GPU where there is one, else resident in the process
+    device: str
+    threads: Count
+    precision: str
+    text: str  # what was encoded, in words, with the beginning of its sha256
+    torch: str
+    bench_version: str
+
+    @property
+    def condition(self) -> str:
+        """All but what was measured, in words."""
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        return f"{self.text}, {self.precision}, {self.device}, {threads}, torch {self.torch}, bench {self.bench_version}"
+
+
 class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run took; seconds are wall-clock."""
 
@@ -76,6 +98,7 @@ class Cost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     host_memory_bytes: Count | None = None  # resident
     energy_joules: Amount | None = None  # of the GPU while training, dev scores included
     device: str | None = None
+    encoding: EncodingCost | None = None  # None: bench speed was not asked
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -171,7 +194,34 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
             if first.setdefault(score.key, i) != i:
                 cell = " ".join(str(part) for part in score.key)
                 raise RecordDamaged(f"scores[{i}]: the same cell as scores[{first[score.key]}]: {cell}")
+        if not _bounded(value for _, value in self._free()):
+            place = next(place for place, value in self._free() if not _bounded([value]))
+            raise RecordDamaged(f"{place}: a number beyond {LARGEST_NUMBER:.3g}, more than 64 bits")
         return self
+
+    def _free(self) -> Iterator[tuple[str, Any]]:
+        """(place, value) of what may be any JSON."""
+        yield from ((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores))
+        yield from ((f"recipe.{key}", one.value) for key, one in self.recipe.items())
+        yield "checkpoint", self.checkpoint
+        yield from ((f"provenance.{key}", getattr(self.provenance, key)) for key in _FREE)
+
+
+_FREE = ("git", "plugin", "packages", "platform", "data", "corpus", "backbone", "determines", "execution")
+
+
+def _bounded(values: Iterable[Any]) -> bool:
+    """Whether every number in these JSON values is one that sums and squares of survive."""
+    left = list(values)
+    for one in left:  # which grows as it goes
+        kind = type(one)
+        if kind is dict:
+            left.extend(one.values())
+        elif kind is list:
+            left.extend(one)
+        elif (kind is float or kind is int) and not -LARGEST_NUMBER <= one <= LARGEST_NUMBER:
+            return False
+    return True
 
 
 GENERIC = ("model", "checkpoint", "snapshot", "encoder", "")

@@ -11,7 +11,8 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -20,6 +21,7 @@ from bench.base.cache import is_free
 from bench.base.crash import MARK, End, read_end
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import write_or_fail, writing
+from bench.base.lease import Busy, owner_of, take
 from bench.runs.older import older_below, place_of
 from bench.runs.reading import loads, read_record
 from bench.runs.record import RUN_ID, RunRecord
@@ -43,6 +45,13 @@ def data_key(task: str, text: str | None, suite: str = "") -> str:
     """How a set is called in ``provenance.data``: "STS12", "STS12@raw", "mteb/STS12"; its predictions have the same name."""
     own = f"{suite}/" if suite in FOREIGN else ""
     return f"{own}{task}" if text in (None, "tokenised") else f"{own}{task}@{text}"
+
+
+@lru_cache(maxsize=1 << 10)  # of thousands of runs, the same few names
+def predictions_name(task: str, text: str | None, suite: str = "") -> str:
+    """Where a run's folder keeps the predictions of a task: "predictions/STS12@raw.npz"."""
+    own = f"{suite}/" if suite in FOREIGN else ""
+    return f"predictions/{own}{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
 
 
 class RunsFolder:
@@ -88,6 +97,17 @@ class RunsFolder:
         if record.run_id != run_id:
             raise RecordDamaged(f"{file}: run_id is '{record.run_id}', not the folder's name", "rename the folder")
         return record
+
+    def get(self, run_id: str, fingerprint: str | None = None) -> RunRecord | None:
+        """The record of a run; None where there is none, it is damaged, or it is of another fingerprint. Looks at no other run."""
+        file = self.folder(run_id) / RECORD
+        if not file.is_file():
+            return None
+        try:
+            record = read_record(file)
+        except RecordDamaged:
+            return None
+        return record if record.run_id == run_id and fingerprint in (None, record.fingerprint) else None
 
     def _unknown(self, name: str) -> UnknownName:
         ids = self.ids()
@@ -135,8 +155,7 @@ class RunsFolder:
         """The one record's file that ``reference`` means. Raises BenchError where it means several."""
         files = self.record_files(reference)
         if len(files) > 1:
-            names = ", ".join(file.parent.name for file in files[:4]) + (", ..." if len(files) > 4 else "")
-            raise BenchError(f"'{reference}' means {len(files)} runs: {names}", "give more of the id")
+            raise means_several(reference, [file.parent.name for file in files])
         return files[0]
 
     def find(self, reference: str) -> RunRecord:
@@ -146,15 +165,34 @@ class RunsFolder:
     # --- one process on one run ---
 
     @contextlib.contextmanager
-    def lock(self, run_id: str, wait_seconds: float = 0.0) -> Iterator[None]:
+    def lock(self, run_id: str, wait_seconds: float = 0.0, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
         """Hold the run for this process. Raises RunLocked, naming the other process, when it is not free in time.
 
-        The kernel lets go of the lock when its holder dies, however it dies.
+        Between the processes of a machine the kernel's lock decides, which it lets go of when its holder dies, however it dies. Between
+        machines, and where a file system has no locks, a lease does: see :mod:`bench.base.lease`. ``say`` is told where one is watched.
         """
+        folder = self.folder(run_id)
+        until = time.monotonic() + wait_seconds
+        with self._kernel_lock(folder / LOCK, until) as alone:
+            try:
+                with writing(folder):
+                    lease = take(folder, alone=alone, wait_seconds=max(0.0, until - time.monotonic()), say=say)
+            except Busy as busy:
+                raise _locked(run_id, str(busy)) from None
+            try:
+                for left in folder.rglob(".*.tmp"):  # of a process that was killed while it wrote: nobody else writes here now
+                    with contextlib.suppress(OSError):
+                        left.unlink()
+                yield
+            finally:
+                lease.release()
+
+    @contextlib.contextmanager
+    def _kernel_lock(self, path: Path, until: float) -> Iterator[bool]:
+        """Hold the lock file; False where the file system refuses locks. Raises RunLocked."""
         import fcntl  # not on Windows; reading records is
 
-        path = self.folder(run_id) / LOCK
-        until = time.monotonic() + wait_seconds
+        alone = True
         while True:
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,20 +206,21 @@ class RunsFolder:
                 holder = os.pread(handle, 200, 0).decode("utf-8", "replace").strip() or "another process"
                 os.close(handle)
                 if time.monotonic() >= until:
-                    hint = "wait for it or stop it, then run this again"
-                    raise RunLocked(f"{run_id} is being worked on by {holder}", hint) from None
+                    raise _locked(path.parent.name, holder) from None
                 time.sleep(0.1)
+            except OSError:
+                alone = False
+                break
         try:
-            os.ftruncate(handle, 0)
-            with contextlib.suppress(OSError):  # who holds it is a courtesy; a full disk is told where it matters
-                os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
-            for left in path.parent.rglob(".*.tmp"):  # of a process that was killed while it wrote: nobody else writes here now
-                with contextlib.suppress(OSError):
-                    left.unlink()
-            yield
-        finally:
-            with contextlib.suppress(OSError):
+            if alone:
                 os.ftruncate(handle, 0)
+                with contextlib.suppress(OSError):  # who holds it is a courtesy; a full disk is told where it matters
+                    os.pwrite(handle, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+            yield alone
+        finally:
+            if alone:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(handle, 0)
             os.close(handle)
 
     def worked_on_by(self, run_id: str) -> str | None:
@@ -191,7 +230,9 @@ class RunsFolder:
             with path.open("rb") as handle:
                 holder = handle.read(200).decode("utf-8", "replace").strip()
                 # the name of one that was killed stays behind, so the lock is asked; of a free one it is not, to disturb nobody
-                return holder if holder and not is_free(handle.fileno()) else None
+                if holder and not is_free(handle.fileno()):
+                    return holder
+                return owner_of(path.parent)
         except OSError:
             return None
 
@@ -214,10 +255,7 @@ class RunsFolder:
 
         The tasks of a suite whose names are not ours have a folder of their own: ``predictions/mteb/STS12.npz``.
         """
-        own = (suite,) if suite in FOREIGN else ()
-        return self.folder(run_id).joinpath(
-            "predictions", *own, f"{quote(data_key(task, text), safe=' @', errors='surrogatepass')}.npz"
-        )
+        return self.folder(run_id) / predictions_name(task, text, suite)
 
     def write_predictions(
         self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray], suite: str = ""
@@ -251,6 +289,16 @@ class RunsFolder:
             return read_arrays(path)
         except DataMissing as error:
             raise DataMissing(f"{run_id} has no predictions of {task}: {path}", error.hint) from None
+
+
+def _locked(run_id: str, holder: str) -> RunLocked:
+    return RunLocked(f"{run_id} is being worked on by {holder}", "wait for it or stop it, then run this again")
+
+
+def means_several(reference: str, names: Sequence[str]) -> BenchError:
+    """The refusal of a beginning that several runs share."""
+    listed = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+    return BenchError(f"'{reference}' means {len(names)} runs: {listed}", "give more of the id")
 
 
 def _same_file(handle: int, path: Path) -> bool:

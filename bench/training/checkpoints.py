@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 
 from bench.base.errors import RunFailed
 from bench.base.hashes import folder_sha256
+from bench.base.lease import aside, check_owned
 
 NO_SPACE = "free disk space, or another --runs"
 
@@ -66,12 +67,14 @@ class Checkpoints:
 
     def forget_after(self, step: int) -> None:
         """Second copies of later steps belong to a training that is done again from here."""
+        check_owned(self.state)
         for found, folder in self._seconds():
             if found > step:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget_all_but(self, states: Iterable[int]) -> None:
         """Keep the second copies that states of these steps name: of each, the newest that is not newer than itself."""
+        check_owned(self.state)
         seconds = self._seconds()
         kept = {max((found for found, _ in seconds if found <= step), default=None) for step in states}
         for found, folder in seconds:
@@ -96,19 +99,23 @@ def _copy(source: Path, new: Path) -> None:
 
 def replace_folder(folder: Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a folder aside, then put it in the place of ``folder``: readers see the old one or the new one."""
-    new, old = folder.with_name(folder.name + ".new"), folder.with_name(folder.name + ".old")
+    new, old = aside(folder) / (folder.name + ".new"), folder.with_name(folder.name + ".old")
     shutil.rmtree(new, ignore_errors=True)
     try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
         new.parent.mkdir(parents=True, exist_ok=True)
         write(new)
         new.mkdir(exist_ok=True)  # a method may have nothing to save
         sync_files(new)
+        check_owned(folder)
         shutil.rmtree(old, ignore_errors=True)
         if folder.exists():
             folder.rename(old)
         new.rename(folder)
     except (OSError, SafetensorError) as error:  # the second, too, is how a full disk is told
+        shutil.rmtree(new, ignore_errors=True)
         settle_folder(folder)
+        check_owned(folder)
         why = getattr(error, "strerror", None) or error
         raise RunFailed(f"the checkpoint cannot be written to {folder}: {why}", NO_SPACE) from None
     shutil.rmtree(old, ignore_errors=True)

@@ -19,6 +19,7 @@ import torch
 
 from bench.base.errors import RunFailed
 from bench.base.hashes import file_sha256
+from bench.base.lease import aside, check_owned
 from bench.training.checkpoints import NO_SPACE, Damaged
 
 STATES = 2  # that are kept: the newest, and the one before in case that is damaged
@@ -77,7 +78,7 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
 
     Raises RunFailed where it cannot be written; then the states before are as they were.
     """
-    new = folder / "state.pt.new"
+    new = aside(folder) / "state.pt.new"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new.open("wb") as file:
@@ -87,10 +88,12 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
             os.fsync(file.fileno())
         new.replace(folder / f"step-{step:08d}-{hashed.digest.hexdigest()[:HASH]}.pt")
     except (OSError, RuntimeError) as error:  # torch wraps what a write raises
+        check_owned(folder)
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise RunFailed(f"the training state cannot be written to {folder}: {why}", NO_SPACE) from None
+    check_owned(folder)
     return _remove_old(folder)
 
 

@@ -9,13 +9,14 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import torch
 
 from bench.base.devices import Meter
 from bench.base.errors import RunFailed
 from bench.base.files import write_whole
+from bench.base.lease import check_owned
 from bench.method import Context, TrainReport, seed_for
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
@@ -283,9 +284,11 @@ class TrainingCurve:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / CURVE
+        self._file: IO[str] | None = None  # kept open: who takes the run over puts another file in its place
 
     def go_back_to(self, step: int) -> None:
         """Leave out what came after ``step``, and a line that a crash cut short. Whole or not at all."""
+        self._file = None
         lines = [json.dumps(entry) for entry in read_curve(self.folder) if entry["step"] <= step]
         try:
             write_whole(self.path, "".join(line + "\n" for line in lines).encode())
@@ -293,9 +296,11 @@ class TrainingCurve:
             raise self._failed(error) from None
 
     def add(self, entry: Mapping[str, Any]) -> None:
+        check_owned(self.folder)
         try:
-            with self.path.open("a") as file:
-                file.write(json.dumps(dict(entry)) + "\n")
+            self._file = self._file or self.path.open("a")
+            self._file.write(json.dumps(dict(entry)) + "\n")
+            self._file.flush()
         except OSError as error:
             raise self._failed(error) from None
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, DataMissing
 from bench.base.hashes import values_sha256
+from bench.runs.arrays import read_arrays
 from bench.runs.record import AVERAGE, RunRecord, Score
-from bench.runs.store import RunsFolder
+from bench.runs.store import RunsFolder, predictions_name
 from bench.score.suites import average, suite, suite_names
 from bench.score.suites.from_predictions import GIVEN, rescore
 from bench.verify.data_hashes import known
@@ -29,41 +30,72 @@ BESIDE = {
 """Parts of a detail that say how a task was scored, and that do not follow from predictions. No page prints them."""
 
 
-def check_given(record: RunRecord, folder: Path) -> Iterator[Finding]:
+HELD_BYTES = 1 << 26
+"""Of a run's arrays that are held while it is checked; a run of every suite has some 20 MB. What is beyond is read again."""
+
+
+class StoredArrays:
+    """What lies in one run's folder for the scores of its record, read once; so are hashes and gold values compared once."""
+
+    def __init__(self, record: RunRecord, folder: Path) -> None:
+        self.scores = [score for score in record.scores if score.task != AVERAGE]
+        self._folder = RunsFolder(folder.parent).folder(folder.name)
+        self._read: dict[Path, dict[str, np.ndarray] | BenchError] = {}
+        self._held, self._found = 0, dict[Any, list[Finding]]()
+
+    def path(self, score: Score) -> Path:
+        return self._folder / predictions_name(score.task, score.text, score.suite)
+
+    def arrays(self, score: Score) -> dict[str, np.ndarray] | BenchError:
+        path = self.path(score)
+        if (known := self._read.get(path)) is not None:  # two protocols may score one file
+            return known
+        try:
+            return self.keep(score, read_arrays(path))
+        except DataMissing as error:
+            return self.keep(score, DataMissing(f"{self._folder.name} has no predictions of {score.task}: {path}", error.hint))
+        except BenchError as error:
+            return self.keep(score, error)
+
+    def keep(self, score: Score, found: dict[str, np.ndarray] | BenchError) -> dict[str, np.ndarray] | BenchError:
+        """What was read of the score's file, for whoever asks next."""
+        size = 0 if isinstance(found, BenchError) else sum(one.nbytes for one in found.values())
+        if self._held + size <= HELD_BYTES:
+            self._read[self.path(score)], self._held = found, self._held + size
+        return found
+
+    def given(self, score: Score) -> list[Finding]:
+        """Whether the arrays are those that were recorded, and their gold values the data's."""
+        if score.key not in self._found:
+            arrays = self.arrays(score)
+            if isinstance(arrays, BenchError):
+                self._found[score.key] = [Finding("predictions", cell(score), DIFFERS, arrays.message)]
+            else:
+                self._found[score.key] = [*_given(score, arrays)]
+        return self._found[score.key]
+
+
+def check_given(stored: StoredArrays) -> Iterator[Finding]:
     """Findings of kinds predictions and gold for every task: what costs nothing, before any score is computed."""
-    for score, arrays in _stored(record, folder):
-        if isinstance(arrays, BenchError):
-            yield Finding("predictions", cell(score), DIFFERS, arrays.message)
-        else:
-            yield from _given(score, arrays)
+    for score in stored.scores:
+        yield from stored.given(score)
 
 
-def check_scores(record: RunRecord, folder: Path) -> Iterator[Finding]:
-    """Findings of kinds score, predictions and gold for every task, then average."""
-    for score, arrays in _stored(record, folder):
+def check_scores(
+    record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True
+) -> Iterator[Finding]:  # fmt: skip
+    """Findings of kinds score, predictions and gold for every task, then average. ``stored``: what was read of the run before; ``given``:
+    False where predictions and gold values were looked at already."""
+    stored = stored or StoredArrays(record, folder)
+    for score in stored.scores:
+        arrays = stored.arrays(score)
         if isinstance(arrays, BenchError):
             yield Finding("score", cell(score), DIFFERS, arrays.message)
         else:
             yield _rescored(score, arrays)
-            yield from _given(score, arrays)
+            if given:
+                yield from stored.given(score)
     yield from _averages(record)
-
-
-def _stored(record: RunRecord, folder: Path) -> Iterator[tuple[Score, dict[str, np.ndarray] | BenchError]]:
-    store, read = RunsFolder(folder.parent), dict[Path, Any]()
-    for score in record.scores:
-        if score.task != AVERAGE:
-            path = store.predictions_path(folder.name, score.task, score.text, score.suite)
-            if path not in read:  # two protocols may score one file
-                read = {path: _arrays(store, folder.name, score)}
-            yield score, read[path]
-
-
-def _arrays(store: RunsFolder, run_id: str, score: Score) -> dict[str, np.ndarray] | BenchError:
-    try:
-        return store.read_predictions(run_id, score.task, score.text, score.suite)
-    except BenchError as error:
-        return error
 
 
 def _given(score: Score, arrays: dict[str, np.ndarray]) -> Iterator[Finding]:

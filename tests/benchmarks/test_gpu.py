@@ -396,7 +396,7 @@ def test_a_bare_machine_is_enough(tmp_path: Path) -> None:
     assert "not scored: sklearn" in found["fast.row-fewshot"]["value"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=80)
 def test_all_of_it_killed_and_gone_on_with(tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = rehearsal(out)

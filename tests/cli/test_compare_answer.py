@@ -70,6 +70,8 @@ def test_it_fits_a_screen_and_names_every_other_table_in_the_order_of_the_page(t
     assert len(lines) <= SCREEN and max(map(len, lines)) <= 80, shown
     tables = page_of(tmp_path).tables
     others = shown.split("other tables")[1]
+    listed = [line for line in others.split("\n\n")[0].splitlines()[1:] if not line.startswith(" ")]
+    assert len(listed) == len(tables) - 1, "the one that is drawn is no other"
     places = [others.index(one.table.protocol, 0) for one in tables[1:]]
     assert places[:-1] == sorted(places[:-1]) and "all-MiniLM-L6-v2" in others
     assert bench("compare", "--runs", tmp_path, "--all").stdout.count("-") > shown.count("-")

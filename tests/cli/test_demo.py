@@ -172,7 +172,7 @@ socket.create_connection = refuse
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=20)
 def test_the_whole_of_it_as_a_process(tmp_path: Path) -> None:
     """One seed of three steps; again; and what it says to do next, done. The first process starts cold, the others are forked."""
     environment = {**os.environ, "COLUMNS": "80", "BENCH_CACHE": str(tmp_path / "cache")}

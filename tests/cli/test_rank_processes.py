@@ -109,7 +109,7 @@ def trained(runs: Path) -> dict[str, torch.Tensor]:
     return load_file(file)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=10)
 def test_two_processes_end_as_one_does_and_however_they_were_disturbed(command: list[str], tmp_path: Path) -> None:
     command = [*command, "--method", "simcse"]
     exact = ["--set", "dropout=0.0", "--max-steps", "20"]
@@ -144,7 +144,7 @@ def test_two_processes_end_as_one_does_and_however_they_were_disturbed(command: 
     assert all(torch.equal(tensor, wanted[name]) for name, tensor in trained(disturbed).items()), "bit for bit"
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=10)
 def test_another_number_of_processes_goes_on_and_says_so(command: list[str], tmp_path: Path) -> None:
     command = [*command, "--method", "simcse"]
     disturb(process := start(command, tmp_path, *TWO), tmp_path, 5, None, signal.SIGINT)
@@ -156,7 +156,7 @@ def test_another_number_of_processes_goes_on_and_says_so(command: list[str], tmp
     assert record.status == "finished" and (record.provenance.execution or {})["ranks"] == [2, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=10)
 def test_a_rank_that_fails_alone_ends_all_and_says_why(command: list[str], tmp_path: Path) -> None:
     plugin = tmp_path / "fails.py"
     then = 'raise ValueError("this rank alone")'

@@ -72,7 +72,7 @@ def test_the_example_keeps_the_contract(written: Bench) -> None:
     assert done.stdout.count("ok  ") >= 9
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=10)
 def test_the_queue_and_the_slow_copy_keep_the_contract_and_a_plain_attribute_does_not(written: Bench, tmp_path: Path) -> None:
     done = written("methods", "--check", "slow_copy.py")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,9 +1,8 @@
-"""docs/evaluate.md and the notebook beside it do what they say; the page's last section is the docstrings."""
+"""docs/evaluate.md and the notebook beside it do what they say."""
 
 from __future__ import annotations
 
 import ast
-import inspect
 import json
 import re
 import shlex
@@ -14,26 +13,10 @@ import click
 import pytest
 from commands import bench as command
 
-import bench.library
+import bench
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE, HEAD = DOCS / "evaluate.md", "## The functions\n"
-
-
-def functions_section() -> str:
-    parts = [HEAD, "`Place` is a path, as text or `os.PathLike`, or None.\n"]
-    for name in ("evaluate", "train", "compare", "runs", "load_run"):
-        function = getattr(bench.library, name)
-        signature = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(function)))
-        arguments = re.sub(r", (?=\w+: |\*)", ",\n    ", signature.replace("(", "(\n    ", 1).replace(") ->", ",\n) ->"))
-        parts.append(f"### `bench.{name}`\n\n```python\n{name}{arguments}\n```\n\n{inspect.getdoc(function)}\n")
-    return re.sub("(?<!`)``(?!`)", "`", "\n".join(parts))
-
-
-def test_the_functions_stand_on_the_page_as_their_docstrings_have_them() -> None:
-    """After a change:  python tests/docs/test_evaluate_page.py"""
-    page = PAGE.read_text(encoding="utf-8")
-    assert page[page.index(HEAD) :] == functions_section()
+PAGE = DOCS / "evaluate.md"
 
 
 def cells() -> list[str]:
@@ -100,8 +83,3 @@ def test_commands_of_the_page_on_a_tiny_decoder(words: list[str], tmp_path: Path
     given = [folder if word == "FOLDER" else "check" if word.startswith("sts") else word for word in words]
     done = command(*given, *(() if "check" in given else ("--suite", "check")), "--runs", tmp_path / "runs", "--device", "cpu")
     assert done.exit_code == 0 and "captions" in done.stdout, done.stderr
-
-
-if __name__ == "__main__":
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page.partition(HEAD)[0] + functions_section(), encoding="utf-8")

@@ -18,6 +18,8 @@ from scipy.stats import kendalltau
 
 from bench.board.board import Board, BoardTable
 from bench.compare.statistics.grouping import SENDER
+from bench.publish.readme import markdown_page
+from bench.runs import RunsFolder
 from bench.show.figures import Figure, figures
 from bench.show.figures.ablation import PAPERS, swept
 from bench.show.figures.cost import front
@@ -337,3 +339,30 @@ def test_very_many_methods_are_dots(made: Board) -> None:
     texts = [element.text for element in ET.fromstring(figure.svg).iter(f"{NS}text")]
     assert "m0" in texts
     assert f"{200 - sum(bool(re.fullmatch(r'm[0-9]+', text or '')) for text in texts)} points have no room" in figure.caption
+
+
+def test_what_tuning_gains_stands_beside_what_methods_differ_by(tmp_path: Path) -> None:
+    """Drawn where two methods are there tuned and not; the rows say what they are, on the page and in its Markdown, and are marked."""
+    runs, store = fill(tmp_path / "runs", suites=("sts",)), RunsFolder(tmp_path / "runs")
+    assert "tuning" not in {one.kind for one in figures(board_of(runs))}
+    for method, noise in (("simcse", 0.4), ("promcse", 0.5)):
+        made_run(runs, method, 1, noise=noise, recipe={"learning_rate": 1e-4}, suites=("sts",))
+        (tuned,) = [one for one in store.records()[0] if one.method == method and one.recipe["learning_rate"].value == 1e-4]
+        search = {"name": "s", "trials": 12, "seeds": [901], "select_on": "STS-B dev", "seconds": 480.0}
+        store.write(structs.replace(tuned, provenance=structs.replace(tuned.provenance, execution={"search": search})))
+    board = board_of(runs)
+    table = table_of(board, "sts").table
+    means = {(row.method, row.values): row.cells[-1].mean for row in table.rows if row.cells[-1]}
+    one = next(figure for figure in figures(board) if figure.kind == "tuning")
+    for method, before, after in one.data:
+        assert before == pytest.approx(means[str(method), "paper"], abs=1e-3)
+        assert after == pytest.approx(means[str(method), "tuned: 12 trials"], abs=1e-3)
+    gains = [float(after) - float(before) for _, before, after in one.data]
+    assert f"Tuning moves a method by {sum(gains) / 2:+.2f} on average" in one.caption
+    assert any(
+        note.startswith("values: tuned: 12 trials in promcse, simcse; paper")
+        or note.startswith("values: tuned: 12 trials in simcse, promcse; paper")
+        for note in table.footnotes
+    )
+    page = markdown_page(board)
+    assert "| tuned: 12 trials |" in page and "| paper |" in page and "+8m00s/12" in page

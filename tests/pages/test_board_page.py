@@ -18,6 +18,7 @@ from bench.board.content import board
 from bench.board.repeat import repeat
 from bench.references.audit import audit, told
 from bench.runs import Cost, RunsFolder
+from bench.runs.record import EncodingCost
 from bench.show.figures import Figure
 from bench.show.pages import board as cell_data
 from bench.show.pages import board as pages
@@ -236,6 +237,28 @@ def test_nothing_trained_took_no_time(tmp_path: Path) -> None:
     (table,) = score_tables.score_tables(found)
     times = {row.method: row.costs[1] for row in table.rows}
     assert times["cls"] == ("none", 0.0) and times["promcse"] == ("", -1.0) and times["simcse"][1] > 0
+
+
+def test_encoding_is_a_column_of_what_was_measured_alike(tmp_path: Path) -> None:
+    """A finished encoder below the table has its speed there only where it was measured under the table's condition."""
+    here = EncodingCost(sentences_per_second=400.0, memory_bytes=5 * 10**8, device="cpu", threads=1, precision="fp32", text="t",
+                        torch="2.13.0", bench_version="0.1.0")  # fmt: skip
+
+    def speeds(finished: EncodingCost) -> dict[str, tuple[str, float]]:
+        made_run(tmp_path, "simcse", 1, noise=0.5, cost=Cost(device="cpu", encoding=here))
+        made_run(tmp_path, "promcse", 1, noise=0.8, cost=Cost(device="cpu"))
+        made_run(tmp_path, "cls", None, noise=0.2, backbone="mini", cost=Cost(device="cpu", encoding=finished))
+        runs = [PublishedRun(record=one, folder=tmp_path) for one in RunsFolder(tmp_path).records()[0]]
+        (table,) = [
+            one
+            for one in score_tables.score_tables(board(runs, version="v1", title="t", statistics="no"))
+            if one.setting != "none"
+        ]
+        assert table.costs == ("params", "train", "encode") and any("bench speed" in note for note in table.notes)
+        return {row.method: row.costs[2] for row in (*table.rows, *table.finished)}
+
+    assert speeds(here) == {"simcse": ("400/s", 400.0), "promcse": ("", -1.0), "cls": ("400/s", 400.0)}
+    assert speeds(structs.replace(here, threads=2))["cls"] == ("", -1.0)
 
 
 def test_a_remark_stands_once_however_many_rows_it_concerns(made: Board) -> None:

@@ -25,7 +25,13 @@ def page(seen: Visit) -> Page:
     return seen.page
 
 
+def settle(page: Page) -> None:
+    """A click on a link and a step back change the address at once, and the page in a task of its own: wait for that."""
+    page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done))))")
+
+
 def shown_tables(page: Page) -> Locator:
+    settle(page)
     return page.locator("section.scores:visible")
 
 
@@ -60,6 +66,7 @@ def switch(page: Page, key: str) -> Locator:
 
 def choose(page: Page, key: str, value: str) -> None:
     switch(page, key).locator(f"a[data-value='{value}']").click()
+    settle(page)
 
 
 def current(page: Page, key: str) -> str | None:

@@ -361,13 +361,16 @@ def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
     assert state_of(page) == before
 
 
-def test_rows_by_what_is_trained_and_how_long(page: Page, chromium: Browser) -> None:
+def test_rows_by_family_by_what_is_trained_and_how_long(page: Page, chromium: Browser) -> None:
     everything = {row.locator("th.method").inner_text(): row for row in rows(page).all()}
     seconds = {name: row.locator("td.cost").nth(1).get_attribute("data-v") for name, row in everything.items()}
-    trains = {name: row.get_attribute("data-trains") for name, row in everything.items()}
+    trains, families = (
+        {name: row.get_attribute(f"data-{key}") for name, row in everything.items()} for key in ("trains", "family")
+    )
     page.locator(".choice").evaluate("one => { one.open = true }")
     for key, of, fits in (
         ("trains", trains, lambda value, most: value == most),
+        ("family", families, lambda value, most: value == most),
         ("time", seconds, lambda value, most: 0 <= float(value) <= float(most)),
     ):
         offered = [str(one.get_attribute("data-value")) for one in switch(page, key).locator("a").all()]
@@ -381,6 +384,11 @@ def test_rows_by_what_is_trained_and_how_long(page: Page, chromium: Browser) -> 
             own_choice(page, key, "")
             assert methods(page) == list(everything)
     assert switch(page, "trains").locator("a").count() > 2, "the rows differ in what is trained"
+    assert (
+        switch(page, "family").locator("a").count() > 2
+        and families["promptbert"] == "prompt"
+        and families["simcse"] == "contrastive"
+    )
 
 
 # --- the baseline ---

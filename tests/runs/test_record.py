@@ -28,12 +28,12 @@ CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
 VALIDATOR = jsonschema.validators.extend(jsonschema.Draft202012Validator, type_checker=CHECKER)(SCHEMA)
 
 NAMES = st.text(min_size=1, max_size=8)
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.floats(-(2.0**64), 2.0**64)
 VALUES = st.floats(-1e9, 1e9)
 AMOUNTS = st.floats(0, 1e18)
 COUNTS = st.integers(0, 2**63 - 1)
 ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**20), 10**20) | NUMBERS | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers(-(2**64), 2**64) | NUMBERS | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=6,
 )  # fmt: skip
 OBJECTS = st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=3)
@@ -80,7 +80,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(place for key, one in inside for place in places(one, (*path, key)))]
 
 
-ODD = st.sampled_from([None, True, -1, 0, 1.0, 1.5, 2**63, 1e308, -0.0, "", "x", "a\n", "../x", [], {}, [1], {"a": 1}, "bench.run/0", "2026-01-01T00:00:00+00:00\n",
+ODD = st.sampled_from([None, True, -1, 0, 1.0, 1.5, 2**63, 2**65, 1e308, -0.0, "", "x", "a\n", "../x", [], {}, [1], {"a": 1}, "bench.run/0", "2026-01-01T00:00:00+00:00\n",
                        "2026-01-01T00:00:00Z", "none", 10**400, "٣"]) | ANY_JSON  # fmt: skip
 
 
@@ -116,6 +116,9 @@ def test_reader_and_schema_agree_on_damaged_records(data: st.DataObject) -> None
         (("scores", 1, "value"), -1e308, "scores[1].value: expected 'float' >= -1000000000.0"),
         (("training", "dev_score"), 1e10, "training.dev_score: expected 'float' <= 1000000000.0"),
         (("cost", "train_seconds"), 1.7e308, "cost.train_seconds: expected 'float' <= 1e"),
+        (("scores", 1, "detail"), {"subsets": {"a": [1, 10**200]}}, "scores[1].detail: a number beyond 1.84e+19"),
+        (("recipe", "epochs"), {"value": -1e300, "source": "us"}, "recipe.epochs: a number beyond"),
+        (("provenance", "corpus"), {"overlap": {"tasks": [{"sentences": 10**250}]}}, "provenance.corpus: a number beyond"),
         (("status",), "done", "status: expected 'str' matching regex '^(finished|failed|interrupted)"),
         (("recipe", "epochs"), 1, "recipe[...]: expected 'object', got 'int'"),
         (("provenance", "created"), "yesterday", "provenance.created: expected 'str' matching regex"),
@@ -172,7 +175,7 @@ def test_an_older_schema_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPa
 
 
 NEW_IN_3 = {
-    "cost": ("train_tokens_per_second", "host_memory_bytes"),
+    "cost": ("train_tokens_per_second", "host_memory_bytes", "encoding"),
     "training": (
         "dev_pairs",
         "dev_test_pairs",

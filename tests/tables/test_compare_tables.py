@@ -163,7 +163,7 @@ def test_without_predictions_nothing_is_claimed() -> None:
     assert plain.tested is None and all(one.rank is None for one in plain.rows)
     assert {cell.spread.covers for one in plain.rows for cell in one.cells if cell and cell.spread} == {"seeds"}
     assert all(cell.against is None or cell.against.verdict is None for one in plain.rows for cell in one.cells if cell)
-    assert "less a: not tested, no predictions" in printed((plain,), 80)
+    assert "less a: not tested, for want of predictions or by --statistics no" in printed((plain,), 80)
     with pytest.raises(BenchError, match="none of these runs has predictions"):
         compare_runs(nowhere, TableOptions(statistics="yes"))
 

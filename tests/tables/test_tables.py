@@ -200,3 +200,16 @@ def test_sparkline_duration_and_size() -> None:
     )
     assert [duration(s) for s in (14.24, 812.5, 7500)] == ["14.2 s", "13 min 32 s", "2 h 05 min"]
     assert [size(n) for n in (999, 10_600_000)] == ["999 B", "10.6 MB"]
+
+
+def test_a_long_name_breaks_between_words_then_after_a_hyphen_and_loses_nothing() -> None:
+    from rich.text import Text
+
+    from bench.show.tables.terminal import _fold
+
+    def folded(name: str, width: int) -> list[str]:
+        return [part.plain for part in _fold(Text(name), width)]
+
+    assert folded("pretrained gte-small", 19) == ["pretrained", "gte-small"]
+    assert folded("pretrained paraphrase-MiniLM-L3-v2", 19) == ["pretrained", "paraphrase-", "MiniLM-L3-v2"]
+    assert folded("short", 19) == ["short"] and "".join(folded("a" * 30, 7)) == "a" * 30

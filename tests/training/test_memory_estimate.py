@@ -18,7 +18,6 @@ from bench.data.corpora import open_corpus
 from bench.run.plan import PlannedRun
 from bench.run.plugins import discover
 from bench.run.recipes import merge
-from bench.runs import RunsFolder
 
 SHAPES = {
     "base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522},
@@ -52,7 +51,7 @@ def test_the_promise_is_within_a_tenth(tmp_path: Path, name: str, rows: int, pre
         plugin=plugin, variant="", setting="unsupervised", backbone=Reference(name, "unknown", tmp_path), seed=1, recipe=recipe,
         corpus=open_corpus("builtin"), tasks=(), task_data=(), dev=None, text="tokenised", precision=precision, fingerprint="",
     )  # fmt: skip
-    guess = estimate(run, RunsFolder(tmp_path / "runs"), "cpu")
+    guess = estimate(run, {}, "cpu")
     assert guess.memory_bytes is not None
     promised = guess.memory_bytes - ELSEWHERE["cpu"]  # what is no tensor
     assert promised == pytest.approx(most_alive(SHAPES[name], rows, 32, precision), rel=0.1)

@@ -68,7 +68,7 @@ def check_faithful(answers: dict[str, Any]) -> None:
             assert 0.49 < found["ratio"] <= 1.0 + 1e-9, (name, found)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=30)
 def test_two_ranks_have_the_gradient_of_one_process_for_every_method(tiny: str, tmp_path: Path) -> None:
     answers = answers_of(tiny, tmp_path)
     assert len(answers) > 50 and {"diffcse+focal, unsupervised", "esimcse, unsupervised", "flow, none"} < answers.keys()

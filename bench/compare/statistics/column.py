@@ -13,6 +13,7 @@ Legend: M methods, R runs of all methods, P pairs of methods.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -189,14 +190,18 @@ class Column:
         now = self._differences(*pair)
         one, other = self.seed_M[first], self.seed_M[second]
         rest = float(now.error_P[0]) ** 2 - one / self.runs_M[first] - other / self.runs_M[second]
-        n_N = np.arange(2, MOST_SEEDS + 1)
-        more_N = np.array([(n_N - self.runs_M[i]) * (self.seed_M[i] > 0) for i in (first, second)]).sum(axis=0)
-        error_N = np.sqrt(np.maximum(rest, 0) + (one + other) / n_N)
-        freedom_N = np.maximum(now.freedom_P[0], now.freedom_P[0] + more_N)
-        needed_N = (_quantile(1 - alpha / 2, freedom_N) + _quantile(POWER, freedom_N)) * error_N
-        distance = abs(float(now.value_P[0]))
-        enough = np.flatnonzero(needed_N <= max(distance, margin - distance))
-        return int(n_N[enough[0]]) if len(enough) and one + other > 0 else None
+        if not one + other > 0:
+            return None
+        distance, freedom = abs(float(now.value_P[0])), float(now.freedom_P[0])
+
+        def is_enough(n: int) -> bool:
+            more = sum((n - int(self.runs_M[i])) * bool(self.seed_M[i] > 0) for i in (first, second))
+            of_n = np.array([max(freedom, freedom + more)])
+            needed = (_quantile(1 - alpha / 2, of_n) + _quantile(POWER, of_n))[0] * math.sqrt(max(rest, 0.0) + (one + other) / n)
+            return bool(needed <= max(distance, margin - distance))
+
+        # what is needed falls with every seed
+        return bisect_left(range(MOST_SEEDS + 1), True, lo=2, key=is_enough) if is_enough(MOST_SEEDS) else None
 
 
 Answers = Sequence[tuple[Predicted, Influence]]

@@ -61,6 +61,11 @@ class Cost:
     trainable_parameters: float | None = None
     train_seconds: float | None = None
     peak_memory_bytes: float | None = None
+    encode_sentences_per_second: float | None = None
+    encode_memory_bytes: float | None = None
+    encode_condition: str | None = None  # that of all runs of the row; None also where the other rows of the table have another
+    tuning_seconds: float | None = None  # of all trials of the search that found the values; None: none did
+    tuning_trials: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +100,7 @@ class Row:
     rank: tuple[int, int] | None = None  # lowest and highest that it may have on the head column; None: not tested
     cost: Cost | None = None  # None: not asked for
     footnotes: tuple[int, ...] = ()  # places in the table's ``footnotes``
+    values: str = ""  # where its values come from: "paper", "recipe", "tuned: 12 trials"; "" where nothing is trained
 
     @property
     def name(self) -> str:

@@ -239,9 +239,12 @@ def _records(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]
         yield from (dict(zip(header, line.removesuffix("\r").split("\t"), strict=False)) for line in lines)
     else:
         table = csv.reader(line + "\n" for line in lines)
-        header = next(table, [])
-        check_columns(name, file, header)
-        yield from (dict(zip(header, cells, strict=False)) for cells in table if cells)
+        try:
+            header = next(table, [])
+            check_columns(name, file, header)
+            yield from (dict(zip(header, cells, strict=False)) for cells in table if cells)
+        except csv.Error as error:
+            raise CorpusError(f"{name.text}: line {table.line_num} of {file} is no CSV: {error}") from None
 
 
 def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3) -> tuple[str, ...]:
@@ -252,7 +255,7 @@ def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3)
         if missing:
             what = f"no column '{missing[0]}'"
         raise CorpusError(
-            f"{name.text}: {what} in {file}; it has {', '.join(map(str, there))}",
+            f"{name.text}: {what} in {file}; it has {', '.join(' '.join(str(one).split()) for one in there)}",
             f"for example hub:{name.repo}:{there[0] if there else 'text'}",
         )
     return name.columns
@@ -264,7 +267,7 @@ def _json_lines(lines: Iterator[str], file: str, name: HubName) -> Iterator[Mapp
             continue
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             record = None
         if not isinstance(record, dict):
             raise CorpusError(f"{name.text}: line {number} of {file} is no JSON object", "expected one object a line")

@@ -209,7 +209,7 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
         if any(len(column) != meta["rows"] for column in columns):
             return None
         return TokenisedCorpus(folder, meta, columns)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -112,7 +112,7 @@ class _Part:
 
     def _version(self) -> str | None:
         """The ETag of what is here, if it comes from the same address."""
-        with contextlib.suppress(OSError, ValueError, KeyError):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             about = json.loads(self.about.read_text(encoding="utf-8"))
             if about["url"] == self.where.url:
                 return str(about["etag"])

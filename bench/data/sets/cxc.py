@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.base.errors import DataDamaged, DataMissing
+from bench.base.errors import DataDamaged, DataMissing, one_line
 from bench.data.sets.folder import Copy, DataFolder, other_form
 from bench.data.sets.manifest import ANY, DataSet, cells, data_set, single_spaced
 from bench.data.sets.recognise import Found, damaged_file, recognise
@@ -121,8 +121,8 @@ def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
     try:
         content = json.loads(captions.text or "")
         return {int(one["id"]): str(one["caption"]) for one in content["annotations"]}
-    except (ValueError, KeyError, TypeError) as error:
-        what = f"{type(error).__name__}: {error}"
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        what = one_line(error)
         raise damaged_file(wanted, f"{captions.path} is not COCO's JSON of captions ({what})") from None
 
 

@@ -82,7 +82,11 @@ class Fetcher:
                 downloads = fetch(source, wanted, revision, work, receipt.downloads if receipt else {})
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
                 url = site(source.site, source.repo, revision, source.archive or "").url
-                write_receipt(receipt_path(place, source.name), Receipt(source.name, url, revision, now, downloads))
+                write_receipt(receipt_path(place, source.name), Receipt(source.name, url, revision, now, downloads), work)
+                for left in [
+                    path for path in work.iterdir() if path.name != READY
+                ]:  # before: a process that is killed between the last
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()  # move and the end would leave it for ever
                 for ready in [path for path in (work / READY).rglob("*") if path.is_file()]:
                     _move(ready, place / ready.relative_to(work / READY))
                 shutil.rmtree(work, ignore_errors=True)

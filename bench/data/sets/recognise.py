@@ -154,14 +154,15 @@ def read_receipt(path: Path) -> Receipt | None:
         return Receipt(raw["source"], raw["url"], raw["revision"], raw["fetched"], dict(raw["downloads"]))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataDamaged(
             f"{path} is no receipt of a download ({error})", "remove it to fetch again and trust what comes"
         ) from None
 
 
-def write_receipt(path: Path, receipt: Receipt) -> None:
-    """Add this fetch to what is known; what was known of other files of the same revision stays. Raises OSError."""
+def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:
+    """Add this fetch to what is known; what was known of other files of the same revision stays. ``aside``: a folder to write in, of whoever
+    removes what a killed process leaves there. Raises OSError."""
     before = read_receipt(path)
     known = dict(before.downloads) if before and before.revision == receipt.revision else {}
     content = {
@@ -172,4 +173,4 @@ def write_receipt(path: Path, receipt: Receipt) -> None:
         "fetched": receipt.fetched,
         "downloads": known | dict(receipt.downloads),
     }
-    write_whole(path, (json.dumps(content, indent=1) + "\n").encode())
+    write_whole(path, (json.dumps(content, indent=1) + "\n").encode(), aside)

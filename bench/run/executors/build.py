@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bench.base import devices
 from bench.base.errors import Interrupted
@@ -35,6 +35,7 @@ class Options:
     chunk: int | None = None  # rows of a batch whose activations are held at once while training
     auto_batch: bool = False  # hold fewer rows at once where a batch does not fit into memory
     ranks: Alone | None = None  # the processes that train together
+    job: Mapping[str, Any] | None = None  # the engine, job, node and attempt that it is executed in; None: of no engine
     command: str | None = None  # what the record says made it; None: this process's command line
 
 

@@ -18,8 +18,9 @@ from msgspec.structs import replace
 import bench
 from bench.base import devices
 from bench.base.crash import MARK, read_end, watch
-from bench.base.errors import BenchError, Interrupted, RecordDamaged, RunFailed, UnknownName
+from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.base.hashes import folder_sha256
+from bench.base.lease import check_owned
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter, task_prompt
 from bench.run import provenance
@@ -52,14 +53,9 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
     was started.
     """
     folder = store.folder(run.run_id)
-    with store.lock(run.run_id, options.wait_seconds):
+    with store.lock(run.run_id, options.wait_seconds, reporter.note):
         if options.fresh and folder.exists():
-            if (old := _stored(run, store)) is not None:
-                tell_forgotten(run, old, reporter)
-            for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
-                (folder / name).unlink(missing_ok=True)
-            for name in (CHECKPOINT, "state", "predictions", *FOREIGN, VECTORS):
-                shutil.rmtree(folder / name, ignore_errors=True)
+            forget(run, store, reporter)
         died, record = read_end(folder), _stored(run, store)
         if (
             record is not None
@@ -67,6 +63,9 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             and title != (known := record.provenance.backbone or {}).get("title")
         ):
             record = replace(record, provenance=replace(record.provenance, backbone={**known, "title": title}))
+            store.write(record)
+        if record is not None and run.search and (record.provenance.execution or {}).get("search") != run.search:
+            record = found_by_search(record, run)  # the same values by hand, before: what they are is known better now
             store.write(record)
         left = left_to_do(run, record, folder, reporter)
         if record is not None and record.status == "finished" and left.nothing:
@@ -80,9 +79,13 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         if record is None:  # from here on it is known, however this process ends
             record = _new_record(run, options)
             store.write(record)
+        if options.job is not None:
+            execution = {**(record.provenance.execution or {}), **options.job}
+            record = replace(record, provenance=replace(record.provenance, execution=execution))
         try:
             alone = options.ranks is None
-            with watch(folder, run.precision, alone), stop_signals(insistent=alone) as should_stop:
+            insistent = alone and options.job is None  # an engine may say it more than once
+            with watch(folder, run.precision, alone), stop_signals(insistent=insistent) as should_stop:
                 record = Execution(run, store, options, reporter, should_stop).finish(record, left)
         except Interrupted as error:
             _keep(run, record, store, "interrupted", error)
@@ -105,6 +108,17 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         return record, True
 
 
+def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
+    """Take away what a run has left; the caller holds its lock."""
+    folder = store.folder(run.run_id)
+    if (old := _stored(run, store)) is not None:
+        tell_forgotten(run, old, reporter)
+    for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
+        (folder / name).unlink(missing_ok=True)
+    for name in (CHECKPOINT, "state", "predictions", *FOREIGN, VECTORS):
+        shutil.rmtree(folder / name, ignore_errors=True)
+
+
 def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, error: BenchError) -> None:
     """Record how a run ended; what it had already recorded (a training that is done) stays. A full disk hides no error."""
     with contextlib.suppress(BenchError):
@@ -113,11 +127,13 @@ def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, er
 
 def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     """The record that is there already, if it is of this very run; a damaged one is made anew."""
-    try:
-        record = store.read(run.run_id)
-    except (UnknownName, RecordDamaged):
-        return None
-    return record if record.fingerprint == run.fingerprint else None
+    return store.get(run.run_id, run.fingerprint)
+
+
+def found_by_search(record: RunRecord, run: PlannedRun) -> RunRecord:
+    recipe = {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
+    execution = {**(record.provenance.execution or {}), "search": dict(run.search)}
+    return replace(record, recipe=recipe, provenance=replace(record.provenance, execution=execution))
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
@@ -135,7 +151,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
             corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
             backbone={"name": run.backbone.name, "revision": run.backbone.revision,
                       **({"title": run.backbone.title} if run.backbone.title else {})},
-            determines=run.determines,
+            determines=run.determines, execution={"search": dict(run.search)} if run.search else None,
         ),
     )  # fmt: skip
 
@@ -166,6 +182,7 @@ class Execution:
             self.store.write(record)
         elif left.lost is None:
             method.load(self.folder / CHECKPOINT)
+        check_owned(self.folder)
         shutil.rmtree(self.folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
         if tasks:
             record = self.score(method, record, tasks)
@@ -187,6 +204,7 @@ class Execution:
             provenance = replace(record.provenance, data={}, corpus=corpus)
             record = replace(record, scores=(), status="interrupted", provenance=provenance)
             self.store.write(record)
+        check_owned(self.folder)
         for name in (VECTORS, "predictions", *FOREIGN):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         return record
@@ -195,7 +213,7 @@ class Execution:
         """Train, or save what needs no training: the record with ``training``, ``cost`` and the hashes of the checkpoint."""
         run, options, checkpoint = self.run, self.options, self.folder / CHECKPOINT
         trained = run.corpus is not None
-        cost = Cost(**provenance.parameter_counts(method, trained=trained), device=devices.device_name(options.device))
+        cost = replace(Cost(device=devices.device_name(options.device)), **provenance.parameter_counts(method, trained=trained))
         if run.corpus is None:
             from bench.training.checkpoints import replace_folder
 

@@ -7,7 +7,7 @@ that there is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,6 +58,11 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
     A failure that all ranks have is told by rank 0. One of this rank alone is raised: the process has to end.
     """
     runs = {run.run_id: run for run in planned}
+    return follow_where(lambda run_id: (runs[run_id], store), options, ranks)
+
+
+def follow_where(find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Options, ranks: Ranks) -> int:
+    """The same, where ``find`` says what a named run is, and in which folder."""
     for number in (signal.SIGINT, signal.SIGTERM):  # while waiting: rank 0 gets them, too, and says when to end
         signal.signal(number, signal.SIG_IGN)
     while True:
@@ -65,18 +70,18 @@ def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, r
         if run_id is None:
             return 0
         try:
-            settle(partial(_train_here, runs, run_id, store, options), ranks)
+            settle(partial(_train_here, find, run_id, options), ranks)
         except Exception:
             if ranks.broken:
                 raise
 
 
-def _train_here(runs: Mapping[str, PlannedRun], run_id: str, store: RunsFolder, options: Options) -> None:
+def _train_here(find: Callable[[str], tuple[PlannedRun, RunsFolder]], run_id: str, options: Options) -> None:
     from bench.method.torch_method import TorchMethod
     from bench.run.executors.build import build, training_corpus
     from bench.training.loop import train
 
-    run = runs[run_id]
+    run, store = find(run_id)
     with stop_signals(insistent=False) as should_stop:
         method = build(run, options, SilentReporter(), store.folder(run.run_id), should_stop)
         assert isinstance(method, TorchMethod) and run.corpus is not None

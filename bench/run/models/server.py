@@ -194,7 +194,7 @@ class Client:
             if [row["index"] for row in in_order] != list(range(len(texts))):
                 raise RunFailed(f"{there} returned {len(rows)} vectors for {len(texts)} sentences", KEPT)
             return [row["embedding"] for row in in_order]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             said = self._clean(content[:120].decode("utf-8", "replace"))
             raise RunFailed(
                 f"{there} answered what are no embeddings: {said}", "is it the address of an embeddings interface?"

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.base.errors import RunFailed
+from bench.base.lease import check_owned
 
 KEY_BYTES = 16
 CHUNK = 32768  # sentences that are encoded and written at once
@@ -85,6 +86,7 @@ class VectorStore:
             self._vectors = np.concatenate([self._vectors, vectors]) if self._row else vectors
         else:
             files = self._files(vectors.shape[1])
+            check_owned(self._folder)
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 for file, part in zip(files, (vectors, np.frombuffer(b"".join(keys), dtype=np.uint8)), strict=True):

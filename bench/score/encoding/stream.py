@@ -213,7 +213,7 @@ def _beside(out: Path) -> Path:
 def _read(file: Path) -> dict[str, Any] | None:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
 

@@ -124,12 +124,12 @@ def check_sides(predicted: ArrayLike, gold: ArrayLike) -> tuple[NDArray[np.float
 
 def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
     # Asked of the values, not of their centred sums: the mean of equal numbers need not be that number in floating point.
-    for name, side_N in (("predicted", a_N), ("gold", b_N)):
-        with np.errstate(over="ignore"):
-            spread = np.ptp(side_N)
+    with np.errstate(over="ignore"):
+        spreads = np.ptp(a_N), np.ptp(b_N)
+    for name, spread in zip(("predicted", "gold"), spreads, strict=True):
         if spread == 0:
             raise ValueError(f"the {name} side is constant: correlation is undefined, not zero")
         if not np.isfinite(spread):
             raise ValueError(f"the {name} side has values too far apart for a correlation")
-    a_N, b_N = (a_N - a_N.mean()) / np.ptp(a_N), (b_N - b_N.mean()) / np.ptp(b_N)
+    a_N, b_N = (a_N - a_N.mean()) / spreads[0], (b_N - b_N.mean()) / spreads[1]
     return 100 * float(np.clip(a_N @ b_N / np.sqrt((a_N @ a_N) * (b_N @ b_N)), -1.0, 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Priced = list[tuple[float, Point]]
-SECONDS = {1: "1 s", 3: "3 s", 10: "10 s", 30: "30 s", 60: "1 min", 180: "3 min", 600: "10 min", 1800: "30 min", 3600: "1 h", 10800: "3 h",
+SECONDS: dict[float, str] = {1: "1 s", 3: "3 s", 10: "10 s", 30: "30 s", 60: "1 min", 180: "3 min", 600: "10 min", 1800: "30 min", 3600: "1 h", 10800: "3 h",
            36000: "10 h", 86400: "1 d", 259200: "3 d", 864000: "10 d"}  # fmt: skip
-NUMBERS = {10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)}
+NUMBERS: dict[float, str] = {
+    10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)
+}
 FREE = "none"  # the tick of what cost nothing
 
 
@@ -37,6 +39,28 @@ def parameters(group: Group) -> Figure | None:
     """Average of the STS sets against the number of parameters that are trained."""
     return _figure(group, "parameters", "Quality against trained parameters", "trained parameters", NUMBERS, lambda p: _trained(p),
                    _number, "Trained parameters are those that get a gradient.")  # fmt: skip
+
+
+ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
+
+
+def encoding(group: Group) -> Figure | None:
+    """Average of the STS sets against the time that encoding takes, of rows that were measured under one condition."""
+    one = group.tables.get("sts")
+    condition = (
+        next((row.cost.encode_condition for row in one.table.rows if row.cost and row.cost.encode_condition), "") if one else ""
+    )
+    return _figure(group, "encoding", "Quality against time of encoding", "time to encode 1,000 sentences", ENCODING, lambda p: _encoding(p),
+                   _briefly, f"Measured by bench speed: {condition}.")  # fmt: skip
+
+
+def _encoding(point: Point) -> float | None:
+    rate = point.row.cost.encode_sentences_per_second if point.row.cost else None
+    return 1000 / rate if rate else None
+
+
+def _briefly(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 9.5 else _spent(seconds)
 
 
 def _time(point: Point) -> float | None:
@@ -58,7 +82,7 @@ def front(priced: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _figure(
-    group: Group, kind: str, title: str, what: str, ticks: dict[int, str], cost: Callable[[Point], float | None],
+    group: Group, kind: str, title: str, what: str, ticks: Mapping[float, str], cost: Callable[[Point], float | None],
     words: Callable[[float], str], how: str,
 ) -> Figure | None:  # fmt: skip
     table = group.tables["sts"].table if "sts" in group.tables else None
@@ -100,7 +124,7 @@ def _without(many: int) -> str:
 
 
 def _draw(
-    drawing: Drawing, axes: Axes, priced: Priced, on_front: Sequence[int], ticks: dict[int, str], words: Callable[[float], str],
+    drawing: Drawing, axes: Axes, priced: Priced, on_front: Sequence[int], ticks: Mapping[float, str], words: Callable[[float], str],
     what: str, y_name: str,
 ) -> int:  # fmt: skip
     from matplotlib.ticker import FixedLocator, NullLocator
@@ -134,7 +158,7 @@ def _draw(
     return scatter.draw(drawing, axes, marks, line)
 
 
-def _shown(ticks: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _shown(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
     """At most five ticks; of many every second or third."""
     step = -(-len(ticks) // 5) if ticks else 1
     return ticks[::step]

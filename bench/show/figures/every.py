@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     """All figures that the board has data for, of each setting and backbone that has at least two rows."""
     from bench.show.figures.ablation import ablations
-    from bench.show.figures.cost import parameters, time
+    from bench.show.figures.cost import encoding, parameters, time
     from bench.show.figures.few_shot import few_shot
     from bench.show.figures.frequent import frequent
     from bench.show.figures.groups import grouped
     from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
+    from bench.show.figures.search import board_gain
     from bench.show.figures.shift import shift
     from bench.show.figures.sphere import sphere
 
@@ -31,7 +32,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     found = groups(board)
     made: list[Figure | None] = [] if found else [papers(board)]
     for i, group in enumerate(found):
-        made += [time(group), shift(group), learning(group, runs)]
+        made += [time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
         made += [papers(board)] if i == 0 else []
         made += [sphere(group), parameters(group), frequent(group, records), few_shot(group, records), *ablations(group)]
         made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second

@@ -173,6 +173,7 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
         Switch(key="baseline", label="baseline", scripted=True,
                options=tuple(Option(value=visible(name), words=name, anchor=first, rows=None) for name in baselines)),
         Switch(key="metric", label="metric", own=True, scripted=True, options=_every(_METRICS if _has_pearson(board) else {}, first)),
+        Switch(key="family", label="family", own=True, scripted=True, options=_every(_families(tables), first)),
         Switch(key="trains", label="trains", own=True, scripted=True, options=_every(_splitting([row.trains for table in tables for row in table.rows]), first)),
         Switch(key="time", label="training time", own=True, scripted=True, options=_every(_times(tables), first)),
         Switch(key="show", label="show", options=tuple(papers) if board.references else (), scripted=True),
@@ -195,9 +196,15 @@ def _splitting(found: Sequence[str]) -> dict[str, str]:
     return {value: words for value, words in _TRAINS.items() if value in found} if len(set(found) - {""}) > 1 else {}
 
 
+def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:
+    """Families of methods, where rows are of several."""
+    found = sorted({row.family for table in tables for row in table.rows} - {""})
+    return {one: one for one in found} if len(found) > 1 else {}
+
+
 def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """Times of training that some rows take no more than, and others do."""
-    spent = [row.costs[COSTS.index("train")][1] for table in tables for row in table.rows if row.costs]
+    spent = [row.costs[list(COSTS).index("train")][1] for table in tables for row in table.rows if row.costs]
     known = [seconds for seconds in spent if seconds >= 0]
     return {str(most): words for most, words in _TIMES.items() if any(s <= most for s in known) and any(s > most for s in known)}
 

@@ -24,7 +24,7 @@ from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord
 from bench.show.pages.curves import Curve, curves
 from bench.show.tables import lines, report
-from bench.show.tables.lines import COSTS, OUTSIDE, SIGNS, costs, has_costs, legend, under
+from bench.show.tables.lines import OUTSIDE, SIGNS, cost_columns, cost_texts, legend, under
 from bench.show.tables.report import Section
 
 
@@ -195,7 +195,7 @@ def _table(table: Table, number: int) -> PageTable:
     return PageTable(
         anchor=f"table-{number}", headline=headline(table), suite=table.suite, metric=metric_words(table.metric), columns=table.columns,
         average=len(table.columns) - 1 if table.columns[-1] == AVERAGE and len(table.columns) > 2 else None,
-        show_seeds=seeds_differ(table), show_ranks=has_ranks(table), costs=COSTS if has_costs(table) else (),
+        show_seeds=seeds_differ(table), show_ranks=has_ranks(table), costs=cost_columns(table),
         gaps=any(cell is None for row in table.rows for cell in row.cells), rows=tuple(_row(row, table) for row in table.rows),
         legend=tuple(legend(table, SIGNS)), notes=table.notes, footnotes=table.footnotes,
     )  # fmt: skip
@@ -205,7 +205,7 @@ def _row(row: Row, table: Table) -> PageRow:
     return PageRow(
         method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank=rank_words(row),
         cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row, table)) for task, cell in zip(table.columns, row.cells, strict=True)), lines=_lines(row, table),
-        costs=costs(row.cost) if has_costs(table) else (), footnotes=tuple(number + 1 for number in row.footnotes),
+        costs=tuple(cost_texts(row, table)), footnotes=tuple(number + 1 for number in row.footnotes),
         anchor=row.runs[0], untrained=row.setting == "none",
     )  # fmt: skip
 

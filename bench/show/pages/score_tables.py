@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from bench.board.grades import weakest
 from bench.board.headline import answer
 from bench.board.names import link, method_page, run_page
+from bench.board.selection import values_words
+from bench.compare.budget import encoding_under
 from bench.compare.formatting import (
     cells_of,
     family_words,
@@ -25,13 +27,18 @@ from bench.compare.formatting import (
     variant_words,
 )
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
-from bench.show.tables.lines import costs, has_costs, under
+from bench.show.pages.method_text import source
+from bench.show.tables.lines import cost_columns, costs, under
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, PublishedRun
     from bench.compare.statistics.table import Cell, Row, Table
 
-COSTS = ("params", "train")
+COSTS = {
+    "params": "trainable_parameters",
+    "train": "train_seconds",
+    "encode": "encode_sentences_per_second",
+}  # heading -> what it sorts by
 SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
 """Verdict against the baseline -> class of its sign in the style sheet."""
 EXPLORATORY = {"b": "x", "w": "y"}
@@ -93,6 +100,7 @@ class ScoreRow:
     rank: str  # those that it may have; empty where it was not tested
     cells: tuple[ScoreCell | None, ...]  # one per column, None where nothing was scored
     costs: tuple[tuple[str, float], ...]  # as printed, and to sort by; -1 where it was not recorded
+    family: str  # of methods, as its recipe file says; empty where that is not known
     trains: str  # none, part or all of its parameters; empty where that was not recorded
     seeds: int  # runs behind the row
     grade: str  # the grade of its least checked run
@@ -157,7 +165,7 @@ def _finished(one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], k
     for other in board.finished(one):
         table, row = other.table, _row(other, 0, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
-        costs = row.costs if has_costs(mine) and row.costs else (("", -1.0),) * (len(COSTS) if has_costs(mine) else 0)
+        costs = _costs(mine, encoding_under(_condition(mine), other.table.rows[0]))
         beside = " ".join(part for part in (row.beside, table.backbone) if part)
         found.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
     return tuple(found)
@@ -167,7 +175,7 @@ def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
     """About the pixels that a table takes: names at 7.5 a letter, numbers with their signs at least 50, 14 between."""
     names = max((len(f"{row.method} {variant_words(row, table)}") for row in table.rows), default=0)
     scores = sum(14 + max(50, 7.5 * len(column.name)) + 18 * column.apart for column in columns)
-    return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 150 * has_costs(table) + 150
+    return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 75 * len(_cost_headings(table)) + 150
 
 
 def _place(one: BoardTable) -> tuple[str | None, ...]:
@@ -191,13 +199,13 @@ def _table(
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
     ranks = has_ranks(table)
     some = [cell for cell in (*cells_of(table), *(cell for other in one.beside for cell in other.cells)) if cell is not None]
-    cost = has_costs(table)
+    cost = _cost_headings(table)
     return ScoreTable(
         anchor=one.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
         backbone=table.backbone or "", suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
-        wide=_width(table, columns) > WIDEST, ranks=ranks, costs=COSTS if cost else (), marks=any(cell.mark for cell in some), spreads=has_spread(table),
+        wide=_width(table, columns) > WIDEST, ranks=ranks, costs=cost, marks=any(cell.mark for cell in some), spreads=has_spread(table),
         signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
-        rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=one.selection, answer=answer([one]), how=compared_words(table),
+        rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=" ".join(filter(None, (one.selection, values_words(table)))), answer=answer([one]), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
         cost_note=one.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
@@ -220,19 +228,41 @@ def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mappi
     table, row = one.table, one.table.rows[i]
     cells = (*row.cells, *(other.cells[i] for other in one.beside))
     head = row.cells[-1] if table.head is not None else None
-    cost = costs(row.cost)
-    amounts = (row.cost.trainable_parameters, row.cost.train_seconds) if row.cost else (None, None)
-    if row.setting == "none" and amounts[1] is None:  # which is no gap in what is known
-        cost, amounts = (cost[0], "none", cost[2]), (amounts[0], 0.0)
     return ScoreRow(
         method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
-        rank=rank_words(row), trains=_trains(row, runs),
+        rank=rank_words(row), family=_family(row, runs), trains=_trains(row, runs),
         cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells), seeds=len(row.runs),
-        costs=tuple((text, -1.0 if amount is None else float(amount)) for text, amount in zip(cost, amounts, strict=False))
-        if has_costs(table) else (),
+        costs=_costs(table, row),
         grade=weakest(runs[run].grade for run in row.runs), footnotes=tuple(number + 1 for number in row.footnotes),
         printed=_printed(row, table, len(one.beside), known),
     )  # fmt: skip
+
+
+def _cost_headings(table: Table) -> tuple[str, ...]:
+    """Of the columns of cost those that a page has room for."""
+    return tuple(name for name in cost_columns(table) if name in COSTS)
+
+
+def _condition(table: Table) -> str | None:
+    """Under which the encoding of its rows was measured."""
+    return next((row.cost.encode_condition for row in table.rows if row.cost and row.cost.encode_condition), None)
+
+
+def _costs(table: Table, row: Row) -> tuple[tuple[str, float], ...]:
+    """What a row took, as printed and to sort by, in the columns of ``table``."""
+    found = []
+    for name in _cost_headings(table):
+        text, amount = costs(row.cost)[name], getattr(row.cost, COSTS[name], None)
+        if name == "train" and row.setting == "none" and amount is None:  # which is no gap in what is known
+            text, amount = "none", 0.0
+        found.append((text, -1.0 if amount is None else float(amount)))
+    return tuple(found)
+
+
+def _family(row: Row, runs: Mapping[str, PublishedRun]) -> str:
+    plugin = runs[row.runs[0]].record.provenance.plugin or {}
+    found = source(row.method, plugin.get("package"))
+    return found.file.family if found else ""
 
 
 def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:

@@ -18,7 +18,8 @@ HEADING = (
     "suite", "protocol", "text", "setting", "backbone", "method", "variant", "differs", "task", "mean", "sd", "low", "high", "covers",
     "seeds", "n", "mark", "rank_low", "rank_high", "difference", "difference_low", "difference_high", "difference_level", "p", "p_adjusted",
     "verdict", "exploratory", "chance", "detectable", "seeds_needed", "paper", "paper_value", "paper_std", "paper_difference", "paper_inside", "trainable_parameters", "train_seconds",
-    "peak_memory_bytes", "footnotes", "runs",
+    "peak_memory_bytes", "encode_sentences_per_second", "encode_memory_bytes", "encode_condition", "tuning_seconds", "tuning_trials", "values",
+    "footnotes", "runs",
 )  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
     facts = {
         "suite": table.suite, "protocol": table.protocol, "text": table.text, "setting": row.setting, "backbone": row.backbone,
         "method": row.method, "variant": row.variant, "differs": " ".join(f"{key}={value}" for key, value in row.differs),
-        "rank_low": row.rank and row.rank[0], "rank_high": row.rank and row.rank[1], "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs),
+        "rank_low": row.rank and row.rank[0], "rank_high": row.rank and row.rank[1], "footnotes": "; ".join(table.footnotes[i] for i in row.footnotes), "runs": " ".join(row.runs), "values": row.values,
     }  # fmt: skip
     return facts | (_facts(row.cost) if row.cost else {})
 
@@ -116,7 +117,7 @@ def _row(row: Row, table: Table) -> dict[str, Any]:
         "differs": dict(row.differs), "seeds": list(row.seeds), "runs": list(row.runs), "rank": row.rank and list(row.rank),
         "cells": {task: _cell(cell) for task, cell in zip(table.columns, row.cells, strict=True)},
         "difference": None if row.difference is None else round(row.difference, 2),
-        "cost": None if row.cost is None else _facts(row.cost), "footnotes": list(row.footnotes),
+        "cost": None if row.cost is None else _facts(row.cost), "footnotes": list(row.footnotes), "values": row.values,
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from bench.compare.formatting import (
     variant_words,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
+from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, under
 
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -36,7 +36,7 @@ def draw(tables: Sequence[Table]) -> str:
 
 def _table(table: Table) -> str:
     before = [*(["Rank"] if has_ranks(table) else []), "Method", *(["Seeds"] if seeds_differ(table) else [])]
-    heading = [*before, *table.columns, *(COSTS if has_costs(table) else ())]
+    heading = [*before, *table.columns, *cost_columns(table)]
     caption = [f"{latex(f'{table.suite}: {headline(table)}')}."]
     caption += [_sentence(words) for words in legend(table, SIGNS)]
     caption += [rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)]
@@ -69,7 +69,7 @@ def _cells(row: Row, table: Table) -> list[str]:
     cells.append(latex(row.method) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else ""))
     if seeds_differ(table):
         cells.append(str(len(row.runs)))
-    return cells + [_number(cell) for cell in row.cells] + ([latex(one) for one in costs(row.cost)] if has_costs(table) else [])
+    return cells + [_number(cell) for cell in row.cells] + [latex(text) for text in cost_texts(row, table)]
 
 
 def _under(line: Line, table: Table) -> list[str]:
@@ -78,7 +78,7 @@ def _under(line: Line, table: Table) -> list[str]:
         rf"{{\scriptsize ${entry.text}${latex(SIGNS[entry.sign]) if entry.sign else ''}}}" if entry.text else ""
         for entry in line.entries
     ]
-    return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
+    return before + entries + [""] * len(cost_columns(table))
 
 
 def _number(cell: Cell | None) -> str:

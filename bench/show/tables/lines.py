@@ -65,19 +65,35 @@ def sign_name(cell: Cell, *, primary: bool) -> str:
     return (names | {EQUIVALENT: EQUIVALENT}).get((cell.against.verdict or "") if cell.against else "", "")
 
 
-COSTS = ("params", "train", "memory")
+def cost_columns(table: Table) -> tuple[str, ...]:
+    """Headings of the columns of cost; none where it was not asked for."""
+    found = [row.cost for row in table.rows if row.cost is not None]
+    if not found:
+        return ()
+    return "params", "train", "memory", *(["encode"] if any(cost.encode_condition for cost in found) else [])
 
 
-def has_costs(table: Table) -> bool:
-    return any(row.cost is not None for row in table.rows)
-
-
-def costs(cost: Cost | None) -> tuple[str, str, str]:
-    """Trained parameters, training time, peak memory, short: "5.3M", "13m32s", "1.4G"; "" where it was not recorded."""
-    if cost is None:
-        return "", "", ""
+def costs(cost: Cost | None) -> dict[str, str]:
+    """Trained parameters, training time, peak memory, sentences encoded a second, by heading and short: "5.3M", "13m32s",
+    "1.4G", "1.2k/s"; "" where it was not recorded. Behind the time that of the search for the values, and its trials:
+    "13m32s +2.6h/12"."""
+    cost = cost or Cost()
     time = "" if cost.train_seconds is None else duration(cost.train_seconds)
-    return _short(cost.trainable_parameters), time, _short(cost.peak_memory_bytes)
+    if cost.tuning_seconds is not None:
+        time = f"{time} +{duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}".strip()
+    speed = _short(cost.encode_sentences_per_second)
+    return {
+        "params": _short(cost.trainable_parameters),
+        "train": time,
+        "memory": _short(cost.peak_memory_bytes),
+        "encode": speed and f"{speed}/s",
+    }
+
+
+def cost_texts(row: Row, table: Table) -> list[str]:
+    """What a row took, in the columns of :func:`cost_columns`."""
+    texts = costs(row.cost)
+    return [texts[name] for name in cost_columns(table)]
 
 
 def _short(count: float | None) -> str:
@@ -103,15 +119,20 @@ def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> li
         words += _baseline_legend(table, signs)
     if any(cell is not None and cell.printed for row in table.rows for cell in row.cells):
         words.append(_paper_legend(table, signs))
-    if has_costs(table):
-        words.append("params: trained; train: time of training; memory: peak, bytes; means over seeds")
+    if columns := cost_columns(table):
+        encode = "; encode: sentences a second" if "encode" in columns else ""
+        words.append(f"params: trained; train: time of training; memory: peak, bytes{encode}; means over seeds")
+        if any(row.cost is not None and row.cost.tuning_seconds is not None for row in table.rows):
+            words.append("train +time/trials: what the search for the values took besides, once for all seeds")
     return words
 
 
 def _baseline_legend(table: Table, signs: dict[str, str]) -> list[str]:
     primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
     if table.tested is None or not (primary or single):
-        return [f"less {table.baseline}: not tested" + ("" if table.tested else ", no predictions")]
+        return [
+            f"less {table.baseline}: not tested" + ("" if table.tested else ", for want of predictions or by --statistics no")
+        ]
     equal = f"{signs[EQUIVALENT]} equivalent, within ±{table.tested.margin:g}; no sign: unknown"
     words = []
     if primary:
@@ -130,7 +151,10 @@ def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks:
     if not table.baseline:
         return words
     if table.tested is None or not (table.tested.family(PRIMARY) or table.tested.family(SINGLE)):
-        return [*words, f"not tested against {table.baseline}" + ("" if table.tested else ": no predictions")]
+        return [
+            *words,
+            f"not tested against {table.baseline}" + ("" if table.tested else ", for want of predictions or by --statistics no"),
+        ]
     shown = {sign_name(cell, primary=task == table.head)
              for row in table.rows for task, cell in zip(table.columns, row.cells, strict=True)
              if cell is not None and (tasks or task == table.head)}  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.compare.formatting import has_ranks, headline, markdown, rank_words, score, seeds_differ, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import COSTS, SIGNS, Line, costs, has_costs, legend, under
+from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, under
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -15,7 +15,7 @@ def draw(tables: Sequence[Table]) -> str:
 
 def _table(table: Table) -> str:
     before = [*(["rank"] if has_ranks(table) else []), "method", *(["seeds"] if seeds_differ(table) else [])]
-    heading = [*before, *table.columns, *(COSTS if has_costs(table) else ())]
+    heading = [*before, *table.columns, *cost_columns(table)]
     lines = [f"**{markdown(headline(table))}**", "", _line([markdown(text) for text in heading])]
     lines.append(_line([":--" if name == "method" else "--:" for name in heading]))
     for row in table.rows:
@@ -39,13 +39,13 @@ def _cells(row: Row, table: Table) -> list[str]:
     cells.append(markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks)
     if seeds_differ(table):
         cells.append(str(len(row.runs)))
-    return cells + [_number(cell) for cell in row.cells] + (list(costs(row.cost)) if has_costs(table) else [])
+    return cells + [_number(cell) for cell in row.cells] + cost_texts(row, table)
 
 
 def _under(line: Line, table: Table) -> list[str]:
     before = [""] * has_ranks(table) + [f"*{markdown(line.label)}*"] + [""] * seeds_differ(table)
     entries = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in line.entries]
-    return before + entries + [""] * (len(COSTS) if has_costs(table) else 0)
+    return before + entries + [""] * len(cost_columns(table))
 
 
 def _number(cell: Cell | None) -> str:

@@ -153,6 +153,10 @@ def cost(record: RunRecord) -> Section:
         if value is None:
             continue
         name = field.replace("_", " ")
+        if field == "encoding":
+            speed = f"{value.sentences_per_second:,.0f} sentences/s, {size(value.memory_bytes)}"
+            rows.append(("encoding, measured", f"{speed}; {value.condition}"))
+            continue
         if field in _BYTES:
             name, shown = name.removesuffix(" bytes"), size(value)
         elif field.endswith("per_second"):

@@ -3,6 +3,7 @@ and columns that do not fit at all in blocks below one another."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,7 +23,7 @@ from bench.compare.formatting import (
     visible,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import COSTS, PLAIN_SIGNS, SIGNS, Line, costs, has_costs, legend, short_legend, sign_name, under
+from bench.show.tables.lines import PLAIN_SIGNS, SIGNS, Line, cost_columns, costs, legend, short_legend, sign_name, under
 
 STYLES = {"best": "bold", "second": "underline", "": ""}
 GAP = 1
@@ -156,13 +157,21 @@ def _line(
 
 
 def _fold(label: Text, width: int) -> list[Text]:
-    """In lines of at most ``width`` characters: between words where that is enough, else within them."""
+    """In lines of at most ``width`` characters: between words, else after a hyphen, else within a word."""
     if label.cell_len <= width:
         return [label]
-    folded = list(label.wrap(Console(width=width), width, overflow="fold"))
-    for part in folded:
-        part.rstrip()
-    return folded
+    if label.cell_len != len(label.plain) or width < 1:  # one character is not one column, or there is no room at all
+        folded = list(label.wrap(Console(width=width), width, overflow="fold"))
+        for part in folded:
+            part.rstrip()
+        return folded
+    parts, at = [], 0
+    whole = textwrap.wrap(label.plain, width, break_on_hyphens=False, break_long_words=False)
+    for words in (part for line in whole for part in textwrap.wrap(line, width)):
+        at = label.plain.index(words, at)
+        parts.append(label[at : at + len(words)])
+        at += len(words)
+    return parts
 
 
 def _headline(table: Table, look: Look) -> Text:
@@ -208,10 +217,9 @@ def _columns(table: Table, extra: Sequence[Sequence[Line]], layout: Layout, look
         columns.append(_task(table, i, visible(heading, "ascii"), extra, layout, look))
         if layout.spread == "head" and heading == table.head and i == len(table.columns) - 1:
             columns.append(_head_spread(table, look))
-    if has_costs(table):
-        for i, heading in enumerate(COSTS):
-            width = max(len(heading), *(len(costs(row.cost)[i]) for row in table.rows))
-            columns.append(Column(heading, width, lambda row, i=i: Text(costs(row.cost)[i]), last=True))  # type: ignore[misc]
+    for name in cost_columns(table):
+        width = max(len(name), *(len(costs(row.cost)[name]) for row in table.rows))
+        columns.append(Column(name, width, lambda row, name=name: Text(costs(row.cost)[name]), last=True))  # type: ignore[misc]
     return columns
 
 

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.hashes import file_sha256
-from bench.runs.arrays import read_arrays
 from bench.runs.curve import CURVE
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord, Score
-from bench.runs.store import RECORD, RunsFolder, read_record
+from bench.runs.store import RECORD, read_record
 from bench.verify.attestation import Attestation, attestation, sent
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport, cell
 from bench.verify.identity import check_checkpoint, check_data, check_fingerprint
-from bench.verify.scores import AVERAGE, check_given, check_scores
+from bench.verify.scores import StoredArrays, check_given, check_scores
 from bench.verify.submit.layout import MiB
 from bench.verify.submit.unpacking import unpack
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from bench.data.sets import DataFolder
 
 ARRAY_BYTES, RUN_BYTES = 64 * MiB, 512 * MiB
@@ -191,25 +192,28 @@ def examined(folder: Path, data: DataFolder | None = None, work: Work | None = N
     _check_moment(record.provenance.created)
     if not 0 < len(record.scores) <= MOST_SCORES:
         raise DataDamaged(f"it has {len(record.scores):,} scores; 1 to {MOST_SCORES:,} are taken")
-    seconds = _check_files(record, folder)
+    stored = StoredArrays(record, folder)
+    seconds = _check_files(stored, folder)
     findings = []
-    for one in _findings(record, folder, data, work or Work(), seconds):
+    for one in _findings(record, folder, data, work or Work(), seconds, stored):
         if one.outcome == DIFFERS:
             raise DataDamaged(f"{one.kind} of {one.what}: {one.why}" if one.what != one.kind else f"{one.kind}: {one.why}")
         findings.append(one)
     return RunReport(record.run_id, findings, record.status, record)
 
 
-def _findings(record: RunRecord, folder: Path, data: DataFolder | None, work: Work, seconds: float) -> Iterator[Finding]:
+def _findings(
+    record: RunRecord, folder: Path, data: DataFolder | None, work: Work, seconds: float, stored: StoredArrays
+) -> Iterator[Finding]:  # fmt: skip
     """Those of ``verify_run``, the cheapest first; scores are computed when everything else agrees."""
     yield check_fingerprint(record)
     yield check_checkpoint(record, folder)
-    for one in check_given(record, folder):
+    for one in check_given(stored):
         if one.outcome == DIFFERS:  # those that agree come again, with their scores
             yield one
     yield from check_data(record, data)
     work.take(seconds)
-    yield from check_scores(record, folder)
+    yield from check_scores(record, folder, stored)
 
 
 def _check_moment(created: str) -> None:
@@ -229,13 +233,12 @@ def uncomputable(report: RunReport) -> list[Score]:
     return [score for score in report.record.scores if cell(score) not in computed] if report.record else []
 
 
-def _check_files(record: RunRecord, folder: Path) -> float:
+def _check_files(stored: StoredArrays, folder: Path) -> float:
     """Each predictions file belongs to a score and is of arrays that can be scored in reasonable time, which is given, and the curve is one."""
-    store, place = RunsFolder(folder.parent), folder / "predictions"
-    tasks = [score for score in record.scores if score.task != AVERAGE]
+    place = folder / "predictions"
     expected: dict[Path, list[Score]] = {}
-    for one in tasks:  # two protocols may score one file
-        expected.setdefault(store.predictions_path(folder.name, one.task, one.text, one.suite), []).append(one)
+    for one in stored.scores:  # two protocols may score one file
+        expected.setdefault(stored.path(one), []).append(one)
     total, seconds = 0, 0.0
     for path in sorted(one for one in place.rglob("*") if not one.is_dir()):
         if path not in expected:
@@ -243,7 +246,7 @@ def _check_files(record: RunRecord, folder: Path) -> float:
         total += _unpacked_bytes(path)
         if total > RUN_BYTES:
             raise DataDamaged(f"its predictions unpack to more than {RUN_BYTES:,} bytes")
-        seconds += sum(_check_arrays(path, score) for score in expected[path])
+        seconds += sum(_check_arrays(path, score, stored.arrays(score)) for score in expected[path])
     if (folder / CURVE).exists():
         for i, line in enumerate((folder / CURVE).read_bytes().splitlines(), 1):
             if line.strip() and not _is_entry(line):
@@ -272,15 +275,13 @@ def _unpacked_bytes(path: Path) -> int:
     return size
 
 
-def _check_arrays(path: Path, score: Score) -> float:
+def _check_arrays(path: Path, score: Score, arrays: dict[str, np.ndarray] | BenchError) -> float:
     """Seconds that computing the score again takes, about."""
     import numpy as np
 
     name, names = f"predictions/{path.name}", 1
-    try:
-        arrays = read_arrays(path)
-    except BenchError as error:
-        raise DataDamaged(f"{name} is no predictions file: {error.message.rpartition(' is no predictions file: ')[2]}") from None
+    if isinstance(arrays, BenchError):
+        raise DataDamaged(f"{name} is no predictions file: {arrays.message.rpartition(' is no predictions file: ')[2]}")
     for key, values in arrays.items():
         if values.dtype.kind not in "biufU":
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import secrets
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from bench.base.cache import HAS_LOCKS, is_free, lock
 from bench.base.errors import BenchError, DataDamaged
 from bench.base.hashes import file_sha256
 from bench.runs.arrays import read_arrays
@@ -69,15 +71,25 @@ def pack(
         runs = tuple(_staged(folder, stage, suites, checkpoints, work) for folder in folders)
         aside = to.with_name(f".{to.name}.{secrets.token_hex(4)}.tmp")
         try:
-            _zip(aside, stage, name, __version__)
-            _read_back(aside, to, Path(made) / "again")
-            os.replace(aside, to)
+            _sweep(to)
+            with lock(aside):  # as long as it is held, somebody writes it
+                _zip(aside, stage, name, __version__)
+                _read_back(aside, to, Path(made) / "again")
+                os.replace(aside, to)
         except OSError as error:
             raise BenchError(f"cannot write {to}: {error.strerror or error}", "another place: --to FILE.zip") from None
         finally:
             with contextlib.suppress(OSError):
                 aside.unlink(missing_ok=True)
     return Packed(file=to, bytes=to.stat().st_size, runs=runs)
+
+
+def _sweep(to: Path) -> None:
+    """What a process left beside ``to`` that was killed while it wrote."""
+    for left in to.parent.glob(f".{glob.escape(to.name)}.*.tmp") if HAS_LOCKS else ():
+        with contextlib.suppress(OSError), left.open("rb") as file:
+            if is_free(file.fileno()):
+                left.unlink()
 
 
 def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, work: Work) -> PackedRun:
@@ -159,7 +171,7 @@ def _checkpoint(folder: Path, to: Path, wanted: str) -> str:
 def _zip(file: Path, stage: Path, by: str | None, bench_version: str) -> None:
     paths = {f"runs/{path.relative_to(stage).as_posix()}": path for path in sorted(stage.rglob("*")) if path.is_file()}
     hashes = {name: file_sha256(path) for name, path in sorted(paths.items())}
-    with zipfile.ZipFile(file, "x") as archive:
+    with zipfile.ZipFile(file, "w") as archive:
         _add(archive, HEADER, header_bytes(Header(by=by, files=hashes), bench_version))
         for name in hashes:
             _add(archive, name, paths[name].read_bytes())

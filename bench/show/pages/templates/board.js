@@ -6,7 +6,7 @@
   const main = document.querySelector("main");
   const FILTERS = ["setting", "backbone", "suite"];
   const COUNTED = [...FILTERS, "text"];
-  const OWN = ["tasks", "metric", "trains", "time"]; // a reader's own choice: nothing of it was tested
+  const OWN = ["tasks", "metric", "family", "trains", "time"]; // a reader's own choice: nothing of it was tested
   const KEYS = [...COUNTED, ...OWN, "baseline", "show", "q", "sort", "rows", "compare", "cell"];
   const MOST_ROWS = 100;
   const tools = window.numberPanel(board), { make, told, withCopy, count, WORDS } = tools;
@@ -37,7 +37,7 @@
   });
   const first = tables[0];
   const defaults = { setting: first?.setting ?? "", backbone: first?.backbone ?? "", suite: first?.suite ?? "", text: first?.text ?? "", baseline: first?.baseline ?? "",
-                     tasks: "", metric: "", trains: "", time: "", show: "all", q: "", sort: "", rows: "", compare: "", cell: "" };
+                     tasks: "", metric: "", family: "", trains: "", time: "", show: "all", q: "", sort: "", rows: "", compare: "", cell: "" };
   let state = { ...defaults };
 
   // --- the address ---
@@ -108,11 +108,11 @@
   function show() {
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (text) => words.every((word) => text.includes(word));
-    const kept = (one) => matches(one.text) && (!state.trains || one.row.dataset.trains === state.trains) && (!state.time || one.seconds <= Number(state.time));
+    const kept = (one) => matches(one.text) && ["family", "trains"].every((key) => !state[key] || one.row.dataset[key] === state[key]) && (!state.time || one.seconds <= Number(state.time));
     main.dataset.show = state.show;
     let rows = 0, all = 0;
     for (const table of tables) {
-      const shown = fits(table, state), found = words.length || state.trains || state.time ? table.rows.filter(kept) : table.rows;
+      const shown = fits(table, state), found = words.length || state.family || state.trains || state.time ? table.rows.filter(kept) : table.rows;
       table.matching = found.length;
       table.section.hidden = !shown || !found.length;
       if (!shown) continue;
@@ -274,7 +274,7 @@
 
   // The rows that are shown come first, in their order; of a long table the rest waits for a click, so that sorting stays quick.
   function arrange(table, kept) {
-    const key = JSON.stringify([state.sort, state.q, state.rows, state.trains, state.time, table.own]);
+    const key = JSON.stringify([state.sort, state.q, state.rows, state.family, state.trains, state.time, table.own]);
     if (table.arranged === key) return;
     table.arranged = key;
     const found = sorted(table).filter(kept);
@@ -383,7 +383,7 @@
       if (name === "grade") return GRADES.indexOf(cell.textContent);
       return cell.textContent === "" ? NaN : Number(cell.textContent);
     };
-    const falling = c !== undefined ? !table.data.columns[c].low : ["seeds", "grade", "own choice"].includes(name);
+    const falling = c !== undefined ? !table.data.columns[c].low : ["seeds", "grade", "own choice", "encode"].includes(name);
     const found = { values: table.rows.map(value), falling };
     table.values.set(name, found);
     return found;

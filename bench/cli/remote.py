@@ -1,0 +1,311 @@
+"""``bench run`` for other machines: what a worker is told, what is prepared here, and handing it to an engine or to the user."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bench.base.errors import BenchError
+
+if TYPE_CHECKING:
+    from bench.cli.progress import RunReporter
+    from bench.run.jobs import Batch, Queued, Resources
+    from bench.run.plan import PlannedRun
+    from bench.runs import RunsFolder
+
+LOOK_EVERY = 2.0  # seconds between two looks at the runs of another driver
+NOT_TOLD = {
+    "executor", "gpus", "cpus", "memory", "parallel", "retries", "slurm", "commands", "only", "words", "fresh", "wait", "offline",
+    "dry_run", "as_json", "plain", "device", "precision", "plugins", "runs",
+}  # fmt: skip
+"""Options of ``bench run`` that a worker is not given as they were typed: they are about the submission, or are settled there."""
+
+
+def settled(device: str, precision: str, gpus: int | None) -> tuple[str, str]:
+    """Device and precision of runs on other machines: of what is asked, never of this machine. Raises BenchError."""
+    if device != "auto":
+        raise BenchError(
+            f"--device {device} is about this machine", "--gpus N asks for GPUs where it runs; without it runs are on the CPU"
+        )
+    kind = "cuda" if gpus else "cpu"
+    if kind == "cpu" and precision in ("fp16", "tf32"):
+        raise BenchError(f"--precision {precision} needs a GPU", "--gpus 1")
+    found = precision if precision != "auto" else {"cuda": "bf16", "cpu": "fp32"}[kind]
+    chosen = "" if precision != "auto" else f", precision {found}"
+    click.echo(
+        f"device {kind}{chosen}: of what is asked ({f'--gpus {gpus}' if gpus else 'no --gpus'}), not of this machine", err=True
+    )
+    return kind, found
+
+
+def check_here(device: str, precision: str) -> None:
+    """Raises BenchError where a worker's machine cannot compute in the precision that its run's name is of."""
+    if precision == "bf16" and device.startswith("cuda"):
+        import torch
+
+        if not torch.cuda.is_bf16_supported(including_emulation=False):
+            raise BenchError(
+                f"--precision bf16: {torch.cuda.get_device_name(device)} has none", "--precision fp32 makes another run of it"
+            )
+
+
+def worker_arguments(
+    context: click.Context, store: RunsFolder, device: str, precision: str, gpus: int | None, plugins: Sequence[Path]
+) -> list[str]:
+    """The options of ``bench run`` that every worker gets."""
+    words: list[str] = []
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if name in NOT_TOLD or not isinstance(option, click.Option) or source in (None, click.core.ParameterSource.DEFAULT):
+            continue
+        value = context.params[name]
+        if option.is_flag:
+            words += [option.opts[0]] if value else []
+            continue
+        for one in value if option.multiple else (value,):
+            if one is not None:
+                words += [option.opts[0], str(Path(one).absolute()) if isinstance(one, Path) else str(one)]
+    for file in plugins:
+        words += ["--plugin", str(file.absolute())]
+    words += ["--runs", str(store.path.absolute()), "--device", device, "--precision", precision, "--offline", "--plain"]
+    return words + (["--executor", "torchrun", "--gpus", str(gpus)] if gpus and gpus > 1 else [])
+
+
+def prepare_corpora(planned: Sequence[PlannedRun], reporter: RunReporter) -> None:
+    """Tokenise each corpus once for each tokenizer, here: no worker holds a GPU while it does that, or waits for another that does."""
+    from bench.backbones import load
+    from bench.data.corpora.token_cache import as_text, tokenise
+    from bench.run.provenance import tokenizer_key
+
+    done: set[tuple[str, str, str]] = set()
+    for run in planned:
+        cls: Any = run.plugin.cls
+        kind = getattr(cls, "trains_on", None)
+        if run.corpus is None or kind is None or (kind == "ids" and cls.own_backbone is not None):
+            continue
+        key = (
+            run.corpus.sha256,
+            ",".join(run.corpus.columns) + str(run.corpus.column),
+            "text" if kind == "text" else run.backbone.revision,
+        )
+        if key in done:
+            continue
+        done.add(key)
+        if kind == "text":
+            as_text(run.corpus)
+            continue
+        reporter.note(f"tokenises {run.corpus.name} for {run.backbone.name}, unless that was done before")
+        backbone = load(run.backbone, offline=True)
+        tokenise(run.corpus, backbone.ids, tokenizer_key(backbone.tokenizer), len(backbone.tokenizer))
+
+
+def steps_of(run: PlannedRun) -> int | None:
+    from bench.training.horizon import total_steps
+
+    if run.corpus is None or run.plugin.cls.fitted == "pass":
+        return None
+    return total_steps(run.recipe, len(run.corpus))
+
+
+def as_queued(run: PlannedRun) -> Queued:
+    from bench.run.jobs import Queued, planned_words
+
+    return Queued(run.run_id, planned_words(run), steps_of(run))
+
+
+def check_visible(store: RunsFolder, data: Path | None) -> None:
+    """Raises BenchError where a folder is one that no other machine can see. What its locks are worth is told."""
+    from bench.base.lease import mount_of, probe
+
+    for folder, option in ((store.path, "--runs"), (data, "--data")):
+        if (
+            folder is not None
+            and str(folder.absolute()).startswith(("/proc/", "/sys/", "/dev/"))
+            and mount_of(folder)[0] in ("tmpfs", "devtmpfs", "proc", "sysfs")
+        ):
+            raise BenchError(
+                f"{option} {folder} is in this machine's memory: no worker elsewhere sees it",
+                f"{option} DIR on a file system that all machines share",
+            )
+    if (line := probe(store.path)) is not None:
+        click.echo(line, err=True)
+
+
+def hand_over(
+    name: str, planned: Sequence[PlannedRun], store: RunsFolder, arguments: Sequence[str], resources: Resources, *,
+    retries: int, fresh: bool, reporter: RunReporter,
+) -> tuple[Batch | None, list[PlannedRun]]:  # fmt: skip
+    """Queue what of the plan is neither done nor queued. Returns the new batch, None where there is nothing to queue, and the runs that
+    were queued or running before. Raises BenchError."""
+    from bench.run import jobs
+    from bench.run.executors.local import is_scored
+
+    engine = jobs.engine(name)
+    address = engine.check(resources)
+    with jobs.submitting(store):
+        known = jobs.Jobs(store)
+        places = jobs.ask(known.places)
+        queued = [run for run in planned if run.run_id in places]
+        if fresh and queued:
+            raise BenchError(
+                f"--fresh: {queued[0].run_id} is {places[queued[0].run_id].state}"
+                + (f", and {len(queued) - 1} more" if len(queued) > 1 else ""),
+                f"bench cancel --runs {store.path} --all, then this again",
+            )
+        records = {run.run_id: store.get(run.run_id, run.fingerprint) for run in planned}
+        done = (
+            []
+            if fresh
+            else [run for run in planned if run.run_id not in places and jobs.is_done(run, records[run.run_id], is_scored)]
+        )
+        left = {run.run_id for run in (*queued, *done)}
+        todo = [run for run in planned if run.run_id not in left]
+        parts = [f"{len(done)} finished already" if done else "", f"{len(queued)} queued or running already" if queued else ""]
+        told = "; ".join(part for part in parts if part)
+        if not todo:
+            click.echo(f"nothing to submit: {told}", err=True)
+            return None, queued
+        prepare_corpora(todo, reporter)
+        if fresh:
+            start_afresh(todo, store, reporter)
+        batch = jobs.new_batch(known, name, [as_queued(run) for run in todo], arguments, resources, retries, address)
+        batch.write()
+        try:
+            words = engine.submit(batch)
+        except BenchError as error:
+            if "were queued before" not in error.message:
+                jobs.forget(batch)
+            raise
+    click.echo(f"submitted to {name}: {len(todo)} run{'s' * (len(todo) > 1)}, {words}" + (f"; {told}" if told else ""), err=True)
+    return batch, queued
+
+
+def start_afresh(planned: Sequence[PlannedRun], store: RunsFolder, reporter: RunReporter) -> None:
+    """What ``--fresh`` means: once, before anything is queued, so that a run that is started again goes on."""
+    from bench.run.executors.local import forget
+
+    for run in planned:
+        if store.folder(run.run_id).exists():
+            with store.lock(run.run_id):
+                forget(run, store, reporter)
+
+
+def show_commands(
+    planned: Sequence[PlannedRun], store: RunsFolder, arguments: Sequence[str], resources: Resources, reporter: RunReporter
+) -> None:
+    """One line for ``sh`` a run."""
+    from bench.run import jobs
+
+    prepare_corpora(planned, reporter)
+    batch = jobs.new_batch(jobs.Jobs(store), "commands", [as_queued(run) for run in planned], arguments, resources, 0)
+    for number in range(len(batch.runs)):
+        click.echo(batch.shell_line(number))
+
+
+def show_script(
+    name: str, planned: Sequence[PlannedRun], store: RunsFolder, arguments: Sequence[str], resources: Resources, retries: int
+) -> None:
+    """What ``--dry-run`` prints of an engine."""
+    from bench.run import jobs
+
+    batch = jobs.new_batch(jobs.Jobs(store), name, [as_queued(run) for run in planned], arguments, resources, retries)
+    click.echo(jobs.engine(name).script(batch), nl=False)
+
+
+def run_elsewhere(
+    context: click.Context, planned: Sequence[PlannedRun], store: RunsFolder, resources: Resources, *, device: str, precision: str,
+    plugins: Sequence[Path], data: Path | None, retries: int, fresh: bool, dry_run: bool, commands: bool, reporter: RunReporter,
+) -> int:  # fmt: skip
+    """What ``bench run`` does with --commands or a remote executor; returns the exit code."""
+    from bench.run import jobs
+
+    name = context.params["executor"]
+    check_visible(store, data)
+    if not dry_run:
+        plugins = jobs.keep_plugins(plugins, store.path / jobs.FOLDER / "plugins")
+    arguments = worker_arguments(context, store, device, precision, resources.gpus, plugins)
+    if commands:
+        if dry_run:
+            raise BenchError("--commands runs nothing as it is", "leave --dry-run out")
+        show_commands(planned, store, arguments, resources, reporter)
+        return 0
+    if dry_run:
+        show_script(name, planned, store, arguments, resources, retries)
+        return 0
+    hand = partial(hand_over, name, store=store, arguments=arguments, resources=resources, retries=retries, reporter=reporter)
+    where = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
+    if not getattr(jobs.engine(name), "STAYS", False):
+        hand(planned, fresh=fresh)
+        click.echo(f"next: bench status --watch{where}", err=True)
+        return 0
+    return stay(name, planned, store, hand, fresh)
+
+
+def stay(
+    name: str,
+    planned: Sequence[PlannedRun],
+    store: RunsFolder,
+    hand: Callable[..., tuple[Batch | None, list[PlannedRun]]],
+    fresh: bool,
+) -> int:
+    """Of an engine whose driver stays with its runs: until each has ended, also those of another driver; if that dies, they go on here.
+
+    Returns the exit code: 1 where a run failed, 130 where all of it was cancelled.
+    """
+    from bench.run import jobs
+    from bench.run.executors.signals import stop_signals
+
+    engine: Any = jobs.engine(name)
+    ended: dict[str, dict[str, Any]] = {}
+    with stop_signals(insistent=False) as should_stop:
+        while left := [run for run in planned if run.run_id not in ended]:
+            batch, others = hand(left, fresh=fresh)
+            fresh = False
+            if batch is not None:
+                ended |= engine.follow(batch, partial(click.echo, err=True), should_stop)
+            if should_stop() or (batch is None and not others):
+                break
+            if others:
+                click.echo(
+                    f"{len(others)} of another driver: waiting until they have ended, with nothing of the cluster", err=True
+                )
+            while others and not should_stop():
+                time.sleep(LOOK_EVERY)
+                places = jobs.Jobs(store).places()
+                others = [run for run in others if run.run_id in places]
+    outcomes = [state["outcome"] for state in ended.values()]
+    failed = sum(one in ("failed", "refused") for one in outcomes)
+    cancelled = outcomes.count("cancelled")
+    if ended:
+        parts = [
+            f"{outcomes.count('done')} finished",
+            f"{failed} failed" if failed else "",
+            f"{cancelled} cancelled, the same command goes on with them" if cancelled else "",
+        ]
+        click.echo(", ".join(part for part in parts if part), err=True)
+    return 130 if should_stop() or cancelled else int(bool(failed))
+
+
+def job_here() -> dict[str, Any] | None:
+    """The engine, job, node and attempt that this process is the worker of, as its attendant says; None: of nobody."""
+    import json
+
+    try:
+        found = json.loads(os.environ.get("BENCH_JOB") or "null")
+    except ValueError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    if (attendant := found.pop("attendant", None)) is not None and "LOCAL_RANK" not in os.environ:
+        from bench.run.executors.worker import end_with
+
+        end_with(int(attendant))
+    return found

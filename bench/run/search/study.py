@@ -1,0 +1,222 @@
+"""A search as it is asked for: of each method its runs, its space and what all trials share; and whether a folder holds that search."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from bench.base.errors import BenchError
+from bench.data.sets.sts import STS_TASKS
+from bench.run.plan import PlannedRun, with_fingerprint
+from bench.run.search.sampling import GRID, Sampling, check_grid
+from bench.run.search.space import Space, space_of, with_values
+from bench.runs.dev_pairs import dev_test_pairs
+from bench.runs.searches import Searched, Study, read_study, write_study
+
+if TYPE_CHECKING:
+    from bench.runs import RunsFolder
+
+NEW_NAME = "--name NEW begins another search"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of ``bench search`` that are not those of ``bench run``."""
+
+    trials: int
+    sampler: str
+    pruner: str
+    spaces: Mapping[str, str]  # --space
+    name: str | None
+    suites: tuple[
+        str, ...
+    ]  # that the tuned methods will be scored on: nothing of them is read but which pairs the dev set shares
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method of a search: a run for each seed, with the values that its trials share, and what they differ in."""
+
+    method: str
+    runs: tuple[PlannedRun, ...]
+    space: Space
+    sampling: Sampling
+
+    def trial_runs(self, values: Mapping[str, Any], source: str) -> list[PlannedRun]:
+        """The runs of a trial: trained, and scored on nothing. Raises BenchError where the method refuses the values."""
+        made = []
+        for run in self.runs:
+            recipe = with_values(run.recipe, values, source)
+            run.plugin.cls.check(recipe, run.backbone.path)
+            made.append(with_fingerprint(replace(run, recipe=recipe, tasks=(), task_data=(), missing=(), expect=None)))
+        return made
+
+
+def search_name(asked: Mapping[str, Any]) -> str:
+    """ "search-3f2a91c4": of what was asked for, but not of how many trials; so that the same command goes on, also with more of them."""
+    return f"search-{hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()[:8]}"
+
+
+def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: Sequence[str]) -> dict[str, Job]:
+    """The methods of a search by name. Raises BenchError for a method in which nothing can be searched, and for methods that were not
+    trained alike."""
+    found: dict[str, list[PlannedRun]] = {}
+    for run in planned:
+        found.setdefault(run.method, []).append(run)
+    jobs = {}
+    for method, runs in found.items():
+        first = runs[0]
+        selected = str(first.recipe.get("select_on", "none"))
+        if first.dev is None and first.corpus is not None and selected not in ("last", "none"):
+            raise BenchError(
+                f"{selected}, by which {method} is to be searched, is not here",
+                "--data DIR, or --select 'captions dev', which the package carries",
+            )
+        if first.dev is None:
+            why = "nothing of it is trained" if first.corpus is None else f"select_on is {selected}, which gives no dev score"
+            raise BenchError(
+                f"{method} cannot be searched: {why}",
+                "--select 'STS-B dev', sts-dev-clean or 'captions dev', or leave the method out",
+            )
+        if first.seed is None:
+            raise BenchError(f"{method} cannot be searched: it has no dev score while it is fitted", "leave the method out")
+        space = space_of(
+            first.plugin.folder, method, setting=first.setting, backbone=first.backbone.model, variant=first.variant, recipe=first.recipe,
+            places=first.plugin.cls.places, given=wanted.spaces, fixed=fixed,
+        )  # fmt: skip
+        if not space:
+            raise BenchError(
+                f"the space of {method} is empty: no recipe file says what is searched of it",
+                "--space KEY=A,B,C, or --space KEY=LOW..HIGH",
+            )
+        if wanted.sampler == GRID:
+            check_grid(method, space, wanted.trials)
+        sampling = Sampling(
+            folder, method, space, sampler=wanted.sampler, pruner=wanted.pruner, seeds=tuple(run.seed or 0 for run in runs)
+        )
+        jobs[method] = Job(method, tuple(runs), space, sampling)
+    for key in wanted.spaces:
+        if not any(one.key == key for job in jobs.values() for one in job.space):
+            from bench.run.recipes import check_overrides
+
+            check_overrides({key: ""}, [job.runs[0].plugin.cls for job in jobs.values()], trained=True)
+            raise BenchError(f"--space {key}: it is set to one value by --set, or no method of this search has it")
+    _check_alike(jobs)
+    return jobs
+
+
+def _check_alike(jobs: Mapping[str, Job]) -> None:
+    """Raises BenchError where methods would be chosen on different sets."""
+    on = {method: str(job.runs[0].recipe["select_on"]) for method, job in jobs.items()}
+    if len(set(on.values())) > 1:
+        told = ", ".join(f"{method} on {name}" for method, name in on.items())
+        raise BenchError(f"the methods of a search are chosen on one dev set; by their recipes: {told}", "--select NAME")
+
+
+def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
+    """How many pairs of the dev set are test pairs of what is to be scored; from hashes, the data of no test set is read."""
+    assert run.dev is not None
+    name, pairs = run.dev.name, run.dev.n
+    if name == "captions dev":
+        return f"{name}: {pairs:,} pairs; it shares no caption and no image with the suite check"
+    if "sts" not in suites:
+        return f"{name}: {pairs:,} pairs"
+    found = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
+    if found is None:
+        return f"{name}: {pairs:,} pairs; how many are test pairs of the suite sts is not known, for it is not a known file"
+    shared, count = found
+    if not shared:
+        return f"{name}: none of its {count:,} pairs is a test pair of the suite sts"
+    return f"{name}: {shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %) are test pairs of the suite sts, so what is chosen on it is chosen in part on the test; --select sts-dev-clean has none"
+
+
+def definition(jobs: Mapping[str, Job], wanted: Wanted, name: str, fixed: Sequence[str]) -> Study:
+    first = next(iter(jobs.values())).runs[0]
+    assert first.dev is not None
+    return Study(
+        name=name, trials=wanted.trials, seeds=tuple(run.seed or 0 for run in next(iter(jobs.values())).runs), sampler=wanted.sampler,
+        pruner=wanted.pruner, budget=first.recipe.get("budget"), select_on=str(first.recipe["select_on"]), dev_pairs=first.dev.n,
+        overlap=overlap_words(first, wanted.suites), precision=first.precision, suites=wanted.suites,
+        fixed=tuple(fixed),
+        created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
+        methods={job.method: _searched(job) for job in jobs.values()},
+    )  # fmt: skip
+
+
+def _searched(job: Job) -> Searched:
+    run = job.runs[0]
+    corpus = "" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}"
+    varied = {one.key for one in job.space}
+    return Searched(
+        setting=run.setting, variant=run.variant, plugin=run.plugin.sha256, backbone=run.backbone.name, revision=run.backbone.revision,
+        corpus=corpus, dev=run.dev.sha256 if run.dev else "", space={one.key: one.to_json() for one in job.space},
+        recipe={key: value for key, value in run.recipe.items() if key not in varied},
+    )  # fmt: skip
+
+
+def open_study(folder: Path, wanted: Study) -> Study:
+    """The study in the folder, made or gone on with. Raises BenchError where the folder holds another search. It may become longer."""
+    known = read_study(folder)
+    if known is None:
+        write_study(folder, wanted)
+        return wanted
+    check_same(known, wanted, folder)
+    if wanted.trials > known.trials:
+        known = structs.replace(known, trials=wanted.trials)
+        write_study(folder, known)
+    return known
+
+
+def check_same(known: Study, wanted: Study, folder: Path) -> None:
+    """Raises BenchError, naming the first thing in which two searches of one name differ."""
+    if known.methods.keys() != wanted.methods.keys():
+        raise BenchError(f"{folder} holds a search of {', '.join(known.methods)}, not of {', '.join(wanted.methods)}", NEW_NAME)
+    for key in ("seeds", "sampler", "pruner", "budget", "select_on", "precision", "fixed"):
+        was, now = getattr(known, key), getattr(wanted, key)
+        if was != now:
+            raise BenchError(f"{folder} holds a search with {key.replace('_', ' ')} {_plain(was)}, not {_plain(now)}", NEW_NAME)
+    for method, was in known.methods.items():
+        now = wanted.methods[method]
+        if was.plugin != now.plugin:
+            raise BenchError(
+                f"{folder}: the code of {method} has changed since that search began ({was.plugin[:8]} then, {now.plugin[:8]} now)",
+                NEW_NAME,
+            )
+        for key in ("setting", "variant", "backbone", "revision", "corpus", "dev"):
+            if getattr(was, key) != getattr(now, key):
+                what = f"{key} {getattr(was, key)[:40] or 'none'}, not {getattr(now, key)[:40] or 'none'}"
+                raise BenchError(f"{folder} holds a search of {method} with {what}", NEW_NAME)
+        for what, then, today in (("space", was.space, _json(now.space)), ("recipe", was.recipe, _json(now.recipe))):
+            for key in sorted({*then, *today}):
+                if then.get(key) != today.get(key):
+                    raise BenchError(
+                        f"{folder} holds a search of {method} in whose {what} {key} is {_plain(then.get(key))}, not {_plain(today.get(key))}",
+                        NEW_NAME,
+                    )
+
+
+def _json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping) and "source" in value:
+        value = value.get("values") or f"{value.get('low'):g} to {value.get('high'):g}"
+    return "none" if value is None else ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+
+
+def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder) -> None:
+    """Raises BenchError for a seed that a scored run of these methods has: a search's seeds are never those that are published."""
+    for record in store.records()[0]:
+        if record.method in methods and record.seed in seeds and record.scores:
+            raise BenchError(f"seed {record.seed} is that of {record.run_id}, which is scored: a search has seeds of its own",
+                             "--seeds 901, or others that no run has")  # fmt: skip

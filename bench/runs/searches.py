@@ -1,0 +1,159 @@
+"""The record of a search for recipe values: ``study/study.json`` says what is searched, ``trials/METHOD/003/trial.json`` what came of it.
+
+What a tuned run keeps of its search stands in its record, as ``provenance.execution["search"]``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bench.base.errors import BenchError
+from bench.base.files import write_or_fail
+from bench.runs.record import RecipeValue, RunRecord
+
+SCHEMA = "bench.search/1"
+STUDY, TRIAL = "study/study.json", "trial.json"
+RUNNING, FINISHED, FAILED, PRUNED = "running", "finished", "failed", "pruned"
+RECIPE = 0
+"""The number of the trial that is the recipe as it is: every method has it, and it counts as none of the trials."""
+
+
+class Trial(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One setting of a method's values, trained with every seed of the search."""
+
+    method: str
+    number: int
+    values: dict[str, Any]
+    state: str = RUNNING
+    dev: tuple[float, ...] = ()  # the best dev score of each seed, as far as it came
+    steps: int = 0  # trained, of all seeds
+    seconds: float = 0.0  # of training and dev scores
+    error: str | None = None
+    runs: tuple[str, ...] = ()
+    process: str = ""  # that ran it last
+
+    @property
+    def score(self) -> float | None:
+        """The mean over seeds; None where a seed has none."""
+        return sum(self.dev) / len(self.dev) if self.state == FINISHED and self.dev else None
+
+
+class Searched(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is searched of one method, and with what."""
+
+    setting: str
+    variant: str
+    plugin: str  # sha256 of its code
+    backbone: str
+    revision: str
+    corpus: str  # name@sha256
+    dev: str  # sha256 of the dev set
+    recipe: dict[str, Any]  # what all trials share
+    space: dict[str, dict[str, Any]]
+
+
+class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything that the trials of all methods have in common."""
+
+    schema: str = SCHEMA
+    name: str
+    methods: dict[str, Searched]
+    trials: int
+    seeds: tuple[int, ...]
+    sampler: str
+    pruner: str
+    budget: str | None
+    select_on: str
+    dev_pairs: int
+    overlap: str  # of the dev set with test sets, in words
+    precision: str
+    suites: tuple[str, ...]
+    fixed: tuple[str, ...]  # recipe keys that options gave one value for all trials
+    created: str
+    command: str
+
+
+def trial_file(folder: Path, method: str, number: int) -> Path:
+    return folder / "trials" / method / f"{number:03d}" / TRIAL
+
+
+def write_trial(folder: Path, trial: Trial) -> None:
+    _write(trial_file(folder, trial.method, trial.number), trial)
+
+
+def write_study(folder: Path, study: Study) -> None:
+    _write(folder / STUDY, study)
+
+
+def _write(path: Path, content: Struct) -> None:
+    write_or_fail(path, json.dumps(msgspec.to_builtins(content), indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+def read_study(folder: Path) -> Study | None:
+    """None where there is none. Raises BenchError where it is damaged."""
+    return _read(folder / STUDY, Study)
+
+
+def read_trial(folder: Path, method: str, number: int) -> Trial | None:
+    return _read(trial_file(folder, method, number), Trial)
+
+
+def _read(path: Path, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise BenchError(f"{path} is damaged: {error}", "remove its folder: that trial is run again") from None
+
+
+def read_trials(folder: Path, method: str) -> list[Trial]:
+    """Those that were begun, by number."""
+    numbers = sorted(int(path.parent.name) for path in (folder / "trials" / method).glob(f"[0-9][0-9][0-9]/{TRIAL}"))
+    return [trial for number in numbers if (trial := read_trial(folder, method, number)) is not None]
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial | None:
+    """The highest dev score; of equal ones the first."""
+    scored = [trial for trial in trials if trial.score is not None]
+    return max(scored, key=lambda trial: (trial.score, -trial.number), default=None)
+
+
+# --- what a record says of where its values come from ---
+
+PAPER, OWN, TUNED = "paper", "recipe", "tuned"
+NOT_OF_A_PAPER = ("--set", "ours", "harness default", "--auto-batch", "the backbone's own value", "builtin's own value")
+DECISIVE = ("learning_rate", "batch_size", "epochs", "max_steps", "budget", "temperature", "prompt_length")
+"""Recipe values that every training of this field states; one of them from elsewhere makes the row no paper's."""
+
+
+def search_of(record: RunRecord) -> Mapping[str, Any]:
+    """What the record says of the search that found its values; empty where none did."""
+    found = (record.provenance.execution or {}).get("search")
+    return found if isinstance(found, Mapping) else {}
+
+
+AS_ALL_TRIALS = ": as its trials had it"
+
+
+def is_tuned(value: RecipeValue) -> bool:
+    """Did a search choose the value, rather than give it to all of its trials?"""
+    return value.source.startswith("search ") and not value.source.endswith(AS_ALL_TRIALS)
+
+
+def kind_of_values(record: RunRecord) -> str:
+    """ "tuned: 12 trials", "paper" where the decisive values name a paper or its authors' code, else "recipe"; "" where nothing is trained."""
+    if record.training is None or "learning_rate" not in record.recipe:
+        return ""
+    search = search_of(record)
+    if search:
+        trials = search.get("trials")
+        return f"{TUNED}: {trials} trial{'s' * (trials != 1)}" if type(trials) is int and 0 <= trials < 1e6 else TUNED
+    stated = [value for key in DECISIVE if (value := record.recipe.get(key)) is not None and value.value is not None]
+    return OWN if any(value.source.startswith(NOT_OF_A_PAPER) for value in stated) else PAPER

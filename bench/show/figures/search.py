@@ -1,0 +1,284 @@
+"""The figures of a search: the expected best dev score against trials, what each value does to it, what tuning gains."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bench.base.files import write_or_fail
+from bench.compare.formatting import score
+from bench.compare.statistics.expected_best import expected_best, gains, parts
+from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_values
+from bench.show.figures import lines, scatter
+from bench.show.figures.drawing import BOTTOM, LEFT, SMALL, TEXT, TOP, WIDTH, Drawing, fitting, library
+from bench.show.figures.figure import Figure, number
+from bench.show.figures.labels import width
+from bench.show.figures.points import Group, counted, leading, listed, points, slug
+from bench.show.figures.svg import QUIET
+
+if TYPE_CHECKING:
+    from bench.runs.record import RunRecord
+    from bench.runs.searches import Study, Trial
+
+PANEL, ROW = 150.0, 34.0  # units of height of a panel, and of a row of the gains
+CURVE = "Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed or was pruned counts as the lowest."
+
+
+def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
+    """Draws what there is data for into the search's folder, each with its data as CSV; returns what those of all methods say."""
+    together = [expected(study, trials), tuning_gain(study, trials)]
+    for figure in [*together, *(sensitivity(study, method, own) for method, own in trials.items())]:
+        if figure is not None:
+            write_or_fail(folder / f"{figure.name}.svg", figure.svg.encode())
+            write_or_fail(folder / f"{figure.name}.csv", figure.csv.encode())
+    return [figure.caption for figure in together if figure is not None]
+
+
+def counted_trials(trials: Sequence[Trial]) -> list[Trial]:
+    """Those that are drawn and ended, in order; the recipe as it is is none of them."""
+    return [trial for trial in trials if trial.number != RECIPE and trial.state != RUNNING]
+
+
+def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
+    """None where no method has two trials."""
+    curves = {method: expected_best([trial.score for trial in counted_trials(own)]) for method, own in trials.items()}
+    curves = {method: curve for method, curve in curves.items() if len(curve) > 1}
+    if not curves:
+        return None
+    own = {
+        method: trial.score for method in curves for trial in trials[method] if trial.number == RECIPE and trial.score is not None
+    }
+    best = leading([(method, curve[-1]) for method, curve in curves.items()])
+    shown, most = list(curves.items())[: lines.MOST], max(map(len, curves.values()))
+    finding = expected_words(curves)
+    title, name = f"Expected best {study.select_on} against trials", "expected-best"
+    alt = f"A line for each of {counted(len(shown), 'method')}, rising from 1 to {most} trials. {finding}"
+    with library():
+        drawing = Drawing(height=TOP + BOTTOM + 190)
+        drawn = [
+            lines.Line(method, tuple(range(1, len(curve) + 1)), tuple(curve), tuple(f"{method}, {counted(n, 'trial')}: {score(y)}" for n, y in enumerate(curve, 1)),
+                       strong=method in best)
+            for method, curve in shown
+        ]  # fmt: skip
+        recipes = [lines.Line("", (0.0,), (own[method],), (f"{method}, the recipe as it is: {score(own[method])}",), strong=method in best, joined=False)
+                   for method, _ in shown if method in own]  # fmt: skip
+        axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
+        axes.set_xlim(-0.4, most + 0.2)
+        _marks_alone(drawing, axes, recipes, drawn)
+        lines.draw(drawing, axes, drawn, also=[one.y[0] for one in recipes])
+        lines.ticks(drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))])
+        drawing.names(axes, "trials", study.select_on)
+        rest = f" Shown are {len(shown)} of {len(curves)} methods." if len(shown) < len(curves) else ""
+        return Figure(
+            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {CURVE}{rest}", of=("search",),
+            header=("method", "trials", "expected best"), data=tuple((method, float(n), round(y, 4)) for method, curve in curves.items() for n, y in enumerate(curve, 1)),
+        )  # fmt: skip
+
+
+def _marks_alone(drawing: Drawing, axes: Any, recipes: Sequence[lines.Line], drawn: Sequence[lines.Line]) -> None:
+    ys = [y for line in (*recipes, *drawn) for y in line.y]
+    axes.set_ylim(*scatter.limits(ys))
+    for line in recipes:
+        drawing.dot(axes, line.x[0], line.y[0], line.tips[0], strong=line.strong, square=True)
+
+
+def expected_words(curves: Mapping[str, Sequence[float]]) -> str:
+    """Who leads with one trial, who with all, and from when on: the order of methods may depend on how long one searches."""
+    most = min(map(len, curves.values()))
+    ends = leading([(method, curve[most - 1]) for method, curve in curves.items()])
+    if len(curves) == 1:
+        ((method, curve),) = curves.items()
+        return f"{method}: {score(curve[0])} of one trial, {score(curve[-1])} of {len(curve)}."
+    since = next(n for n in range(1, most + 1)
+                 if all(leading([(method, curve[i - 1]) for method, curve in curves.items()]) == ends for i in range(n, most + 1)))  # fmt: skip
+    top = score(max(curve[most - 1] for curve in curves.values()))
+    lead = f"With {most} trials {listed(ends)} {'is' if len(ends) == 1 else 'are'} expected to lead, at {top}"
+    if since == 1:
+        return f"{lead}; so {'it does' if len(ends) == 1 else 'they do'} with any number of trials."
+    first = leading([(method, curve[0]) for method, curve in curves.items()])
+    return f"{lead}, but only from {counted(since, 'trial')} on; with one trial it is {listed(first)}."
+
+
+# --- what tuning gains beside how much methods differ ---
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A method before and after tuning."""
+
+    label: str
+    before: float
+    after: float
+
+
+def tuning_gain(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
+    """Of a search: its dev scores. None where fewer than two methods have both."""
+    pairs = []
+    for method, own in trials.items():
+        recipe, best = next((trial.score for trial in own if trial.number == RECIPE), None), best_trial(own)
+        if recipe is not None and best is not None and best.score is not None and counted_trials(own):
+            pairs.append(Pair(method, recipe, best.score))
+    how = f"Hollow: the recipe as it is; filled: the best of it and {counted(study.trials, 'trial')}; same budget and seeds. These scores chose the values: they are higher than those of new seeds."
+    return gain_figure(pairs, "tuning-gain", f"What tuning gains on {study.select_on}", study.select_on, how, ("search",))
+
+
+def board_gain(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
+    """Of a board: the test scores of rows that are tuned, and of the same methods with other values. None for fewer than two methods."""
+    table = next((group.tables[suite].table for suite in sorted(group.tables, key=lambda suite: (suite != "sts", suite))), None)
+    if table is None or table.head is None:
+        return None
+    rows: dict[str, dict[bool, list[float]]] = {}
+    for point in points(table, table.head):
+        kinds = {kind_of_values(records[run]) for run in point.row.runs if run in records}
+        if "" not in kinds:
+            rows.setdefault(point.row.name, {}).setdefault(all(kind.startswith(TUNED) for kind in kinds), []).append(
+                point.cell.mean
+            )
+    pairs = [
+        Pair(name, sides[False][0], sides[True][0])
+        for name, sides in rows.items()
+        if {len(sides.get(tuned, [])) for tuned in (True, False)} == {1}
+    ]
+    how = (
+        f"Hollow: with the recipe's or the paper's values; filled: with tuned ones. Means over seeds; {table.suite} {table.head}."
+    )
+    return gain_figure(
+        pairs, group.name("tuning"), group.titled("What tuning gains"), f"{table.suite} {table.head}", how, (table.suite,)
+    )
+
+
+def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: str, suites: tuple[str, ...]) -> Figure | None:
+    """A line for each method, from its score before to that after. None for fewer than two."""
+    if len(pairs) < 2:
+        return None
+    finding = gain_words(pairs)
+    pairs = sorted(pairs, key=lambda pair: -pair.after)
+    alt = f"{counted(len(pairs), 'line')}, one a method, from its score before tuning to that after. {finding}"
+    with library():
+        drawing = Drawing(height=TOP + BOTTOM + ROW * len(pairs))
+        left = min(150.0, max(width(pair.label, TEXT) for pair in pairs) + 12)
+        axes = lines.panel(drawing, left, BOTTOM, WIDTH - 40, drawing.height - TOP)
+        values = [end for pair in pairs for end in (pair.before, pair.after)]
+        axes.set_xlim(*scatter.limits(values))
+        axes.set_ylim(-0.5, len(pairs) - 0.5)
+        axes.set_yticks([])
+        axes.grid(axis="x", linewidth=0.6, alpha=0.5)
+        for i, pair in enumerate(reversed(pairs)):
+            drawing.bar(axes, (pair.before, pair.after), (i, i), strong=True)
+            drawing.dot(axes, pair.before, i, f"{pair.label} before: {score(pair.before)}")
+            drawing.dot(axes, pair.after, i, f"{pair.label} tuned: {score(pair.after)}", strong=True)
+            height = drawing.at(axes, 0, i)[1]
+            drawing.text(2, height - 0.35 * TEXT, fitting(pair.label, left - 8))
+            drawing.text(WIDTH - 34, height - 0.35 * SMALL, f"{pair.after - pair.before:+.2f}", size=SMALL, colour=QUIET)
+        drawing.text((left + WIDTH - 40) / 2, BOTTOM - 32, what, anchor="middle", colour=QUIET)
+        return Figure(
+            name=name, kind="tuning", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {how}", of=suites,
+            header=("method", "before", "tuned"), data=tuple((pair.label, round(pair.before, 4), round(pair.after, 4)) for pair in pairs),
+        )  # fmt: skip
+
+
+def gain_words(pairs: Sequence[Pair]) -> str:
+    """What tuning moves, and what methods differ by, before and after: which of the two is larger."""
+    before, after = {pair.label: pair.before for pair in pairs}, {pair.label: pair.after for pair in pairs}
+    gain, apart, tuned = gains(before, after)
+    most = max(pairs, key=lambda pair: pair.after - pair.before)
+    first, then = (leading(list(side.items())) for side in (before, after))
+    larger = (
+        "more than" if round(gain, 2) > round(apart, 2) else "less than" if round(gain, 2) < round(apart, 2) else "as much as"
+    )
+    same = (
+        f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before and after"
+        if first == then
+        else f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before, {listed(then)} after"
+    )
+    return (f"Tuning moves a method by {gain:+.2f} on average (most: {most.label}, {most.after - most.before:+.2f}), {larger} the {score(apart)} that the methods "
+            f"differ by before; after it they differ by {score(tuned)}. {same}.")  # fmt: skip
+
+
+# --- what each value does ---
+
+
+def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | None:
+    """A panel for each recipe key that was searched: the score of every trial against its value. None for fewer than three scores."""
+    scored = [trial for trial in counted_trials(trials) if trial.score is not None]
+    keys = list(study.methods[method].space)
+    if len(scored) < 3 or not keys:
+        return None
+    name, title = slug("sensitivity", method), f"{method}: {study.select_on} against each value"
+    finding = sensitivity_words(method, sensitivity_rows(study, method, trials))
+    alt = f"{counted(len(keys), 'panel')} of {len(scored)} points, one a trial. {finding}"
+    ys = [trial.score or 0.0 for trial in scored]
+    top = max(ys)
+    with library():
+        drawing = Drawing(height=PANEL * len(keys) + 14)
+        for i, key in enumerate(keys):
+            low = (len(keys) - 1 - i) * PANEL + BOTTOM
+            axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + PANEL - BOTTOM - TOP + 14)
+            at = _x_axis(drawing, axes, study.methods[method].space[key], [trial.values[key] for trial in scored])
+            axes.set_ylim(*scatter.limits(ys))
+            from matplotlib.ticker import MaxNLocator
+
+            axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+            for x, y, trial in zip(at, ys, scored, strict=True):
+                drawing.dot(axes, x, y, f"trial {trial.number}, {key} {_text(trial.values[key])}: {score(y)}", strong=y == top)
+            drawing.names(axes, key, study.select_on if i == 0 else "")
+        failed = len(counted_trials(trials)) - len(scored)
+        rest = f" {counted(failed, 'trial')} without a score {'is' if failed == 1 else 'are'} not drawn." if failed else ""
+        return Figure(
+            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=("search",),
+            caption=f"{finding} Each point is a trial; the other values differ, too. Filled: the best.{rest}", header=("trial", *keys, study.select_on),
+            data=tuple((float(trial.number), *(_mark(trial.values[key]) for key in keys), round(trial.score or 0.0, 4)) for trial in scored),
+        )  # fmt: skip
+
+
+def _x_axis(drawing: Drawing, axes: Any, bounds: Mapping[str, Any], values: Sequence[Any]) -> list[float]:
+    """Where the values stand on the axis, which gets its ticks: places in order for a choice, else the number."""
+    from matplotlib.ticker import NullLocator
+
+    if "values" in bounds:
+        choices = [_text(value) for value in bounds["values"]]
+        axes.set_xlim(-0.5, len(choices) - 0.5)
+        lines.ticks(drawing, axes, range(len(choices)), choices)
+        return [float(choices.index(_text(value))) for value in values]
+    low, high = float(bounds["low"]), float(bounds["high"])
+    log = bounds.get("scale") == "log"
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+        room = math.exp(math.log(high / low) * 0.04)
+        axes.set_xlim(low / room, high * room)
+    else:
+        axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+    middle = math.sqrt(low * high) if log else (low + high) / 2
+    lines.ticks(drawing, axes, [low, middle, high], [f"{one:.3g}" for one in (low, middle, high)])
+    return [float(value) for value in values]
+
+
+def _mark(value: Any) -> str | float:
+    found = number(value)
+    return _text(value) if found is None else found
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def sensitivity_rows(study: Study, method: str, trials: Sequence[Trial]) -> list[tuple[str, float, str]]:
+    """(recipe key, points between its best part and its worst, the means of its parts in words), that first which moves the score most."""
+    scored = [trial for trial in counted_trials(trials) if trial.score is not None]
+    rows = []
+    for key in study.methods[method].space if len(scored) > 2 else ():
+        found = parts([trial.values[key] for trial in scored], [trial.score or 0.0 for trial in scored])
+        means = [mean for _, _, mean in found]
+        rows.append((key, max(means) - min(means), ", ".join(f"{values}: {score(mean)}" for values, _, mean in found)))
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def sensitivity_words(method: str, rows: Sequence[tuple[str, float, str]]) -> str:
+    """Which key's parts differ most, and the means of all."""
+    most = leading([(key, apart) for key, apart, _ in rows])
+    told = "; ".join(f"{key} {means}" for key, _, means in rows)
+    return f"{method}: the score moves most with {listed(most)} ({score(rows[0][1])} between parts of it). Means: {told}."

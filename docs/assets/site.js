@@ -1,0 +1,1 @@
+document.querySelector(".md-search")?.setAttribute("aria-label", "Search");

@@ -1,0 +1,85 @@
+"""A tiny plan, what its runs are when nothing disturbs them, and a real Slurm and a real Ray that all tests of a session share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import bench
+from finished_runs import finished
+from models import sentences
+from slurm_cluster import SlurmCluster, why_not
+
+
+@pytest.fixture(scope="session")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("texts") / "text.txt"
+    path.write_text("\n".join(sentences(60, seed=8)) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def plan(tiny: str, texts: Path) -> tuple[str, ...]:
+    """``bench run`` options of small runs; --seeds says how many."""
+    return ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--corpus", str(texts), "--set", "batch_size=8", "--set", "eval_steps=3")  # fmt: skip
+
+
+SLOW = """\
+import os, time
+from methods.simcse import SimCSE
+
+
+class Slow(SimCSE):
+    \"\"\"SimCSE that waits at every step: long enough to be killed, whatever the machine, and nearly no processor time.\"\"\"
+
+    name = "slow"
+
+    def loss(self, views, batch):
+        time.sleep(float(os.environ.get("BENCH_TEST_PAUSE", "0")))
+        return super().loss(views, batch)
+"""
+
+
+@pytest.fixture(scope="session")
+def long_plan(plan: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """The same of a method that takes its time where $BENCH_TEST_PAUSE says so: 200 steps."""
+    file = tmp_path_factory.mktemp("plugin") / "slow.py"
+    file.write_text(SLOW)
+    words = ["slow" if word == "simcse" else "eval_steps=5000" if word.startswith("eval_steps") else word for word in plan]
+    return (*words, "--plugin", str(file), "--set", "epochs=400", "--max-steps", "200")
+
+
+@pytest.fixture(scope="session")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, Any]]:
+    """What runs are by the local executor, in this process; computed once for each command line."""
+    known: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def run(*arguments: str) -> dict[str, Any]:
+        if arguments not in known:
+            runs = tmp_path_factory.mktemp("quiet")
+            done = bench(*arguments, "--device", "cpu", "--precision", "fp32", "--runs", runs)
+            assert done.exit_code in (0, 1), done.stderr
+            known[arguments] = {run_id: one for run_id, one in finished(runs).items() if one[0] == "finished"}
+        return known[arguments]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[SlurmCluster]:
+    """Skips with the reason where Slurm is not installed."""
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    cluster = SlurmCluster()
+    before = dict(os.environ)
+    try:
+        cluster.start()
+        os.environ.update(cluster.environment)
+        yield cluster
+    finally:
+        cluster.stop()
+        os.environ.clear()
+        os.environ.update(before)

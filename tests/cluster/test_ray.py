@@ -1,0 +1,198 @@
+"""``bench run --executor ray`` on a real cluster of Ray: a head without processors and two nodes with one each."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import bench, error_line
+from finished_runs import finished, workers
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("ray", reason="no Ray: pip install 'sentence-bench[ray]'")
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "4", "RAY_health_check_timeout_ms": "1000",
+                            "RAY_health_check_initial_delay_ms": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}.items():  # fmt: skip
+            patch.setenv(name, value)
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        for _ in range(2):
+            cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        patch.setenv("RAY_ADDRESS", cluster.address)
+        yield cluster
+        import ray
+
+        ray.shutdown()
+        cluster.shutdown()
+
+
+class Driver:
+    """``bench run --executor ray`` as a process."""
+
+    def __init__(self, arguments: tuple[str, ...], runs: Path, folder: Path) -> None:
+        self.log = folder / f"driver-{len(list(folder.glob('driver-*')))}.log"
+        with open(self.log, "wb") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "bench", *arguments, "--runs", str(runs), "--executor", "ray"], stdout=out, stderr=out,
+                env={**os.environ, "BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": "0.1"}, start_new_session=True,
+            )  # fmt: skip
+
+    def ends(self, seconds: float = 240) -> int:
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"it has not ended: {self.said}") from None
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+def until(what: Callable[[], Any], driver: Driver, seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, f"not within {seconds} s: {driver.said}"
+        time.sleep(0.1)
+
+
+def saved(runs: Path) -> int:
+    return len({path.parent for path in runs.glob("*/state/step-*.pt")})
+
+
+def nothing_left(runs: Path, driver: Driver) -> None:
+    until(lambda: not workers(runs), driver, 30)
+    assert not list(runs.glob("*/.owner-*")) and not list(runs.glob("*/state/*"))
+
+
+@pytest.mark.engine
+def test_workers_and_a_node_that_die_two_drivers_and_a_run_that_fails(
+    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """A worker and a node's raylet by kill -9; the second driver waits with nothing of the cluster; every run is finished once."""
+    runs, options = tmp_path / 'it\'s "shared"', ("--seeds", "1-2")
+    first = Driver((*long_plan, *options), runs, tmp_path)
+    until(lambda: saved(runs) == 2, first)
+    second = Driver((*long_plan, *options), runs, tmp_path)
+    os.kill(workers(runs)[0], signal.SIGKILL)
+    until(lambda: "2 of another driver" in second.said, second)
+    until(lambda: len(workers(runs)) == 2, first)
+    node = cluster.list_all_nodes()[-1]
+    cluster.remove_node(node, allow_graceful=False)
+    cluster.add_node(num_cpus=1)
+    assert first.ends() == 0, first.said
+    assert second.ends() == 0, second.said
+    nothing_left(runs, first)
+    assert finished(runs) == quiet(*long_plan, *options)
+    states = [json.loads(path.read_text()) for path in runs.glob(".jobs/*/runs/*.json")]
+    assert [state["outcome"] for state in states] == ["done", "done"] and sum(state["attempts"] for state in states) >= 3
+    about = json.loads(next(runs.glob("*/run.json")).read_text())["provenance"]["execution"]
+    assert about["engine"] == "ray" and about["job"] and about["node"]
+
+
+@pytest.mark.engine
+def test_ctrl_c_a_driver_that_dies_and_bench_cancel(
+    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Each time every run saves a state and ends within a minute, nothing is left, and the same command goes on."""
+    runs, options = tmp_path / "runs", ("--seeds", "1-3")
+    for how in ("ctrl-c", "kill -9", "bench cancel"):
+        driver = Driver((*long_plan, *options), runs, tmp_path)
+        until(lambda: len(workers(runs)) == 2 and saved(runs) >= 2, driver)  # noqa: B023
+        began = time.monotonic()
+        if how == "bench cancel":
+            done = bench("cancel", "--all", "--runs", runs)
+            assert done.exit_code == 0 and "3 runs ended" in done.stdout, done.output
+        else:
+            os.killpg(driver.process.pid, signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
+        code = driver.ends(60)
+        until(lambda: not workers(runs), driver, 60)  # noqa: B023
+        assert time.monotonic() - began < 60 and code == (-signal.SIGKILL if how == "kill -9" else 130), (how, driver.said)
+        states = {one["state"] for one in json.loads(bench("status", "--runs", runs, "--json").stdout)}
+        assert states <= ({"interrupted", "lost"} if how == "kill -9" else {"interrupted"}), (how, states)
+    last = Driver((*long_plan, *options), runs, tmp_path)
+    assert last.ends() == 0, last.said
+    nothing_left(runs, last)
+    assert finished(runs) == quiet(*long_plan, *options)
+
+
+@pytest.mark.engine
+def test_a_node_that_is_cut_off_while_its_processes_live(
+    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Its raylet is stopped until Ray calls it dead; the run goes on there, or elsewhere, but never in two places; one run fails itself."""
+    runs, options = tmp_path / "runs", ("--seeds", "1", "--set", "learning_rate=3e-5,1e18")
+    driver = Driver((*long_plan, *options), runs, tmp_path)
+    until(lambda: saved(runs) >= 1, driver)
+    raylets = [node.all_processes["raylet"][0].process.pid for node in cluster.list_all_nodes()[1:]]
+    for pid in raylets[:1]:
+        os.kill(pid, signal.SIGSTOP)
+    import ray
+
+    ray.init(address=cluster.address, ignore_reinit_error=True, log_to_driver=False)
+    try:
+        until(lambda: driver.process.poll() is not None or sum(node["Alive"] for node in ray.nodes()) < 3, driver, 60)
+    finally:
+        for pid in raylets[:1]:
+            os.kill(pid, signal.SIGCONT)
+    assert driver.ends() == 1, driver.said
+    until(lambda: not workers(runs), driver, 30)
+    now = finished(runs)
+    assert sorted(one[0] for one in now.values()) == ["failed", "finished"] and "1 finished, 1 failed" in driver.said
+    assert {run_id: one for run_id, one in now.items() if one[0] == "finished"} == quiet(*long_plan, *options)
+    cluster.add_node(num_cpus=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "address", "said"),
+    [
+        ([], "127.0.0.1:1", "no Ray cluster at 127.0.0.1:1"),
+        (["--gpus", "1"], None, "--gpus 1: no node of the Ray cluster has that for one run; the most is 0"),
+        (["--cpus", "99"], None, "--cpus 99: no node"),
+        (["--memory", "9000G"], None, "--memory 9000G: no node"),
+        (["--memory", "much"], None, "--memory much: expected a number"),
+        (["--device", "cuda"], None, "--device cuda is about this machine"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_one_line(
+    options: list[str], address: str | None, said: str, cluster: Any, plan: tuple[str, ...], tmp_path: Path
+) -> None:
+    import ray
+
+    if address is not None:
+        ray.shutdown()
+    line = error_line(
+        bench(*plan, "--runs", tmp_path / "runs", "--executor", "ray", *options, RAY_ADDRESS=address or cluster.address)
+    )
+    assert said in line and not list((tmp_path / "runs").glob(".jobs/*/batch.json"))
+
+
+def test_without_ray_or_with_another_version(plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def other(**options: Any) -> None:
+        raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.9.0\n    Python: 3.11")
+
+    ray.shutdown()
+    monkeypatch.setattr(ray, "init", other)
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    asked = (*plan, "--runs", tmp_path / "runs", "--executor", "ray")
+    assert "is of another version: RuntimeError: Version mismatch: The cluster was started with: Ray: 2.9.0" in error_line(
+        bench(*asked)
+    )
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert "Ray is not installed" in error_line(bench(*asked))

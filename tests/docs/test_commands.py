@@ -1,0 +1,173 @@
+"""Every command of README and docs runs here, is planned here (--dry-run), or is marked with the reason why it cannot; every score on a page
+names where it is from.
+
+A page says of a block, in a comment above it, ``<!-- not run: why -->``. ``WHY`` below has the reasons that hold for whole kinds of commands.
+docs/verified.md tells the reader.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+from commands import bench
+from scored_run import finished_run
+
+from bench.cli import main
+from bench.runs import RunsFolder
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")]
+PAGES += sorted(path for path in (ROOT / "docs").rglob("*.md") if path.parent.name != "reference")
+WHY = {  # docs/verified.md has the same reasons for the reader
+    r"python3? -m venv|pip install|\btox\b|pytest|pre-commit": "the environment that tests run in",
+    r"^(nohup )?python benchmarks/|^torchrun ": "a measurement of minutes, or several devices; tests/benchmarks",
+    r"^(python tests/|\.ci/)": "scripts that tests run: tests/test_workflows.py, tests/test_release.py, tests/statistics",
+    r"^git ": "another repository, or a tag",
+    r"^bench push ": "an account on the hub; a stand-in in tests/cli/test_push.py",
+    r"^bench data (fetch|overlap)": "a network, or data; stand-ins in tests/cli/test_data_fetch.py, tests/cli/test_data_overlap.py",
+    r"^bench (status|logs|cancel)": "runs that an engine has; tests/cluster",
+    r"--plugin|--check my_\w+\.py|odd\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
+    r"^bench evaluate ": "a model, a server or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library",
+    r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
+    r"--runs leaderboards/v2|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
+    r"mteb:": "mteb is slow to import; tests/suites/test_mteb.py",
+    r"^bench verify leaderboards/v1": "19 runs; tests/publish/test_published_boards.py",
+    r"--sign|--signers": "a key; tests/publish/test_versions_signed.py",
+    r"^bench references import": "a folder of mteb's results; tests/references",
+    r"--retrain-free|--items|^bench data check": "evaluation data or a checkpoint; tests/verify, tests/cli/test_compare_items.py",
+    r"^bench (submit --check|verify) \S+\.zip|--submissions": "a file of somebody else; tests/cli/test_submit.py, tests/test_workflows.py",
+}
+# what a plan may say where the tests have no data, no network and no such file: the command was understood
+MISSING = re.compile(
+    r"forbids fetching|no such folder|no corpus at|data folder \w+ does not exist|is to be searched, is not here|are more than its \d+ cores"
+)
+
+
+@dataclass(frozen=True)
+class Printed:
+    page: str
+    text: str
+    marked: str  # why it is not run, as the page says
+
+    @property
+    def words(self) -> list[str]:
+        said = re.split(r" {2,}(?!-)|\s#\s| \\$", self.text)[0] if self.text.startswith("bench") else self.text
+        return shlex.split(said, comments=True)
+
+
+def printed() -> Iterator[Printed]:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        name = page.relative_to(ROOT).as_posix()
+        for mark, language, block in re.findall(r"(?:<!-- not run: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", text, flags=re.M | re.S):
+            if language not in ("", "sh"):
+                continue
+            for line in block.replace("\\\n", " ").splitlines():
+                for one in re.split(r" {4,}(?=bench )", line.strip().removeprefix("$ ")):
+                    if re.match(r"(bench|nohup|python3?|pip|tox|torchrun|git|\.ci/\S+|\.venv/\S+) ?(?!\s)", one) and not re.match(
+                        r"bench {3,}", one
+                    ):
+                        yield Printed(name, one, mark)
+        for one in re.findall(r"^    (bench .*)$", re.sub(r"(?ms)^```.*?^```$", "", text), flags=re.M):
+            yield Printed(name, one, "")
+
+
+COMMANDS = list(dict.fromkeys(printed()))
+OURS = [one for one in COMMANDS if one.text.startswith("bench ") and "..." not in one.text]
+
+
+def why(one: Printed) -> str:
+    return one.marked or next((said for pattern, said in WHY.items() if re.search(pattern, one.text)), "")
+
+
+def test_there_are_commands_and_whatever_is_not_ours_is_marked() -> None:
+    assert len(COMMANDS) > 150 and len(OURS) > 120
+    assert [one for one in COMMANDS if one not in OURS and "..." not in one.text and not why(one)] == []
+
+
+def test_reasons_are_needed_and_the_tests_that_they_name_exist() -> None:
+    for pattern, said in WHY.items():
+        assert [one for one in COMMANDS if re.search(pattern, one.text)], f"no command is of this kind any more: {pattern}"
+        for path in re.findall(r"(?:tests|benchmarks)/[\w/*.]*", said):
+            assert (ROOT / path.rstrip(".")).exists(), path
+        assert f"| {said} |" in (ROOT / "docs" / "verified.md").read_text(encoding="utf-8"), said
+
+
+def test_every_option_is_there() -> None:
+    """Also of the commands that are not run."""
+    for one in OURS:
+        words = [word.replace("NAME|SUITE|all", "sts").strip("[]") for word in one.words[1:]]
+        with click.Context(main, info_name="bench", **main.context_settings) as context:
+            command: click.Command = main
+            while isinstance(command, click.Group) and words and (found := command.get_command(context, words[0])):
+                command, words = found, words[1:]
+            assert command is not main or not words, f"{one.page}: {one.text}"
+            if isinstance(command, click.Group) or "--plugin" in words:
+                continue  # a plugin's file is read where it is named
+            try:
+                command.make_context(
+                    command.name, list(words), context, resilient_parsing="NAME" in one.text or "FILE" in one.text
+                )
+            except click.UsageError as error:
+                pytest.fail(f"{one.page}: {one.text}: {error.format_message()}")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as a reader may have it: two finished runs, and what it publishes of them."""
+    folder = tmp_path_factory.mktemp("reader")
+    for seed in (42, 43):
+        finished_run(RunsFolder(folder / "runs"), seed)
+    return folder
+
+
+PLANS = ("run", "reproduce", "search")  # minutes or days of training: planned
+
+
+def filled(one: Printed, folder: Path) -> list[str]:
+    """The words of a command with what stands for the reader's own put in."""
+    first, second = sorted(path.name for path in (folder / "runs").iterdir())
+    stands = {"RUN": first, "RUN-A": first, "RUN-B": second, "[NAME]": "STS12"}
+    if one.words[1] not in PLANS:  # these read what is here
+        stands |= {"DIR": str(folder), "sts": "check", "sts,cxc": "check", "last-avg": "simcse", "simcse,promcse": "simcse"}
+    words = [re.sub(r"^simcse-builtin-s\d+$", first, stands.get(word, word)) for word in one.words[1:]]
+    return [word for word in words if word not in (">", "table.tex")]
+
+
+RUN = [one for one in OURS if not why(one) and one.words[1] not in PLANS]
+PLANNED = [one for one in OURS if not why(one) and one.words[1] in PLANS]
+
+
+@pytest.mark.slow
+def test_commands_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    assert len({one.text for one in RUN}) > 30
+    wrong = []
+    for words in {tuple(filled(one, place)): one for one in RUN}:
+        for file in place.glob("*.zip"):
+            file.unlink()  # bench submit writes over nothing
+        said = bench(*words, BENCH_RUNS=str(place / "runs"))
+        if said.exit_code or not said.stdout.strip():
+            wrong.append((words, said.exit_code, (said.stderr or said.stdout)[-300:]))
+    assert wrong == []
+
+
+@pytest.mark.slow
+def test_trainings_are_planned(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is understood: a plan, or the one line that says which data, text or model is not here."""
+    monkeypatch.chdir(place)
+    assert len({one.text for one in PLANNED}) > 20
+    wrong, plans = [], 0
+    for words in {tuple(filled(one, place)): one for one in PLANNED}:
+        dry = ("--dry-run",) if "--dry-run" not in words and words != ("reproduce",) else ()
+        said = bench(*words, *dry, BENCH_RUNS=str(place / "runs"))
+        plans += said.exit_code == 0
+        if said.exit_code not in (0, 2) or said.exit_code == 2 and not MISSING.search(said.stderr):
+            wrong.append((words, said.exit_code, said.stderr[-300:]))
+    assert wrong == [] and plans > 5

@@ -1,0 +1,111 @@
+"""Scores on a page are those of the runs or of the papers that it names, and each section that has one names where it is from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import make_pictures
+import pytest
+from test_commands import PAGES
+
+from bench.references import results
+
+ROOT = Path(__file__).resolve().parents[2]
+SCORE = re.compile(r"(?<![\d.])[1-9]\d\.\d\d(?!\.?\d)")
+SOURCE = re.compile(
+    r"leaderboards/v\d|[a-z+-]+-[\w.+-]+-(?:s\d+|any)-[0-9a-f]{8}\b|search-[0-9a-f]{8}\b"  # a version, a run, a search
+    r"|\bprint(?:s|ed)\b|published|public numbers|/(?:issues|pull)/\d|\b[a-z-]+:(?:\d|E\.\d)"  # a paper, a thread, a table
+    r"|benchmarks/|tests/|\d of the [\d,]+ |built-in backbone \(a small BERT"  # a script, a count, verified.md's own runs
+)
+PYTHON = re.compile(r"\b(?:Python|py)\W[^.\n]*?\b3\.1\d\b(?:[ ,toand]+3\.1\d)*")
+
+
+def sections(text: str) -> Iterator[str]:
+    yield from re.split(r"(?m)^(?=#{1,3} )", PYTHON.sub("", text))
+
+
+def sourceless(text: str) -> list[str]:
+    return [one.splitlines()[0] for one in sections(text) if SCORE.search(one) and not SOURCE.search(one)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_section_with_a_score_names_where_it_is_from(page: Path) -> None:
+    assert sourceless(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_score_from_nowhere_is_found() -> None:
+    assert sourceless("# A page\n\nOur method reaches 81.23.\n\n## More\n\nAs leaderboards/v1 has it, 60.33.\n") == ["# A page"]
+
+
+def table(page: str, name: str) -> list[list[str]]:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    (found,) = re.findall(rf"<!-- table: {name} -->\n(.*?)<!-- end of table -->", text, flags=re.S)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found.strip().splitlines()[2:]]
+
+
+def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
+    """docs/choose-a-method.md beside bench.references; its remarks hold, too."""
+    page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")
+    every = results()
+
+    def printed(place: str, method: str, backbone: str, setting: str = "unsupervised") -> list[str]:
+        paper, number = place.split(":")
+        return [one.printed for one in every if (one.paper, one.table, one.method, one.backbone, one.setting, one.task) ==
+                (paper, number, method, backbone, setting, "Avg.") and not one.variant]  # fmt: skip
+
+    rows = table("choose-a-method.md", "printed")
+    for method, base, large, place in rows:
+        for value, backbone in ((base, "bert-base-uncased"), (large, "roberta-large")):
+            assert not value or value in printed(place, method, backbone), (
+                method,
+                backbone,
+                place,
+                printed(place, method, backbone),
+            )
+    assert "75.68" in printed("focal-infonce:2", "simcse", "bert-base-uncased") and "75.68" in page
+    minilm = re.search(r"all-MiniLM-L6-v2 has ([\d.]+)", page)
+    assert minilm and float(minilm[1]) > max(
+        float(base) for _, base, _, _ in rows
+    )  # "above every printed unsupervised average of BERT-base below"
+    assert float(minilm[1]) == score("pretrained-all-MiniLM-L6-v2-any-51ce7864", "Avg.")["value"]
+    gain = float(printed("simcse:5", "simcse", "bert-base-uncased", "supervised")[0]) - 76.25
+    assert "some five points above unsupervised" in page and gain == pytest.approx(5, abs=0.5)
+
+
+def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
+    found = {
+        f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"] for row in make_pictures.judged()
+    }
+    rows = table("choose-a-method.md", "measured")
+    assert {method for method, _, _ in rows} == {method for method, against in found.items() if against}
+    for method, difference, verdict in rows:
+        of = found[method]
+        assert difference == f"{of['difference']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]" and verdict == of["verdict"]
+
+
+def score(run: str, task: str) -> dict[str, object]:
+    (file,) = (ROOT / "leaderboards").glob(f"v*/runs/{run}/run.json")
+    scores = json.loads(file.read_text(encoding="utf-8"))["scores"]
+    return next(one for one in scores if (one["suite"], one["task"]) == ("sts", task))
+
+
+def test_the_three_aggregations_are_those_of_the_published_runs() -> None:
+    runs = {
+        "simcse, built-in backbone": "simcse-builtin-s42-910e53bc",
+        "all-MiniLM-L6-v2": "pretrained-all-MiniLM-L6-v2-any-51ce7864",
+    }
+    name, rows = "", table("why-numbers-differ.md", "aggregation")
+    assert len(rows) == 10
+    for label, task, *values in rows:
+        name = label or name
+        of = score(runs[name], task)
+        detail = of["detail"]
+        assert isinstance(detail, dict)
+        assert [float(value) for value in values] == [
+            pytest.approx(one, abs=0.005001) for one in (of["value"], detail["mean"], detail["wmean"])
+        ]
+    apart = [float(row[3]) - float(row[2]) for row in rows]
+    assert max(map(abs, apart)) > 8 and min(apart) < 0 < max(apart)  # "Eight points on one set, in both directions"

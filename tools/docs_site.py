@@ -1,0 +1,105 @@
+"""What mkdocs is told besides mkdocs.yml: pages of the repository that lie outside docs/, links to its files, and the boards.
+
+Links in docs/ are those that a code host follows. On the site a page outside docs/ stands below ``repository/``, any other file that is
+linked lies there too, and ``leaderboards/`` lies beside it, so that the folder is whole on a disk and as GitHub Pages.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (
+    "CHANGES.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "benchmarks/parity/README.md",
+    "bench/builtin/README.md",
+)  # fmt: skip
+EXPECTED = ("scale.md", "search.md")  # pages whose place in the navigation waits for them
+NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")  # a link whose text is the file's name
+LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    config.nav = list(_without(config.nav or [], {name for name in EXPECTED if not (ROOT / "docs" / name).is_file()}))
+    return config
+
+
+def _without(nav: list[Any], absent: set[str]) -> Iterator[Any]:
+    for entry in nav:
+        if isinstance(entry, dict):
+            ((title, value),) = entry.items()
+            if isinstance(value, list):
+                yield {title: list(_without(value, absent))}
+            elif value not in absent:
+                yield entry
+        elif entry not in absent:
+            yield entry
+
+
+def _titles(nav: list[Any]) -> dict[str, str]:
+    """Of the navigation: page -> what it is called there."""
+    found: dict[str, str] = {}
+    for entry in nav:
+        for title, value in entry.items() if isinstance(entry, dict) else ():
+            found |= _titles(value) if isinstance(value, list) else {value: title}
+    return found
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    def add(path: str, place: str) -> None:
+        if (ROOT / path).is_file() and files.get_file_from_path(place) is None:
+            files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
+
+    for path in PAGES:
+        add(path, f"repository/{path}")
+    for page in [file for file in files if file.is_documentation_page()]:
+        for target, _ in LINK.findall(page.content_string):
+            path = _path(page.src_uri, target)
+            if target and _place(path).startswith("repository/"):
+                add(path, _place(path))
+    for file in sorted((ROOT / "leaderboards").rglob("*")):
+        path = file.relative_to(ROOT).as_posix()
+        if file.is_file() and file.suffix != ".md" and "/preview/" not in path:
+            add(path, path)
+    return files
+
+
+def _path(page: str, target: str) -> str:
+    """The file of the repository that a link means, from the address of its page on the site."""
+    home = page.removeprefix("repository/") if page.startswith("repository/") else f"docs/{page}"
+    path = posixpath.normpath(posixpath.join(posixpath.dirname(home), target))
+    return f"{path}/README.md" if (ROOT / path).is_dir() else path
+
+
+def _place(path: str) -> str:
+    """Where a file of the repository stands on the site."""
+    if path == "README.md":
+        return path
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    if path.startswith("leaderboards/"):
+        return path.replace("README.md", "index.html")
+    return f"repository/{path}"
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    def moved(link: re.Match[str]) -> str:
+        target, anchor = link[1], link[2] or ""
+        if not target:
+            return anchor
+        place = _place(_path(page.file.src_uri, target))
+        return posixpath.relpath(place, posixpath.dirname(page.file.src_uri) or ".") + anchor
+
+    titles = _titles(config.nav or [])
+
+    def called(link: re.Match[str]) -> str:
+        return f"[{titles.get(_place(_path(page.file.src_uri, link[2])), link[1])}]({link[2]}"
+
+    return LINK.sub(moved, NAMED.sub(called, markdown))

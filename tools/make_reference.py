@@ -1,0 +1,231 @@
+"""The pages of docs/reference: the command line out of click, the public names out of their docstrings, the schemas out of their files.
+
+After a change of any of them:  python tools/make_reference.py
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "docs" / "reference"
+MADE = "<!-- made by tools/make_reference.py -->\n"
+SCHEMAS = {
+    "Run record, `runs/RUN/run.json`": "bench/runs/schema/run-3.schema.json",
+    "Comparison, `bench compare --format json`": "bench/show/tables/schema/compare-2.schema.json",
+    "Tables of a published version, `vN/tables.json`": "bench/publish/schema/board-2.schema.json",
+    "A published version, `vN/version.json`": "bench/publish/schema/version-1.schema.json",
+}
+MODULES = {
+    "bench": ["evaluate", "train", "compare", "runs", "load_run"],
+    "bench.library": ["Result", "Results", "Tables", "Comparison", "LoadedRun"],
+    "bench.method": [],  # all that it names in __all__
+    "bench.score.suites": ["Suite", "Task", "LoadedTask", "TaskResult"],
+}
+
+
+def cell(text: str) -> str:
+    """Text in a cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Every command with its full name, in the order of ``bench --help``."""
+    from bench.cli import main
+
+    def below(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
+        yield context.command_path, command, context
+        for name in (
+            () if isinstance(command, click.Group) else getattr(command, "commands", ())
+        ):  # a word where an argument may be
+            one = command.make_context(context.command_path, [name], context.parent, resilient_parsing=True)
+            yield f"{context.command_path} {name}", one.command, one
+        if isinstance(command, click.Group):
+            for name in command.list_commands(context):
+                one = command.get_command(context, name)
+                assert one is not None
+                yield from below(one, click.Context(one, info_name=name, parent=context))
+
+    yield from below(main, click.Context(main, info_name="bench", **main.context_settings))
+
+
+def command_line() -> str:
+    parts = [f"# Command line\n\n{MADE}"]
+    for name, command, context in commands():
+        parts.append(f"## {name}\n\n```\n{' '.join([name, *command.collect_usage_pieces(context)])}\n```\n")
+        for block in inspect.cleandoc(command.help or "").split("\n\n"):
+            if block.startswith("\b"):
+                parts.append(f"```\n{textwrap.dedent(block.removeprefix(chr(8)).strip(chr(10)))}\n```\n")
+            else:
+                parts.append(cell(block).replace("\\|", "|") + "\n")
+        records = [
+            record
+            for option in command.get_params(context)
+            if (record := option.get_help_record(context)) and "--help" not in record[0]
+        ]
+        if isinstance(command, click.Group):
+            rows = [(f"[{name} {one}](#{f'{name} {one}'.replace(' ', '-')})", said) for one, said in _listed(command, context)]
+            parts.append("| command | |\n|---|---|\n" + "".join(f"| {one} | {cell(said)} |\n" for one, said in rows))
+        if records:
+            parts.append(
+                "| option | |\n|---|---|\n"
+                + "".join(f"| `{cell(one).replace('&lt;', '<')}` | {cell(said)} |\n" for one, said in records)
+            )
+    return "\n".join(parts)
+
+
+def _listed(command: click.Group, context: click.Context) -> Iterator[tuple[str, str]]:
+    for name in command.list_commands(context):
+        one = command.get_command(context, name)
+        assert one is not None
+        yield name, one.get_short_help_str(200)
+
+
+def prose(text: str) -> str:
+    """A docstring as Markdown: its roles and double backquotes are code, what is indented is a block of code."""
+    text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text)
+    text = re.sub(r"(?<!`)``(?!`)", "`", text)
+    return re.sub(r"(?m)(?:^ {4}.*\n?)+", lambda block: f"```python\n{textwrap.dedent(block[0]).rstrip()}\n```\n", text)
+
+
+def signature(name: str, found: Any) -> str:
+    said = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(found)))
+    said = re.sub(r" at 0x[0-9a-f]+", "", said)
+    if len(name + said) > 100:
+        said = re.sub(r", (?=\*{0,2}\w+(: |,|\))|\*,|/,)", ",\n    ", said.replace("(", "(\n    ", 1))
+        said = re.sub(r"\)(?= ->|$)", ",\n)", said, count=1) if ") ->" in said else said[:-1] + ",\n)"
+    return f"{name}{said}"
+
+
+def fields(cls: type) -> Iterator[tuple[str, str, str]]:
+    """Name, type and meaning of the annotated attributes: the string or the comment behind each."""
+    try:
+        lines = inspect.getsource(cls).splitlines()
+    except (OSError, TypeError):
+        return
+    text = textwrap.dedent("\n".join(lines))
+    rows = text.splitlines()
+    (node,) = [one for one in ast.parse(text).body if isinstance(one, ast.ClassDef)]
+    for this, after in zip(node.body, [*node.body[1:], None], strict=True):
+        if not isinstance(this, ast.AnnAssign) or not isinstance(this.target, ast.Name) or this.target.id.startswith("_"):
+            continue
+        said = ""
+        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+            said = after.value.value
+        elif "  # " in rows[(this.end_lineno or 0) - 1]:
+            said = rows[(this.end_lineno or 0) - 1].split("  # ", 1)[1]
+        yield this.target.id, ast.unparse(this.annotation).strip("'\""), said
+
+
+def public_names() -> str:
+    parts = [f"# Python\n\n{MADE}\nWhat may change when: [releasing.md](../releasing.md#what-may-change-when).\n"]
+    for place, names in MODULES.items():
+        module = importlib.import_module(place)
+        parts.append(f"## {place}\n\n{prose(inspect.getdoc(module) or '')}\n")
+        for name in names or module.__all__:
+            parts.append(
+                documented(
+                    place,
+                    name,
+                    getattr(importlib.import_module("bench.library"), name) if place == "bench" else getattr(module, name),
+                )
+            )
+    return "\n".join(parts)
+
+
+def documented(place: str, name: str, found: Any) -> str:
+    title = f"### {place}.{name}\n\n"
+    if inspect.isclass(found):
+        shown = [f"```python\nclass {name}{_bases(found)}\n```\n", prose(_own_doc(found)) + "\n"]
+        rows = list(fields(found))
+        if rows:
+            shown.append(
+                "| attribute | type | |\n|---|---|---|\n"
+                + "".join(f"| `{a}` | `{cell(b)}` | {cell(prose(c))} |\n" for a, b, c in rows)
+            )
+        for other, one in vars(found).items():
+            function = one.fget if isinstance(one, property) else getattr(one, "__func__", one)
+            if other.startswith("_") or not inspect.isfunction(function) or not inspect.getdoc(function):
+                continue
+            heading = other if isinstance(one, property) else re.sub(r"\((self|cls)(, )?", "(", signature(other, function))
+            shown.append(f"```python\n{heading}\n```\n\n{prose(inspect.getdoc(function) or '')}\n")
+        return title + "\n".join(shown)
+    if callable(found) and not isinstance(found, type):
+        try:
+            return title + f"```python\n{signature(name, found)}\n```\n\n{prose(inspect.getdoc(found) or '')}\n"
+        except ValueError:
+            pass
+    return title + f"`{found!r}`\n"
+
+
+def _own_doc(cls: type) -> str:
+    said = cls.__doc__ or ""
+    return "" if said.startswith(f"{cls.__name__}(") else inspect.cleandoc(said)
+
+
+def _bases(cls: type) -> str:
+    names = [base.__name__ for base in cls.__bases__ if base is not object]
+    return f"({', '.join(names)})" if names else ""
+
+
+def schemas() -> str:
+    parts = [
+        f"# Schemas\n\n{MADE}\nJSON Schema, draft 2020-12, in the package. A field that is not listed is an error. Older runs are read as well.\n"
+    ]
+    for title, path in SCHEMAS.items():
+        schema = json.loads((ROOT / path).read_text(encoding="utf-8"))
+        link = f"../../{path}"
+        name = schema.get("$id") or schema.get("properties", {}).get("schema", {}).get("const", "")
+        parts.append(f"## {title}\n\n[`{name}`]({link}). {prose(schema.get('description') or schema.get('$comment') or '')}\n")
+        parts.append(properties(schema))
+        for one, found in schema.get("$defs", {}).items():
+            if "properties" in found:
+                parts.append(f"### {name.partition('/')[0]}: {one}\n\n{properties(found)}")
+    return "\n".join(parts)
+
+
+def properties(schema: dict[str, Any]) -> str:
+    required = set(schema.get("required", ()))
+    rows = []
+    for name, one in schema["properties"].items():
+        said = one.get("description") or one.get("$comment") or ""
+        rows.append(f"| `{name}` | {cell(kind(one))} | {'' if name in required else 'may be absent. '}{cell(said)} |\n")
+    return "| field | is | |\n|---|---|---|\n" + "".join(rows)
+
+
+def kind(one: dict[str, Any]) -> str:
+    """In words: what a value of this schema is."""
+    if "$ref" in one:
+        return one["$ref"].rpartition("/")[2].replace("_", " ")
+    if "const" in one:
+        return f"`{one['const']}`"
+    if "enum" in one:
+        return ", ".join(f"`{json.dumps(value)}`" for value in one["enum"])
+    for key in ("anyOf", "oneOf"):
+        if key in one:
+            return " or ".join(kind(other) for other in one[key])
+    types = one.get("type", "any")
+    said = " or ".join(types) if isinstance(types, list) else types
+    if "items" in one and isinstance(one["items"], dict):
+        said = said.replace("array", f"array of {kind(one['items'])}")
+    if isinstance(one.get("additionalProperties"), dict):
+        said = said.replace("object", f"object of {kind(one['additionalProperties'])}")
+    return said
+
+
+PAGES = {"cli.md": command_line, "api.md": public_names, "schemas.md": schemas}
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, make in PAGES.items():
+        (FOLDER / name).write_text(make(), encoding="utf-8")
