@@ -16,6 +16,7 @@ from bench.references import results
 from bench.runs import RunsFolder
 from bench.runs.record import RecipeValue
 from bench.show.pages import board as pages
+from bench.show.pages import method_page
 from bench.show.pages.printed import PrintedCell, printed_papers
 
 PRINTED = {
@@ -58,8 +59,15 @@ def test_a_printed_number_ours_and_the_verdict_in_one_cell(runs: list[PublishedR
     assert {task for task, cell in found.items() if cell.verdict == verdict} == set(PRINTED)
     for task, cell in found.items():
         ours = fmean(score.value for run in made.runs for score in run.record.scores if score.task == task)
-        assert cell.ours.startswith(f"{ours:.2f} [") and cell.sign == sign and cell.text == f"{PRINTED[task]:.2f}"
-    html = pages.render(made)
+        low, high = (float(bound) for bound in cell.between.split("–"))
+        assert (
+            cell.ours == f"{ours:.2f}"
+            and (low + high) / 2 == pytest.approx(ours, abs=0.011)
+            and cell.sign == sign
+            and cell.text == f"{PRINTED[task]:.2f}"
+        )
+    html, of_method = pages.render(made), method_page.render(made, "simcse")
+    assert "what became of it" in of_method and cells(made)["STS12"].ours in of_method
     assert f'title="{verdict}"' in html and "what became of it" in html and "none of them was put to the test" not in html
 
 
@@ -70,6 +78,7 @@ def test_another_recipe_backbone_or_sender_is_no_test_of_a_print(runs: list[Publ
     others = [replace(one, record=structs.replace(one.record, recipe={**one.record.recipe, **by_hand})) for one in runs]
     made = moved(others, 0.0)
     assert not any(cell.ours for cell in cells(made).values()) and "none of them was put to the test" in pages.render(made)
+    assert "what became of it" not in method_page.render(made, "simcse")
     sent = [replace(one, submitted_by="Ada", grade="submitted") for one in runs]
     assert not any(cell.ours for cell in cells(moved(sent, 0.0)).values())
     small = [replace(one, record=structs.replace(one.record, backbone="builtin")) for one in runs]

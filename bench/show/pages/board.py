@@ -140,7 +140,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
         overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
-        reproduced=any(cell is not None and cell.ours for paper in printed for one in paper.tables for row in one.rows for cell in row.cells),
+        reproduced=any(one.reproduced for paper in printed for one in paper.tables),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),

@@ -50,7 +50,8 @@ class PrintedCell:
     """One printed number."""
 
     text: str  # as printed, with its spread
-    ours: str  # the mean of runs here, and where a printed value of them would lie; empty where there are none
+    ours: str  # the mean of runs here; empty where there are none
+    between: str  # where a printed value of them would lie, 95 times in 100; empty with one seed
     verdict: str  # equivalent, different, inconclusive, not comparable; empty without runs
     sign: str  # of the verdict
     remarks: tuple[PrintedRemark, ...]  # those of this cell
@@ -80,6 +81,11 @@ class PrintedTable:
     tasks: tuple[str, ...]  # headings of its columns
     rows: tuple[PrintedRow, ...]  # in the paper's order
     notes: tuple[PrintedNote, ...]  # each remark once, the gravest kinds first
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether runs here put one of its numbers to the test."""
+        return any(cell is not None and cell.ours != "" for row in self.rows for cell in row.cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,17 +172,16 @@ def _row(
 
 
 def _cell(cell: ReferenceCell, row: ReferenceRow, task: str, remarks: _Remarks, here: Reproduced | None) -> PrintedCell:
-    ours, verdict = "", ""
+    ours, between, verdict = "", "", ""
     if here is not None and here.mean is not None:
-        between = (
-            ""
-            if here.low is None or here.high is None
-            else f" [{number(here.low, here.decimals)}, {number(here.high, here.decimals)}]"
-        )
-        ours, verdict = f"{number(here.mean, here.decimals)}{between}".replace("-", "\N{MINUS SIGN}"), here.verdict
+        ours, verdict = number(here.mean, here.decimals).replace("-", "\N{MINUS SIGN}"), here.verdict
+        if here.low is not None and here.high is not None:
+            to = "\N{EN DASH}" if here.low >= 0 else " to "
+            between = f"{number(here.low, here.decimals)}{to}{number(here.high, here.decimals)}".replace("-", "\N{MINUS SIGN}")
     std = "" if cell.std is None else f" ±{cell.std:g}"
     return PrintedCell(
         ours=ours,
+        between=between,
         verdict=verdict,
         sign=VERDICT_SIGNS.get(verdict, ""),
         text=cell.text.replace("-", "\N{MINUS SIGN}") + std,
