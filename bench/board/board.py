@@ -167,6 +167,7 @@ class Board:
     methods: tuple[str, ...] = ()  # of the runs, by name
     older: Mapping[str, str] = field(default_factory=dict)
     """Path below the version, of a file that is none of a run -> the older version in which it lies."""
+    plan: bytes | None = None  # what was to be found out and how, in Markdown, as it lay beside the versions
 
     def finished(self, one: BoardTable) -> tuple[BoardTable, ...]:
         """The untrained tables of other backbones that are scored as ``one`` is, those with the best row first: for scale, not ranked.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +50,15 @@ def board(
         answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(), changes=changes,
         made=made(kept, tables, left_out, version), methods=tuple(sorted({record.method for record in records.values()})),
     )  # fmt: skip
+
+
+def with_plan(board: Board, plan: bytes | None) -> Board:
+    """The board with the plan that was written for it."""
+    if plan is None:
+        return board
+    said = Fact(topic="Plan", text="What was to be found out, and how, is written in plan.md, which lay beside the versions before this one was made. "
+                f"Its sha256 is {hashlib.sha256(plan).hexdigest()}.")  # fmt: skip
+    return replace(board, plan=plan, made=(said, *board.made))
 
 
 # --- how a version was made, in sentences: what its numbers are of, what was done about failures, how to repeat and to check them ---

@@ -21,7 +21,7 @@ from bench.base.files import write_or_fail
 from bench.board import names as addresses
 from bench.board.board import PREVIEW, Board, PublishedRun
 from bench.board.changes import changes_since, judgements
-from bench.board.content import board
+from bench.board.content import board, with_plan
 from bench.board.grades import apart
 from bench.publish import versions as published
 from bench.publish.check import refuse_altered
@@ -69,6 +69,8 @@ def version_files(
     if board.changes is not None and (board.changes.verdicts or board.changes.scores):
         yield "tables/changes.csv", data.changes_csv(board.changes).encode()
     yield "badge.svg", badge(board).encode()
+    if board.plan is not None:
+        yield published.PLAN, board.plan
     for figure in figures:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
         yield f"figures/{figure.name}.csv", figure.csv.encode()
@@ -281,6 +283,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
         baseline=_baseline(asked, last), statistics=asked.statistics,
         report=lambda task, done, of: report(f"comparing {task}", done, of),
     )  # fmt: skip
+    made = with_plan(made, published.read_plan(asked.out, published.next_name(found)))
     if last is None:
         return made
     news = published.other_news(last, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from bench.publish.errata import ERRATA, errata_bytes, read_errata
 from bench.publish.index import LIST, read_list
 from bench.publish.signature import check_signatures, signature_files
 from bench.publish.staging import ASIDE
-from bench.publish.versions import Version, read_version, version_folders
+from bench.publish.versions import PLAN, PLANS, Version, read_version, version_folders
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
 from bench.verify.folders import MANIFEST, check_manifest
 
@@ -104,12 +104,33 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
             yield Finding("files", ERRATA, DIFFERS, UNLISTED)
         else:
             yield _same(out / Path(name).name, name, expected, "files")
-    known = {*listed["files"], *there, *HOST, LIST, ERRATA, PREVIEW, *(name for one in there for name in signature_files(one))}
+    yield from _plans(out, there)
+    known = {
+        *listed["files"],
+        *there,
+        *HOST,
+        LIST,
+        ERRATA,
+        PREVIEW,
+        PLANS,
+        *(name for one in there for name in signature_files(one)),
+    }
     for path in sorted(out.iterdir()):
         if path.name.startswith(ASIDE):
             yield Finding("files", path.name, DIFFERS, "a version that is being made, or was left by a process that was killed")
         elif not path.name.startswith(".") and path.name not in known:
             yield Finding("files", path.name, DIFFERS, "bench publish did not write it; nothing vouches for it")
+
+
+def _plans(out: Path, there: Mapping[str, Path]) -> Iterator[Finding]:
+    """A plan that was published is the one beside the versions: later thoughts are an erratum, or another version."""
+    for name in sorted(there):
+        beside, published = out / PLANS / f"{name}.md", there[name] / PLAN
+        if published.is_file() and beside.is_file():
+            if beside.read_bytes() != published.read_bytes():
+                yield Finding("files", f"{PLANS}/{name}.md", DIFFERS, f"it was changed after {name} was published with it")
+        elif beside.is_file():
+            yield Finding("files", f"{PLANS}/{name}.md", DIFFERS, f"it was written after {name} was published")
 
 
 def _adds_one(out: Path, expected: str) -> bool:

@@ -50,6 +50,7 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
     runs, methods = len(board.runs), len(board.methods)
     links = [
         *(["[page, for a browser](index.html)"] if pages else []),
+        *(["[plan](plan.md)"] if board.plan is not None else []),
         "[tables as JSON](tables.json)",
         *([] if board.alone else ["[all versions](../README.md)"]),
     ]

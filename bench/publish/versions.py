@@ -28,6 +28,8 @@ STATISTICS = 2
 """Version of the statistics: another one where the same predictions get other intervals or verdicts. A version without one has 1."""
 RUNS = "runs"  # folder of a version that holds its runs
 NAMED = 3  # runs of another grade that are named
+PLAN, PLANS = "plan.md", "plans"
+"""What was to be found out and how, written before the runs: PLANS/vN.md beside the versions, and as PLAN in the version that followed it."""
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME = re.compile(r"v([1-9][0-9]{0,8})")
 
@@ -227,6 +229,19 @@ def other_news(last: Version, board: Board) -> list[str]:
         if old_text != new_text:
             news.append(f"The {what} is another one.")
     return news
+
+
+def read_plan(out: Path, version: str) -> bytes | None:
+    """The plan of a version that is published next; None where none was written. Raises BenchError where it is no UTF-8 text."""
+    path = out / PLANS / f"{version}.md"
+    if not path.exists():
+        return None
+    try:
+        data = path.read_bytes()
+        data.decode()
+    except (OSError, ValueError) as error:
+        raise BenchError(f"{path} cannot be read: {error}", "a plan is a text file in Markdown") from None
+    return data
 
 
 def next_name(found: Sequence[Version]) -> str:

@@ -320,3 +320,27 @@ def test_version_json_fits_its_schema(quick: Publish, runs: Path, out: Path) -> 
     schema = json.loads((Path(build.__file__).parent / "schema" / "version-1.schema.json").read_bytes())
     for name in ("v1", "v2"):
         jsonschema.validate(json.loads((out / name / "version.json").read_bytes()), schema)
+
+
+def test_a_plan_beside_the_versions_is_part_of_the_one_that_follows(quick: Publish, runs: Path, out: Path) -> None:
+    quick()
+    plan = out / "plans" / "v2.md"
+    plan.parent.mkdir()
+    plan.write_text("# Question\n\nWhich of both?\n", encoding="utf-8")
+    assert check(out)[-1].differences == [], "a plan of what comes next"
+    made_run(runs, "conpvp", 7)
+    assert quick().name == "v2" and (out / "v2" / "plan.md").read_bytes() == plan.read_bytes()
+    page, readme = ((out / "v2" / name).read_text(encoding="utf-8") for name in ("index.html", "README.md"))
+    sha256 = hashlib.sha256(plan.read_bytes()).hexdigest()
+    assert 'href="plan.md"' in page and sha256 in page and "[plan](plan.md)" in readme and sha256 in readme
+    assert "plan.md" not in (out / "v1" / "index.html").read_text(encoding="utf-8") and check(out)[-1].differences == []
+    plan.write_text("# Question\n\nWhich is better?\n", encoding="utf-8")
+    (out / "plans" / "v1.md").write_text("I knew it.\n", encoding="utf-8")
+    assert [(one.what, one.why) for one in check(out)[-1].differences] == [
+        ("plans/v1.md", "it was written after v1 was published"),
+        ("plans/v2.md", "it was changed after v2 was published with it"),
+    ]
+    (out / "plans" / "v3.md").write_bytes(b"\xff")
+    with pytest.raises(BenchError, match="v3.md cannot be read"):
+        quick(anyway=True)
+    assert not (out / "v3").exists()
