@@ -92,6 +92,11 @@ class Batch:
         variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items()))
         return f"cd {shlex.quote(self.directory)} && {variables} {shlex.join(self.command(number))}"
 
+    def needed(self) -> list[str]:
+        """Paths that a worker's machine has to see."""
+        data = [value for option, value in zip(self.arguments, self.arguments[1:], strict=False) if option == "--data"]
+        return [str(self.folder / "batch.json"), self.python, self.directory, *data]
+
     def log(self, number: int) -> Path:
         return self.folder / "logs" / f"{self.runs[number].run_id}.log"
 

@@ -126,16 +126,9 @@ def check_visible(batch: Batch) -> None:
 
     from bench.base.errors import BenchError, one_line
 
-    words = list(batch.arguments)
-    paths = [
-        str(batch.folder / "batch.json"),
-        batch.python,
-        batch.directory,
-        *(words[i + 1] for i, word in enumerate(words) if word == "--data"),
-    ]
     look = ray.remote(num_cpus=0, max_retries=1)(unseen)
     asked = {
-        node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(paths)
+        node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(batch.needed())
         for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
     }  # fmt: skip
     for name, answer in asked.items():
