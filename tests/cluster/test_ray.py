@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import bench, error_line
 from finished_runs import finished, workers
+from msgspec.structs import replace
+
+from bench.cli.remote import take_in
+from bench.runs import RunsFolder
+from bench.runs.archive import packed
+from bench.runs.arrays import read_arrays
+from bench.verify.identity import verify_run
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("ray", reason="no Ray: pip install 'sentence-bench[ray]'")
@@ -157,6 +168,83 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
     cluster.add_node(num_cpus=1)
 
 
+@pytest.mark.engine
+def test_without_a_shared_folder_runs_come_back(
+    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Each node with a folder of its own, of which one dies: what it had is trained again on the other. A run that fails comes back too."""
+    runs, options = tmp_path / 'it\'s "mine"', ("--seeds", "1-2", "--set", "learning_rate=3e-5,1e18")
+    nodes, homes = list(cluster.list_all_nodes()[1:]), [tmp_path / f"node-{i}" for i in range(2)]
+    for home, old in zip(homes, nodes, strict=True):
+        home.mkdir()
+        cluster.remove_node(old)
+    own = [cluster.add_node(num_cpus=1, env_vars={"TMPDIR": str(home)}) for home in homes]
+    cluster.wait_for_nodes()
+
+    def saved_on(home: Path) -> list[Path]:
+        return list(home.glob("*/*/*/state/step-*.pt"))
+
+    try:
+        driver = Driver((*long_plan, *options, "--return"), runs, tmp_path)
+        until(lambda: saved_on(homes[0]) and saved_on(homes[1]), driver)
+        assert not list(runs.glob("*/run.json")) and not workers(runs), "nobody works in the driver's folder"
+        lost = saved_on(homes[0])[0].parents[1].name
+        cluster.remove_node(own.pop(0), allow_graceful=False)
+        assert driver.ends() == 1, driver.said
+        assert "2 finished, 2 failed" in driver.said
+        logs = "".join(log.read_text() for log in runs.glob(f".jobs/*/logs/{lost}.log"))
+        assert "goes on from" not in logs and f"{lost}: starts" in logs, logs
+        now = finished(runs)
+        assert sorted(one[0] for one in now.values()) == ["failed", "failed", "finished", "finished"]
+        assert {run_id: one for run_id, one in now.items() if one[0] == "finished"} == quiet(*long_plan, *options)
+        assert [report.differences for report in map(verify_run, [runs / run_id for run_id in now])] == [[]] * 4
+        assert not list(homes[1].glob("bench-*/*")) and not list(runs.glob(".back-*")), "nothing stays where they ran"
+        store = RunsFolder(runs)
+        store.write(replace(store.read(lost), scores=()))
+        again = bench(*long_plan, *options, "--runs", runs, "--executor", "ray", "--return")
+        assert f"{lost} is here and lacks only scores" in error_line(again)
+    finally:
+        for node in own:
+            cluster.remove_node(node)
+        for _ in range(2):
+            cluster.add_node(num_cpus=1)
+
+
+@pytest.mark.parametrize("harm", ["predictions", "checkpoint", "no checkpoint", "cut", "outside"])
+def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quiet: Callable[..., Any], tmp_path: Path) -> None:
+    """What was changed on its way is refused in a line, and nothing of it is put in its place."""
+    source, store = tmp_path / "node", RunsFolder(tmp_path / "runs")
+    assert bench(*plan, "--device", "cpu", "--precision", "fp32", "--runs", source).exit_code == 0
+    (run_id,) = finished(source)
+    folder, data = source / run_id, packed(source / run_id)
+    assert take_in(store, run_id, data) is None and finished(store.path) == finished(source)
+    shutil.rmtree(store.path)
+    if harm == "predictions":
+        file = next(folder.glob("predictions/*.npz"))
+        arrays = read_arrays(file)
+        np.savez(file, **{**arrays, "prediction": arrays["prediction"][::-1]})
+    elif harm == "checkpoint":
+        file = next(folder.glob("checkpoint/*.safetensors"))
+        file.write_bytes(file.read_bytes()[:-1] + b"x")
+    elif harm == "no checkpoint":
+        shutil.rmtree(folder / "checkpoint")
+    data = packed(folder) if harm != "cut" else data[: len(data) // 2]
+    if harm == "outside":
+        made = io.BytesIO(data)
+        with zipfile.ZipFile(made, "a") as archive:
+            archive.writestr("../../outside", "x")
+        data = made.getvalue()
+    why = take_in(store, run_id, data)
+    if harm == "outside":
+        assert why is None and not list(tmp_path.glob("outside")) and not (store.path / "outside").exists()
+        return
+    said = {"predictions": "of check", "checkpoint": "was changed", "no checkpoint": "is missing", "cut": "no whole archive"}[
+        harm
+    ]
+    assert why is not None and said in why and "\n" not in why and str(tmp_path) not in why, why
+    assert finished(store.path) == {} and not list(store.path.glob(".back-*"))
+
+
 @pytest.mark.parametrize(
     ("options", "address", "said"),
     [
@@ -166,6 +254,7 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
         (["--memory", "9000G"], None, "--memory 9000G: no node"),
         (["--memory", "much"], None, "--memory much: expected a number"),
         (["--device", "cuda"], None, "--device cuda is about this machine"),
+        (["--executor", "slurm", "--return"], None, "--return: only the driver of Ray stays"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_line(
