@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import bench, error_line
-from finished_runs import finished, workers
+from finished_runs import finished, full_disk, workers
 from msgspec.structs import replace
 
 from bench.cli.remote import take_in
@@ -31,13 +33,13 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("ray", reason="no Ray: pip install 'sentence-bench[ray]'")
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Any]:
+@contextlib.contextmanager
+def started(**more: str) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "4", "RAY_health_check_timeout_ms": "1000",
-                            "RAY_health_check_initial_delay_ms": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}.items():  # fmt: skip
+                            "RAY_health_check_initial_delay_ms": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", **more}.items():  # fmt: skip
             patch.setenv(name, value)
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
         for _ in range(2):
@@ -49,6 +51,12 @@ def cluster() -> Iterator[Any]:
 
         ray.shutdown()
         cluster.shutdown()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    with started() as cluster:
+        yield cluster
 
 
 class Driver:
@@ -169,6 +177,47 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
 
 
 @pytest.mark.engine
+def test_a_head_that_restarts_and_one_that_does_not(
+    long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """Its GCS by kill -9. Where it begins anew or stays away the command ends, and goes on in another cluster; nothing is waited for."""
+    runs, options = tmp_path / "runs", ("--seeds", "1-3")
+    for back in (True, False):
+        with started(RAY_gcs_rpc_server_reconnect_timeout_s="15") as cluster:
+            driver = Driver((*long_plan, *options), runs, tmp_path)
+            until(lambda: workers(runs) and saved(runs) >= 1, driver)
+            cluster.head_node.kill_gcs_server()
+            if back:
+                cluster.head_node.start_gcs_server()
+            assert driver.ends() == 1, driver.said
+            assert ("error: the head of the Ray cluster was restarted" in driver.said) == back, driver.said
+            until(lambda: not workers(runs), driver)
+    with started():
+        last = Driver((*long_plan, *options), runs, tmp_path)
+        assert last.ends() == 0, last.said
+    nothing_left(runs, last)
+    assert finished(runs) == quiet(*long_plan, *options)
+
+
+@pytest.mark.engine
+def test_a_disk_that_fills_up(
+    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """A tmpfs: the command ends with a line, what was there stays whole, and with room again the same command goes on from it."""
+    with full_disk(tmp_path / "disk") as (disk, fill):
+        first = Driver((*long_plan, "--seeds", "5"), disk / "runs", tmp_path)
+        until(lambda: saved(disk / "runs"), first)
+        fill()
+        assert first.ends() == 1 and "Traceback" not in first.said, first.said
+        (disk / "filler").unlink()
+        last = Driver((*long_plan, "--seeds", "5"), disk / "runs", tmp_path)
+        assert last.ends() == 0, last.said
+        nothing_left(disk / "runs", last)
+        assert finished(disk / "runs") == quiet(*long_plan, "--seeds", "5")
+        assert "goes on from step" in "".join(log.read_text() for log in disk.glob("runs/.jobs/*/logs/*.log"))
+
+
+@pytest.mark.engine
 def test_without_a_shared_folder_runs_come_back(
     cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -208,6 +257,41 @@ def test_without_a_shared_folder_runs_come_back(
             cluster.remove_node(node)
         for _ in range(2):
             cluster.add_node(num_cpus=1)
+
+
+def test_what_a_worker_is_told_on_its_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own folder, the same for a run that comes back to the node, with files of --plugin; never one that another user made there."""
+    from bench.run.executors import ray as engine
+    from bench.run.jobs import Jobs, Queued, Resources, keep_plugins, new_batch
+
+    (tmp_path / "mine.py").write_text("# of a user\n")
+    runs, node = tmp_path / "runs", tmp_path / "node"
+    node.mkdir()
+    (kept,) = keep_plugins([tmp_path / "mine.py"], runs / ".jobs" / "plugins")
+    words = ["--plugin", str(kept), "--runs", str(runs), "--corpus", f"{runs}-corpus"]
+    monkeypatch.setattr(tempfile, "tempdir", str(node))
+    made = []
+    for _ in range(2):
+        batch = new_batch(Jobs(RunsFolder(runs)), "ray", [Queued("run", "")], words, Resources(returns=True), 0)
+        assert batch.needed() == [], "nothing of the driver's machine"
+        about = {"arguments": words, "environment": {"BENCH_CACHE": "driver's"}, "directory": "/nowhere", "retries": 1}
+        folder, told = engine.at_home(batch.folder, {**about, **engine.travelling(batch)}, "run")
+        own = folder.parents[1]
+        made.append(own)
+        assert own.is_relative_to(node) and (folder / "logs").is_dir() and told["directory"] == str(own) and told["retries"] == 1
+        assert told["arguments"] == [
+            "--plugin",
+            str(own / kept.relative_to(runs)),
+            "--runs",
+            str(own),
+            "--corpus",
+            f"{runs}-corpus",
+        ]
+        assert Path(told["arguments"][1]).read_text() == "# of a user\n" and told["environment"]["BENCH_CACHE"] != "driver's"
+    assert made[0] == made[1]
+    monkeypatch.setattr(os, "getuid", lambda: 12345)  # whose folder this process makes for itself
+    with pytest.raises(PermissionError, match="another user's"):
+        engine.at_home(batch.folder, {**about, **engine.travelling(batch)}, "run")
 
 
 @pytest.mark.parametrize("harm", ["predictions", "checkpoint", "no checkpoint", "cut", "outside"])

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line
-from finished_runs import finished, workers
+from finished_runs import finished, full_disk, workers
 from slurm_cluster import SlurmCluster
 
 pytestmark = pytest.mark.slow
@@ -155,6 +155,48 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
     nothing_left(runs, slurm)
     assert finished(runs) == quiet(*long_plan, *options)
     slurm.wait_for(lambda: slurm.idle() == 2, "the node that came back", 120)
+
+
+@pytest.mark.engine
+def test_a_node_whose_daemon_is_killed(
+    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """slurmd by kill -9: its run is queued again once the controller calls the node dead, and is never in two places."""
+    runs, options = tmp_path / "runs", ("--seeds", "4", "--max-steps", "400")
+    submit(long_plan, runs, *options)
+    until(lambda: begun(runs), runs, slurm)
+    (state,) = [json.loads(path.read_text()) for path in runs.glob(".jobs/*/runs/*.json")]
+    slurm.kill(state["node"])
+    try:
+        until(lambda: sum(attempts(runs)) > 1 or all_are("finished", runs)(), runs, slurm)
+    finally:
+        slurm.start_node(state["node"])
+    until(all_are("finished", runs), runs, slurm)
+    nothing_left(runs, slurm)
+    assert finished(runs) == quiet(*long_plan, *options)
+
+
+@pytest.mark.engine
+def test_a_disk_that_fills_up(
+    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """A tmpfs: the run ends with one line at most, what was there stays whole, and with room again the same command goes on from it."""
+    options = ("--seeds", "5", "--max-steps", "300")
+    with full_disk(tmp_path / "disk") as (disk, fill):
+        runs = disk / "runs"
+        submit(long_plan, runs, *options)
+        until(lambda: begun(runs), runs, slurm)
+        fill()
+        until(lambda: not slurm.queue() and not workers(runs), runs, slurm)
+        assert set(states(runs).values()) <= {"failed", "lost", "interrupted"}
+        said = "".join(log.read_text() for log in runs.glob(".jobs/*/logs/*.log"))
+        assert "Traceback" not in said and said.count("error: ") <= 1, said
+        (disk / "filler").unlink()
+        submit(long_plan, runs, *options)
+        until(all_are("finished", runs), runs, slurm)
+        nothing_left(runs, slurm)
+        assert finished(runs) == quiet(*long_plan, *options)
+        assert "goes on from step" in "".join(log.read_text() for log in runs.glob(".jobs/*/logs/*.log"))
 
 
 @pytest.mark.engine

@@ -29,6 +29,7 @@ STAYS = True  # the command stays until the runs have ended
 LOOK_EVERY = 1.0
 BUSY_AGAIN = 5.0  # seconds until a run that another process owns is looked at again; nothing of the cluster is held meanwhile
 ENDS_WITHIN = 60.0
+HEAD_EVERY = 10.0  # seconds between two looks at the cluster's head
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -229,10 +230,13 @@ def follow(
     later: list[tuple[float, int]] = []  # runs that another process owns
     going: dict[Any, int] = {}
     ended: dict[str, dict[str, Any]] = {}
-    most, until = batch.resources.parallel or len(waiting), float("inf")
+    most, until, look = batch.resources.parallel or len(waiting), float("inf"), time.monotonic()
     try:
         while waiting or going or later:
             now = time.monotonic()
+            if now > look:
+                check_head()
+                look = now + HEAD_EVERY
             if should_stop() and until == float("inf"):
                 until = now + ENDS_WITHIN
                 for number in [*waiting, *(number for _, number in later)]:
@@ -279,6 +283,25 @@ def follow(
         if (lease := held(batch.folder)) is not None:
             lease.release()
     return ended
+
+
+def check_head() -> None:
+    """Raises RunFailed where the head began anew without what it knew: it has forgotten this driver, whose tasks would never end."""
+    import ray
+
+    from bench.base.errors import RunFailed
+
+    try:
+        private: Any = ray
+        known = private._private.worker.global_worker.gcs_client
+        same = private._raylet.GcsClient(address=known.address).cluster_id == known.cluster_id
+    except Exception:  # it is silent: Ray ends this process where it stays so; or another Ray, which has no such names
+        return
+    if not same:
+        raise RunFailed(
+            "the head of the Ray cluster was restarted and knows nothing of its tasks",
+            "the same command, once its nodes are back",
+        )
 
 
 def travelling(batch: Batch) -> dict[str, Any]:
