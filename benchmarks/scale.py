@@ -127,7 +127,7 @@ def ray(folder: Path, arguments: argparse.Namespace) -> None:
             batch.write()
             (batch.folder / "cancel").mkdir()
             began = time.perf_counter()
-            ended: dict[str, Any] = engine.follow(batch, lambda line: None, lambda: False)
+            ended: dict[str, Any] = engine.follow(batch, lambda line: None, lambda: False, lambda run_id, archive: None)
             taken = time.perf_counter() - began
             assert {state["outcome"] for state in ended.values()} == {"done"}
         tell("no-op commands through bench's task of Ray", 500 / taken, "/s", 100, at_least=True)

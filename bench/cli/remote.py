@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 2.0  # seconds between two looks at the runs of another driver
 NOT_TOLD = {
-    "executor", "gpus", "cpus", "memory", "parallel", "retries", "slurm", "commands", "only", "words", "fresh", "wait", "offline",
+    "executor", "gpus", "cpus", "memory", "parallel", "retries", "slurm", "returns", "commands", "only", "words", "fresh", "wait", "offline",
     "dry_run", "as_json", "plain", "device", "precision", "plugins", "runs",
 }  # fmt: skip
 """Options of ``bench run`` that a worker is not given as they were typed: they are about the submission, or are settled there."""
@@ -121,11 +122,11 @@ def as_queued(run: PlannedRun) -> Queued:
     return Queued(run.run_id, planned_words(run), steps_of(run))
 
 
-def check_visible(store: RunsFolder, data: Path | None) -> None:
+def check_visible(store: RunsFolder, data: Path | None, returns: bool) -> None:
     """Raises BenchError where a folder is one that no other machine can see. What its locks are worth is told."""
     from bench.base.lease import mount_of, probe
 
-    for folder, option in ((store.path, "--runs"), (data, "--data")):
+    for folder, option in ((None if returns else store.path, "--runs"), (data, "--data")):
         if (
             folder is not None
             and str(folder.absolute()).startswith(("/proc/", "/sys/", "/dev/"))
@@ -173,6 +174,14 @@ def hand_over(
         if not todo:
             click.echo(f"nothing to submit: {told}", err=True)
             return None, queued
+        here = (
+            [] if fresh else [run.run_id for run in todo if (one := records[run.run_id]) is not None and one.status == "finished"]
+        )
+        if resources.returns and here:
+            raise BenchError(
+                f"--return: {here[0]} is here and lacks only scores; a node would train it again",
+                "the same without --executor scores it here; --fresh trains it again",
+            )
         prepare_corpora(todo, reporter)
         if fresh:
             start_afresh(todo, store, reporter)
@@ -228,7 +237,7 @@ def run_elsewhere(
     from bench.run import jobs
 
     name = context.params["executor"]
-    check_visible(store, data)
+    check_visible(store, data, resources.returns)
     if not dry_run:
         plugins = jobs.keep_plugins(plugins, store.path / jobs.FOLDER / "plugins")
     arguments = worker_arguments(context, store, device, precision, resources.gpus, plugins)
@@ -270,7 +279,7 @@ def stay(
             batch, others = hand(left, fresh=fresh)
             fresh = False
             if batch is not None:
-                ended |= engine.follow(batch, partial(click.echo, err=True), should_stop)
+                ended |= engine.follow(batch, partial(click.echo, err=True), should_stop, partial(take_in, store))
             if should_stop() or (batch is None and not others):
                 break
             if others:
@@ -292,6 +301,29 @@ def stay(
         ]
         click.echo(", ".join(part for part in parts if part), err=True)
     return 130 if should_stop() or cancelled else int(bool(failed))
+
+
+def take_in(store: RunsFolder, run_id: str, archive: bytes) -> str | None:
+    """Put a run that came back from a node into the runs folder, where all that is verified of a submission agrees. Returns why not."""
+    from bench.runs.archive import put, unpack
+    from bench.runs.intact import checkpoint_problem
+    from bench.verify.identity import verify_run
+
+    try:
+        with store.lock(run_id), tempfile.TemporaryDirectory(prefix=".back-", dir=store.path) as aside:
+            run = Path(aside) / run_id
+            unpack(archive, run)
+            report = verify_run(run)
+            if report.differences:
+                return "; ".join(f"{one.kind} of {one.what}: {one.why}" for one in report.differences[:3])
+            if report.record is not None and report.record.checkpoint and (lost := checkpoint_problem(report.record, run)):
+                return lost.replace(f"{run}/", "")
+            put(run, store.folder(run_id))
+    except BenchError as error:
+        return error.message
+    except OSError as error:
+        return f"cannot write {store.path}: {error.strerror or error}"
+    return None
 
 
 def job_here() -> dict[str, Any] | None:

@@ -208,6 +208,10 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.option(
     "--slurm", multiple=True, metavar="KEY=VALUE,...", help="Options of sbatch: partition=gpu,time=4:00:00. May be repeated."
 )
+@click.option(
+    "--return", "returns", is_flag=True,
+    help="With --executor ray, no folder is shared: a run works in a folder of its node and comes back as an archive.",
+)  # fmt: skip
 @click.option("--commands", is_flag=True, help="Print one self-contained shell command for each run, and run nothing.")
 @click.option("--only", metavar="RUN_ID", help="Of the plan this run alone: what a worker on another machine is called with.")
 @click.option(
@@ -229,7 +233,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 def run(
     methods: str | None, recipes: tuple[Path, ...], backbones: str, names: str | None, setting: str | None, variant: str, seeds: str, suites: str, corpus: str | None,
     pairs: tuple[str, ...], max_steps: int | None, budget: str | None, chunk: int | None, auto_batch: bool, text: str, device: str, precision: str, executor: str, gpus: int | None,
-    cpus: int | None, memory: str | None, parallel: int | None, retries: int, slurm: tuple[str, ...], commands: bool, only: str | None, words: str | None, fresh: bool, wait: bool,
+    cpus: int | None, memory: str | None, parallel: int | None, retries: int, slurm: tuple[str, ...], returns: bool, commands: bool, only: str | None, words: str | None, fresh: bool, wait: bool,
     offline: bool, allow_pickle: bool, dry_run: bool, data: Path | None, runs: Path | None, plugins: tuple[Path, ...],
     as_json: bool, plain: bool, ranks: Ranks | None,
 ) -> None:  # fmt: skip
@@ -273,9 +277,9 @@ def run(
         commands,
         only,
         gpus,
-        {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None},
+        {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None},
     )
-    resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm))
+    resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm), returns)
     if elsewhere:
         device, precision = settled(device, precision, gpus)
         if executor in ENGINES:
@@ -387,6 +391,8 @@ def check_elsewhere(
             raise BenchError(f"{option} is for runs on other machines", "--executor slurm, --executor ray, or --commands")
     if asked["--slurm"] is not None and executor != "slurm":
         raise BenchError("--slurm gives options to sbatch", "--executor slurm")
+    if asked["--return"] is not None and executor != "ray":
+        raise BenchError("--return: only the driver of Ray stays until runs come back", "--executor ray, or a shared --runs DIR")
 
 
 def with_recipes(request: Request, files: Sequence[Path]) -> Request:

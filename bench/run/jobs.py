@@ -51,6 +51,7 @@ class Resources:
     memory: str | None = None  # as typed: "16G"
     parallel: int | None = None  # runs at once
     options: tuple[tuple[str, str], ...] = ()  # the engine's own, passed on
+    returns: bool = False  # no folder is shared: a run comes back as an archive
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Batch:
         """The same as a line for ``sh``, from any folder and with an empty environment."""
         variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items()))
         return f"cd {shlex.quote(self.directory)} && {variables} {shlex.join(self.command(number))}"
+
+    def needed(self) -> list[str]:
+        """Paths that a worker's machine has to see."""
+        data = [value for option, value in zip(self.arguments, self.arguments[1:], strict=False) if option == "--data"]
+        return data if self.resources.returns else [str(self.folder / "batch.json"), self.python, self.directory, *data]
 
     def log(self, number: int) -> Path:
         return self.folder / "logs" / f"{self.runs[number].run_id}.log"

@@ -1,9 +1,15 @@
-"""What of finished runs must be the same wherever and however often they were begun; and who works on runs."""
+"""What of finished runs must be the same wherever and however often they were begun; who works on runs; a disk for them that fills up."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 
 def finished(runs: Path) -> dict[str, Any]:
@@ -34,3 +40,22 @@ def workers(runs: Path) -> list[int]:
         if b"--only" in words and str(runs.absolute()).encode() in words:
             found.append(int(path.parent.name))
     return found
+
+
+@contextlib.contextmanager
+def full_disk(place: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """A disk of 64 MB, a tmpfs, and what fills it to the last byte: with a file ``filler``."""
+    if os.geteuid():
+        pytest.skip("a tmpfs is mounted as root")
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", place], check=True)
+
+    def fill() -> None:
+        with contextlib.suppress(OSError), open(place / "filler", "wb", buffering=0) as file:
+            while file.write(b"x" * 4096):
+                pass
+
+    try:
+        yield place, fill
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)

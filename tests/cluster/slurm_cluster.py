@@ -81,8 +81,11 @@ class SlurmCluster:
     def start_controller(self) -> None:
         self.spawn("slurmctld", ["slurmctld", "-D", "-i"])
 
-    def start_node(self, node: str) -> None:
-        self.spawn(node, ["slurmd", "-D", "-N", node])
+    def start_node(self, node: str, blind_to: Path | None = None) -> None:
+        """``blind_to``: a folder in whose place the node sees an empty one."""
+        command = ["slurmd", "-D", "-N", node]
+        hide = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(blind_to)]
+        self.spawn(node, command if blind_to is None else [*hide, *command])
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
         process = self.processes[name]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line
-from finished_runs import finished, workers
+from finished_runs import finished, full_disk, workers
 from slurm_cluster import SlurmCluster
 
 pytestmark = pytest.mark.slow
@@ -158,6 +158,48 @@ def test_a_node_that_is_cut_off_while_its_processes_live(
 
 
 @pytest.mark.engine
+def test_a_node_whose_daemon_is_killed(
+    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """slurmd by kill -9: its run is queued again once the controller calls the node dead, and is never in two places."""
+    runs, options = tmp_path / "runs", ("--seeds", "4", "--max-steps", "400")
+    submit(long_plan, runs, *options)
+    until(lambda: begun(runs), runs, slurm)
+    (state,) = [json.loads(path.read_text()) for path in runs.glob(".jobs/*/runs/*.json")]
+    slurm.kill(state["node"])
+    try:
+        until(lambda: sum(attempts(runs)) > 1 or all_are("finished", runs)(), runs, slurm)
+    finally:
+        slurm.start_node(state["node"])
+    until(all_are("finished", runs), runs, slurm)
+    nothing_left(runs, slurm)
+    assert finished(runs) == quiet(*long_plan, *options)
+
+
+@pytest.mark.engine
+def test_a_disk_that_fills_up(
+    slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """A tmpfs: the run ends with one line at most, what was there stays whole, and with room again the same command goes on from it."""
+    options = ("--seeds", "5", "--max-steps", "300")
+    with full_disk(tmp_path / "disk") as (disk, fill):
+        runs = disk / "runs"
+        submit(long_plan, runs, *options)
+        until(lambda: begun(runs), runs, slurm)
+        fill()
+        until(lambda: not slurm.queue() and not workers(runs), runs, slurm)
+        assert set(states(runs).values()) <= {"failed", "lost", "interrupted"}
+        said = "".join(log.read_text() for log in runs.glob(".jobs/*/logs/*.log"))
+        assert "Traceback" not in said and said.count("error: ") <= 1, said
+        (disk / "filler").unlink()
+        submit(long_plan, runs, *options)
+        until(all_are("finished", runs), runs, slurm)
+        nothing_left(runs, slurm)
+        assert finished(runs) == quiet(*long_plan, *options)
+        assert "goes on from step" in "".join(log.read_text() for log in runs.glob(".jobs/*/logs/*.log"))
+
+
+@pytest.mark.engine
 def test_cancelled_runs_save_a_state_and_the_same_command_goes_on(
     slurm: SlurmCluster, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -228,6 +270,7 @@ def test_two_jobs_without_a_new_state_are_enough(plan: tuple[str, ...], tmp_path
         (["--slurm", "partition=nowhere"], "sbatch refuses: invalid partition specified: nowhere"),
         (["--memory", "900G"], "sbatch refuses: "),
         (["--gpus", "1"], "sbatch refuses: "),
+        (["--cpus", "64"], "sbatch refuses: requested node configuration is not available"),
         (["--memory", "much"], "--memory much: expected a number"),
         (["--slurm", "array=1-9"], "--slurm array: the script sets that itself"),
         (["--slurm", "time=1\n#SBATCH --wrap=x"], "no option of sbatch"),
@@ -241,6 +284,45 @@ def test_what_the_cluster_lacks_is_one_line_and_nothing_is_queued(
     given = [str(tmp_path / one) if one == "broken.py" else one for one in options]
     assert said.lower() in error_line(bench(*plan, "--runs", tmp_path / "runs", "--executor", "slurm", *given)).lower()
     assert slurm.queue() == [] and not list((tmp_path / "runs").glob(".jobs/*/batch.json"))
+
+
+def test_a_node_that_does_not_see_the_runs_or_the_data(slurm: SlurmCluster, plan: tuple[str, ...], tmp_path: Path) -> None:
+    """The node has a folder of its own in that place. Nothing is queued; what every node sees is taken."""
+    own = tmp_path / 'a node\'s "own"'
+    (own / "data").mkdir(parents=True)
+    slurm.kill("n2")
+    slurm.start_node("n2", blind_to=own)
+    try:
+        slurm.wait_for(lambda: slurm.idle() == 2, "the nodes", 60)
+        for unseen, options in ((own / "runs", []), (own / "data", ["--data", str(own / "data")])):
+            runs = unseen if unseen.name == "runs" else tmp_path / "runs"
+            given = (*plan, *options, "--runs", runs, "--executor", "slurm", "--slurm", "nodelist=n2")
+            assert f"a node of Slurm does not see {unseen}" in error_line(bench(*given))
+            assert not slurm.queue() and not list(runs.glob(".jobs/*/batch.json"))
+        assert "no node" not in submit(plan, tmp_path / "runs", "--slurm", "nodelist=n2")
+    finally:
+        slurm.kill("n2")
+        slurm.start_node("n2")
+
+
+def test_what_is_not_known_before_submission_is_said(
+    slurm: SlurmCluster, plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every core is taken, or no node is up: the runs are queued, and nothing else is."""
+    from bench.run.executors import slurm as engine
+
+    monkeypatch.setattr(engine, "LOOKS_WITHIN", 1.0)
+    said, runs = f"no node has said whether it sees {tmp_path}", tmp_path / "runs"
+    for _ in slurm.names:
+        slurm.call("sbatch", "--output=/dev/null", "--wrap", "sleep 600")
+    slurm.wait_for(lambda: slurm.idle() == 0, "jobs on every node", 60)
+    full = submit(plan, runs, "--seeds", "1-2")
+    assert said in full and "no node is up" not in full and len(slurm.queue()) == 4, slurm.queue()
+    slurm.call("scancel", "--user=root")
+    slurm.wait_for(lambda: slurm.idle() == 2, "the nodes", 60)
+    slurm.call("scontrol", "update", "nodename=ALL", "state=down", "reason=test")
+    down = submit(plan, tmp_path / "others", "--seeds", "1-2")
+    assert said in down and "no node is up now" in down and len(slurm.queue()) == 2, slurm.queue()
 
 
 def test_without_sbatch(plan: tuple[str, ...], tmp_path: Path) -> None:
@@ -261,9 +343,7 @@ def test_five_thousand_runs_are_queued_as_arrays_within_the_limit(slurm: SlurmCl
     batch = new_batch(jobs, "slurm", runs, [], Resources(parallel=7, options=(("hold", ""),)), 0)
     batch.write()
     try:
-        began = time.monotonic()
         engine.submit(batch)
-        assert time.monotonic() - began < 5
         found = engine.places([batch])
         assert {number for _, number in found} == set(range(2500)) and {place.state for place in found.values()} == {"queued"}
         limits = slurm.call("squeue", "-h", "-o", "%i").split()

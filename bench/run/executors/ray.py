@@ -2,13 +2,20 @@
 
 Ray queues, places and restarts; a driver that dies takes its runs with it, each with its last state. Other drivers and ``bench cancel`` find a
 driver by the lease that it holds on its batch's folder, and what it was asked to cancel in ``cancel/`` there.
+
+With ``--return`` no folder is shared: a task works in a folder of its node, which it returns as an archive, and the driver takes it in.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import logging
 import os
+import shutil
 import socket
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -22,6 +29,7 @@ STAYS = True  # the command stays until the runs have ended
 LOOK_EVERY = 1.0
 BUSY_AGAIN = 5.0  # seconds until a run that another process owns is looked at again; nothing of the cluster is held meanwhile
 ENDS_WITHIN = 60.0
+HEAD_EVERY = 10.0  # seconds between two looks at the cluster's head
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -126,16 +134,9 @@ def check_visible(batch: Batch) -> None:
 
     from bench.base.errors import BenchError, one_line
 
-    words = list(batch.arguments)
-    paths = [
-        str(batch.folder / "batch.json"),
-        batch.python,
-        batch.directory,
-        *(words[i + 1] for i, word in enumerate(words) if word == "--data"),
-    ]
     look = ray.remote(num_cpus=0, max_retries=1)(unseen)
     asked = {
-        node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(paths)
+        node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(batch.needed())
         for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
     }  # fmt: skip
     for name, answer in asked.items():
@@ -149,7 +150,7 @@ def check_visible(batch: Batch) -> None:
         if lacking:
             raise BenchError(
                 f"the node {name} of the Ray cluster does not see {lacking[0]}",
-                "folders that all nodes share: --runs, --data",
+                "folders that all nodes share: --runs, --data; or --return, where they do not share --runs",
             )
 
 
@@ -159,26 +160,62 @@ def unseen(paths: Sequence[str]) -> list[str]:
 
 
 def attend(batch: str, about: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
-    """A task: one run. Raises WorkerDied where its worker was killed."""
+    """A task: one run. Raises WorkerDied where its worker was killed. Of a run that returns also its ``archive`` and its ``log``."""
     import ray
 
     from bench.run.executors import worker
+    from bench.runs.archive import packed
 
     context = ray.get_runtime_context()
     job = {"engine": "ray", "job": context.get_task_id(), "node": f"{socket.gethostname()} {context.get_node_id()[:8]}"}
-    file = Path(batch) / "runs" / f"{run['run_id']}.json"
+    folder, about = (Path(batch), about) if about["files"] is None else at_home(Path(batch), about, run["run_id"])
+    file = folder / "runs" / f"{run['run_id']}.json"
     try:
-        state = worker.attend(Path(batch), about, run, job, lambda: None, restarts=False)
+        state = worker.attend(folder, about, run, job, lambda: None, restarts=False)
     except KeyboardInterrupt:  # how Ray cancels a task
         worker.write_state(file, worker.read_state(file) | {"outcome": "cancelled", "why": "cancelled"})
         raise
     if state["outcome"] == "died":
         raise WorkerDied(state.get("why"))
+    if about["files"] is None or state["outcome"] == "busy":
+        return state
+    runs, log = folder.parents[1], folder / "logs" / f"{run['run_id']}.log"
+    made = packed(runs / run["run_id"]) if (runs / run["run_id"] / "run.json").is_file() else None
+    state |= {"archive": made, "log": log.read_bytes()}
+    shutil.rmtree(runs, ignore_errors=True)
     return state
 
 
-def follow(batch: Batch, say: Callable[[str], None], should_stop: Callable[[], bool]) -> dict[str, dict[str, Any]]:
-    """Until every run of the batch has ended; run id -> how. ``should_stop``: cancel them all, each saves its state."""
+def at_home(batch: Path, about: dict[str, Any], run_id: str) -> tuple[Path, dict[str, Any]]:
+    """The folder of a batch in a runs folder of this node's own, for one run, and what its worker is told there."""
+    from bench.run.jobs import worker_environment
+
+    own = Path(tempfile.gettempdir()) / f"bench-{os.getuid()}-{about['home']}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    if own.lstat().st_uid != os.getuid():
+        raise PermissionError(f"{own} is another user's")
+    runs, old = own / run_id, str(batch.parents[1])
+    for name in ("logs", "runs"):
+        (runs / batch.parent.name / batch.name / name).mkdir(parents=True, exist_ok=True)
+    for name, content in about["files"].items():
+        (runs / name).parent.mkdir(parents=True, exist_ok=True)
+        (runs / name).write_bytes(content)
+    words = [
+        str(runs) + word.removeprefix(old) if word == old or word.startswith(f"{old}/{batch.parent.name}/") else word
+        for word in about["arguments"]
+    ]
+    here = {name: value for name, value in worker_environment().items() if name in ("PYTHONPATH", "BENCH_CACHE")}
+    here["TMPDIR"] = tempfile.gettempdir()
+    directory = about["directory"] if os.path.isdir(about["directory"]) else str(runs)
+    told = {"python": sys.executable, "arguments": words, "environment": {**about["environment"], **here}, "directory": directory}
+    return runs / batch.parent.name / batch.name, about | told
+
+
+def follow(
+    batch: Batch, say: Callable[[str], None], should_stop: Callable[[], bool], take_in: Callable[[str, bytes], str | None]
+) -> dict[str, dict[str, Any]]:
+    """Until every run of the batch has ended; run id -> how. ``should_stop``: cancel them all, each saves its state. ``take_in``: the archive
+    of a run that came back; says why not."""
     import ray
 
     from bench.base.lease import held
@@ -187,16 +224,19 @@ def follow(batch: Batch, say: Callable[[str], None], should_stop: Callable[[], b
 
     store = RunsFolder(batch.folder.parents[1])
     about = ray.put({"python": batch.python, "arguments": list(batch.arguments), "environment": dict(batch.environment), "directory": batch.directory,
-                     "retries": batch.retries})  # fmt: skip
+                     "retries": batch.retries, **travelling(batch)})  # fmt: skip
     task = ray.remote(attend).options(**options(batch), retry_exceptions=[WorkerDied])
     waiting = list(range(len(batch.runs)))
     later: list[tuple[float, int]] = []  # runs that another process owns
     going: dict[Any, int] = {}
     ended: dict[str, dict[str, Any]] = {}
-    most, until = batch.resources.parallel or len(waiting), float("inf")
+    most, until, look = batch.resources.parallel or len(waiting), float("inf"), time.monotonic()
     try:
         while waiting or going or later:
             now = time.monotonic()
+            if now > look:
+                check_head()
+                look = now + HEAD_EVERY
             if should_stop() and until == float("inf"):
                 until = now + ENDS_WITHIN
                 for number in [*waiting, *(number for _, number in later)]:
@@ -223,7 +263,7 @@ def follow(batch: Batch, say: Callable[[str], None], should_stop: Callable[[], b
                 time.sleep(LOOK_EVERY)
             for ref in ready:
                 number = going.pop(ref)
-                state = _result(ref, batch, number)
+                state = _arrived(_result(ref, batch, number), batch, number, take_in)
                 if state["outcome"] == "busy":
                     later.append((time.monotonic() + BUSY_AGAIN, number))
                     continue
@@ -243,6 +283,52 @@ def follow(batch: Batch, say: Callable[[str], None], should_stop: Callable[[], b
         if (lease := held(batch.folder)) is not None:
             lease.release()
     return ended
+
+
+def check_head() -> None:
+    """Raises RunFailed where the head began anew without what it knew: it has forgotten this driver, whose tasks would never end."""
+    import ray
+
+    from bench.base.errors import RunFailed
+
+    try:
+        private: Any = ray
+        known = private._private.worker.global_worker.gcs_client
+        same = private._raylet.GcsClient(address=known.address).cluster_id == known.cluster_id
+    except Exception:  # it is silent: Ray ends this process where it stays so; or another Ray, which has no such names
+        return
+    if not same:
+        raise RunFailed(
+            "the head of the Ray cluster was restarted and knows nothing of its tasks",
+            "the same command, once its nodes are back",
+        )
+
+
+def travelling(batch: Batch) -> dict[str, Any]:
+    """Of runs that return: the files of --plugin, by their place below the runs folder, and the name of their folder on a node."""
+    if not batch.resources.returns:
+        return {"files": None}
+    runs = batch.folder.parents[1]
+    plugins = [
+        Path(value).parent for word, value in zip(batch.arguments, batch.arguments[1:], strict=False) if word == "--plugin"
+    ]
+    files = {path.relative_to(runs).as_posix(): path.read_bytes() for one in plugins for path in one.rglob("*") if path.is_file()}
+    return {"files": files, "home": hashlib.sha256(f"{socket.gethostname()} {runs}".encode()).hexdigest()[:12]}
+
+
+def _arrived(state: dict[str, Any], batch: Batch, number: int, take_in: Callable[[str, bytes], str | None]) -> dict[str, Any]:
+    """How a run ended whose log and archive came back, once they are in their places."""
+    from bench.run.executors import worker
+
+    if "archive" not in state:
+        return state
+    archive, said = state.pop("archive"), state.pop("log")
+    with contextlib.suppress(OSError), open(batch.log(number), "ab") as log:
+        log.write(said)
+    run_id = batch.runs[number].run_id
+    if archive is not None and (why := take_in(run_id, archive)):
+        state |= {"outcome": "failed", "why": f"what came back is refused: {why}"}
+    return worker.write_state(batch.folder / "runs" / f"{run_id}.json", state)
 
 
 def _cancel(refs: Sequence[Any]) -> None:

@@ -37,6 +37,19 @@ OURS = (
 PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 MOST = 50_000  # elements that are tried as one array; what the cluster allows is found by trying
 SECONDS = 30.0  # until a command counts as silent
+LOOKS_WITHIN = 15.0  # seconds until a node has looked; sbatch --wait asks after 2 and after 10
+UNSEEN = 100  # exit code of that look at the first path, 101 at the second
+WHERE = (
+    "partition",
+    "account",
+    "qos",
+    "constraint",
+    "reservation",
+    "nodelist",
+    "exclude",
+    "clusters",
+)  # options that choose nodes
+LACKS = "sinfo shows what the cluster has; --slurm, --gpus, --cpus, --memory"
 
 
 def check(resources: Resources) -> str | None:
@@ -118,6 +131,7 @@ def submit(batch: Batch) -> str:
     from bench.base.files import write_or_fail
 
     write_or_fail(batch.folder / "job.sh", script(batch).encode())
+    unknown = [*check_granted(batch), *check_visible(batch)]
     total, most, offset, jobs = len(batch.runs), min(len(batch.runs), MOST), 0, list[str]()
     while offset < total:
         size, limit, after = _share(total, most, offset, batch.resources.parallel, jobs)
@@ -126,16 +140,53 @@ def submit(batch: Batch) -> str:
             jobs.append(done.stdout.strip().partition(";")[0])
             offset += size
             continue
-        said = " ".join(done.stderr.replace("sbatch: error:", "").replace("Batch job submission failed:", "").split()).strip(" :")
+        said = _said(done)
         if "array" in said.lower() and most > 1:
             most = 1000 if most > 1000 else most // 2
             continue
         queued = f"; {offset} of {total} runs were queued before" if offset else ""
+        raise BenchError(f"sbatch refuses: {said}{queued}", LACKS)
+    return "; ".join([f"job{'s' if len(jobs) > 1 else ''} {', '.join(jobs[:5])}{', ...' if len(jobs) > 5 else ''}", *unknown])
+
+
+def check_granted(batch: Batch) -> list[str]:
+    """Raises BenchError for what no node has: sbatch itself may queue such a job, which then waits for ever. Words where it is not known."""
+    from bench.base.errors import BenchError
+
+    done = _call(["sbatch", "--test-only", str(batch.folder / "job.sh"), "0"], 120)
+    if done.returncode == 0:
+        return []
+    if "not available" in _said(done) and _call(["sbatch", "--test-only", *_where(batch), "--wrap=true"], 120).returncode:
+        return ["no node is up now, so whether one has what is asked is not known"]
+    raise BenchError(f"sbatch refuses: {_said(done)}", LACKS)
+
+
+def check_visible(batch: Batch) -> list[str]:
+    """Raises BenchError where a node does not see the batch, the data, or this Python: a job of one core asks. Words where none ran in time."""
+    from bench.base.errors import BenchError
+
+    paths, name = batch.needed(), f"{PREFIX}looks.{batch.name}"
+    look = "; ".join(f"test -e {shlex.quote(path)} || exit {UNSEEN + i}" for i, path in enumerate(paths))
+    asked = ["--chdir=/", "--output=/dev/null", "--ntasks=1", "--mem=100M", "--time=1", *_where(batch), f"--wrap={look}"]
+    done = _call(["sbatch", "--wait", f"--job-name={name}", *asked], LOOKS_WITHIN)
+    if done.returncode == 0:
+        return []
+    if UNSEEN <= done.returncode < UNSEEN + len(paths):
         raise BenchError(
-            f"sbatch refuses: {said or f'exit code {done.returncode}'}{queued}",
-            "sinfo shows what the cluster has; --slurm, --gpus, --memory",
+            f"a node of Slurm does not see {paths[done.returncode - UNSEEN]}", "folders that all nodes share: --runs, --data"
         )
-    return f"job{'s' if len(jobs) > 1 else ''} {', '.join(jobs[:5])}{', ...' if len(jobs) > 5 else ''}"
+    _call(["scancel", f"--name={name}"], SECONDS)
+    return [f"no node has said whether it sees {batch.folder.parents[1]} ({_said(done)})"]
+
+
+def _where(batch: Batch) -> list[str]:
+    return [f"--{key}={value}" for key, value in batch.resources.options if key in WHERE]
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    """What sbatch refuses, in one line."""
+    text = re.sub("sbatch: error:|Batch job submission failed:|allocation failure:", "", done.stderr)
+    return " ".join(text.split()).strip(" :") or f"exit code {done.returncode}"
 
 
 def _share(total: int, most: int, offset: int, parallel: int | None, jobs: Sequence[str]) -> tuple[int, int | None, str | None]:

@@ -61,9 +61,11 @@ def attend(
         code, reason = run_command(
             command, {**about["environment"], "BENCH_JOB": json.dumps(told)}, about["directory"], log, stop
         )
-        outcome = outcome_of(code, reason, folder)
+        outcome, said = outcome_of(code, reason, folder), last_error(log, began)
+        if outcome == "died" and code == 1 and said:  # it could say why, but not record it: a full disk
+            outcome = "failed"
         why = f"stopped ({reason})" if reason and outcome == reason else words_of(code)
-        state |= {"outcome": outcome, "why": None if outcome == "done" else last_error(log, began) or why, "code": code}
+        state |= {"outcome": outcome, "why": None if outcome == "done" else said or why, "code": code}
         if outcome == "died":
             state |= {"deaths": state.get("deaths", 0) + 1, "why": why}
             if restarts:
