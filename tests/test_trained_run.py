@@ -48,6 +48,45 @@ def test_the_vectors_are_those_that_were_scored(method: str, options: tuple, tin
     assert np.allclose(load_run(run, offline=True).encode(texts), stored, atol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("short_check")
+def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_the_test_data(
+    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(sentences(12, seed=8)) + "\n")
+    command = [
+        "run",
+        "--method",
+        "simcse",
+        "--backbone",
+        tiny,
+        "--suite",
+        "check",
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--corpus",
+        tmp_path / "text.txt",
+        *SMALL,
+    ]
+
+    def about(runs: Path) -> dict:
+        return json.loads((the_run(runs) / "run.json").read_text())["provenance"]
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bench.run.executors.local.with_overlap", killed)
+        assert bench(*command, "--runs", tmp_path / "a").exit_code != 0
+    assert "overlap" not in about(tmp_path / "a")["corpus"]
+    for runs in (tmp_path / "a", tmp_path / "b"):
+        assert bench(*command, "--runs", runs).exit_code == 0
+    assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
+    assert [one["task"] for one in about(tmp_path / "a")["corpus"]["overlap"]["tasks"]] == ["captions"]
+
+
 def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
     made = record("simcse", 42)
     about = {"name": tiny, "revision": "0" * 64}

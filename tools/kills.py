@@ -6,7 +6,8 @@ Every kind of work is done once undisturbed. Then it is begun, killed, and begun
 lies there then must be what the undisturbed one made, to the byte (of records and curves: without times and speeds). After every kill
 what lies there must be whole. A line for each kind of work says how many kills there were, how often the work came to its end, and at
 which share of the work the kills hit (quartiles). Everything is tiny: a random backbone of 2 layers, some hundred sentences. Scoring
-needs the real data sets (``--data``, or BENCH_DATA) but for the suite ``check``. Exit code 1 where anything was not as it must be.
+needs the real data sets (``--data``, or BENCH_DATA) but for the suite ``check``; of large ones a few rows of each class are kept. Exit
+code 1 where anything was not as it must be.
 
 ``tests/test_kills.py`` does a few of each.
 """
@@ -27,8 +28,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +45,8 @@ PRELOADED = ["bench.cli.run", "bench.run.executors.local", "bench.training", "be
              "bench.cli.publish", "bench.publish.build", "bench.board.content", "matplotlib.figure"]  # fmt: skip
 PAPERS = ("simcse", "promcse", "dcpcse", "conpvp", "focal-infonce")
 SUITES = ("check", "sts", "cxc", "transfer-quick", "transfer", "fewshot", "clustering", "geometry")
-STEPS = 60
+STEPS = 24
+TRIALS = 6  # and the recipe as it is
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,50 @@ class Told:
 
 def child(do: str, arguments: Sequence[str], folder: str, environment: Mapping[str, str], log: str) -> None:
     os.environ.update(environment)
+    shorten()
     with open(log, "a", buffering=1) as stream, contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
         globals()[do](Path(folder), *arguments)
+
+
+def shorten() -> None:
+    """Sets keep few rows in this process: a kill is not to wait for thousands of sentences, classifiers and clusters."""
+    from bench.score.suites import check, clustering, fewshot, transfer
+
+    read_pairs, read_labelled, read_classes = check._read, transfer.read_transfer, clustering.read_clustering
+
+    def pairs(*given: Any, **how: Any) -> Any:
+        loaded = read_pairs(*given, **how)
+        rows, columns = range(0, loaded.n, 9), ("sentences1", "sentences2", "gold", "subset", "caption1", "caption2", "image")
+        return replace(loaded, data=replace(loaded.data, **{name: _rows(getattr(loaded.data, name), rows) for name in columns}))
+
+    def labelled(*given: Any, **how: Any) -> Any:
+        data = read_labelled(*given, **how)
+        rows = _few([f"{label} {split}" for label, split in zip(data.labels, data.split, strict=True)], 40)
+        texts = tuple(_rows(one, rows) for one in data.texts)
+        return replace(data, texts=texts, labels=data.labels[rows], split=data.split[rows])
+
+    def classes(*given: Any, **how: Any) -> Any:
+        data = read_classes(*given, **how)
+        rows = _few([str(label) for label in data.labels], 4)
+        return replace(data, texts=_rows(data.texts, rows), labels=data.labels[rows])
+
+    check._read = vars(check.TASK)["read"] = pairs
+    transfer.read_transfer = fewshot.read_transfer = labelled
+    clustering.read_clustering = classes
+
+
+def _rows(values: Any, rows: Sequence[int]) -> Any:
+    return [values[row] for row in rows] if isinstance(values, list) else values[list(rows)]
+
+
+def _few(kinds: Sequence[str], most: int) -> list[int]:
+    """The first rows of each kind."""
+    seen: Counter[str] = Counter()
+    rows = []
+    for row, kind in enumerate(kinds):
+        seen[kind] += 1
+        rows += [row] * (seen[kind] <= most)
+    return rows
 
 
 def command(folder: Path, *arguments: str) -> None:
@@ -111,15 +156,16 @@ def submit(folder: Path, *arguments: str) -> None:
 def records(folder: Path, last: str) -> None:
     """Writes one record after the other and notes each that is written."""
     from factories import record
-    from msgspec.structs import replace
+    from msgspec import structs
 
     from bench.runs import RunsFolder
 
     store, made = RunsFolder(folder / "runs"), record()
     known = store.read(made.run_id).seed if store.ids() else None
     with store.lock(made.run_id), (folder / "written.txt").open("a", buffering=1) as noted:
+        noted.write(f"{known}\n" if known else "")  # its process may have been killed before it said so
         for i in range((known or 0) + 1, int(last) + 1):
-            store.write(replace(made, seed=i))
+            store.write(structs.replace(made, seed=i))
             noted.write(f"{i}\n")
 
 
@@ -154,6 +200,9 @@ def _timeless(path: Path) -> bytes:
         content["cost"] = None
         content["provenance"] = {key: one for key, one in content["provenance"].items() if key not in TIMES}
         return json.dumps(content).encode()
+    if path.name in ("study.json", "trial.json"):
+        content = json.loads(data)
+        return json.dumps({key: one for key, one in content.items() if key not in ("created", "seconds", "process")}).encode()
     if path.name == "curve.jsonl":
         entries = [json.loads(line) for line in data.splitlines()]
         return json.dumps(
@@ -169,7 +218,10 @@ def sound(folder: Path) -> str | None:
 
     for run in sorted((folder / "runs").glob("*/run.json")):
         for one in verify_run(run.parent).findings:
-            if one.outcome == DIFFERS and one.kind != "checkpoint":  # that of a training that goes on is not recorded yet
+            if one.outcome == DIFFERS and one.kind not in (
+                "checkpoint",
+                "gold",
+            ):  # of a training that goes on it is not recorded yet; gold is cut short here
                 return f"{one.kind} of {one.what}: {one.why}"
     return None
 
@@ -191,6 +243,10 @@ def steps_done(folder: Path) -> float:
 
 def scores_done(folder: Path, tasks: int) -> float:
     return len(list(folder.glob("runs/*/predictions/**/*.npz"))) / tasks
+
+
+def trials_done(folder: Path) -> float:
+    return sum('"finished"' in path.read_text() for path in folder.glob("runs/*/trials/*/*/trial.json")) / TRIALS
 
 
 def acknowledged(folder: Path) -> str | None:
@@ -239,8 +295,8 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
         return Work(
             f"train-{method}", lambda folder: None,
             ("run", "--method", method, "--setting", "unsupervised", "--corpus", str(corpus), "--suite", "check", "--seeds", "1",
-             "--set", "batch_size=4", "--set", "eval_steps=7", "--set", "learning_rate=1e-3", *common),
-            life=0.5, begun=worked_on, progress=steps_done, problem=sound, environment={"BENCH_SAVE_SECONDS": "0"},
+             "--set", "batch_size=4", "--set", "eval_steps=5", "--set", "learning_rate=1e-3", *common),
+            life=0.25, begun=worked_on, progress=steps_done, problem=sound, environment={"BENCH_SAVE_SECONDS": "0"},
         )  # fmt: skip
 
     def score(suite: str) -> Work:
@@ -248,11 +304,17 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
         tasks = _tasks(suite)
         return Work(
             f"score-{suite}", lambda folder: None, ("run", "--method", "cls", "--suite", suite, *place, *common),
-            life=0.5 if tasks > 1 else 1.05, begun=worked_on, progress=(lambda folder: scores_done(folder, tasks)) if tasks > 1 else None, problem=sound,
+            life=0.25 if tasks > 1 else 1.05, begun=worked_on, progress=(lambda folder: scores_done(folder, tasks)) if tasks > 1 else None, problem=sound,
         )  # fmt: skip
 
     every = [*(train(one) for one in PAPERS), *(score(one) for one in SUITES if one == "check" or data is not None)]
     every += [
+        Work(
+            "search", lambda folder: None,
+            ("search", "--method", "simcse", "--corpus", str(corpus), "--suite", "check", "--budget", "8steps", "--trials", str(TRIALS), "--name", "one",
+             "--space", "learning_rate=log:1e-5..1e-2", "--set", "batch_size=4", "--set", "eval_steps=4", "--plain", *common),
+            life=0.25, begun=worked_on, progress=trials_done, environment={"BENCH_SAVE_SECONDS": "0"},
+        ),
         Work("record", lambda folder: None, ("300",), do="records", life=0.2, problem=acknowledged),
         Work("data-fetch", lambda folder: None, (), do="fetch"),
         Work("data-overlap", _overlap_corpus, ("data", "overlap", "corpus.tsv.gz", "--suite", "check", "--matches", "matches.jsonl")),

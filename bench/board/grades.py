@@ -277,7 +277,8 @@ def _unknown(narrowest: float) -> str:
 def _half(values: Sequence[float], lender: Lender | None, alpha: float) -> float | None:
     """Half of the interval of one more training beside these; None where nothing is known of seeds."""
     own = len(values) - 1
-    spread = variance(values) if own else 0.0
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values) / own if own else 0.0
     found, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
     if not freedom:
         return None

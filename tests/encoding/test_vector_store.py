@@ -59,6 +59,20 @@ def test_what_a_killed_process_left_half_written_is_cut_off(tmp_path: Path, file
     np.testing.assert_array_equal(VectorStore(tmp_path, "k")(sentences), Encoder()(sentences))
 
 
+@pytest.mark.parametrize(("gone", "left"), [("keys", 60), ("keys", 24), ("keys", 7), ("f32", 80)])
+def test_one_file_that_was_never_written_leaves_nothing_of_the_other(tmp_path: Path, gone: str, left: int) -> None:
+    """Killed, or the disk was full, between the vectors and their keys: what follows is not appended to vectors of nobody."""
+    sentences = ["a" * i + "b" for i in range(5)]
+    VectorStore(tmp_path, "k").add(sentences, Encoder())
+    whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for path in tmp_path.iterdir():
+        path.unlink() if path.name.endswith(gone) else path.write_bytes(path.read_bytes()[:left])
+    store = VectorStore(tmp_path, "k")
+    assert len(store) == 0 and store.add(sentences, Encoder()) == 5
+    np.testing.assert_array_equal(store(sentences), Encoder()(sentences))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == whole
+
+
 def test_another_checkpoint_has_vectors_of_its_own(tmp_path: Path) -> None:
     VectorStore(tmp_path, "one").add(["a", "b"], Encoder())
     encoder = Encoder()

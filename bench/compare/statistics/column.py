@@ -16,6 +16,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,8 +197,10 @@ class Column:
 
         def is_enough(n: int) -> bool:
             more = sum((n - int(self.runs_M[i])) * bool(self.seed_M[i] > 0) for i in (first, second))
-            of_n = np.array([max(freedom, freedom + more)])
-            needed = (_quantile(1 - alpha / 2, of_n) + _quantile(POWER, of_n))[0] * math.sqrt(max(rest, 0.0) + (one + other) / n)
+            of_n = max(freedom, freedom + more)
+            needed = (_quantile_of(1 - alpha / 2, of_n) + _quantile_of(POWER, of_n)) * math.sqrt(
+                max(rest, 0.0) + (one + other) / n
+            )
             return bool(needed <= max(distance, margin - distance))
 
         # what is needed falls with every seed
@@ -345,6 +348,13 @@ def _student(t: Floats, freedom: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         found: Floats = np.where(np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t))
     return found
+
+
+@lru_cache(maxsize=1 << 14)
+def _quantile_of(probability: float, freedom: float) -> float:
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
 
 
 def _quantile(probability: float, freedom: Floats) -> Floats:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -116,16 +117,21 @@ class Lender:
 
     def posterior(self, variance: float, freedom: float) -> tuple[float, float]:
         """(variance, degrees of freedom) of one of these methods, whose own seeds say ``variance``; (0, 0) where nobody knows anything."""
-        from scipy.special import polygamma
-
         if self.alike == 0:
             return (variance, freedom) if freedom else (0.0, 0.0)
         if math.isinf(self.alike) or self.prior == 0:
             return self.prior, self.total
-        share = self.alike / (freedom + self.alike)
         found = (freedom * variance + self.alike * self.prior) / (freedom + self.alike)
-        left = 2 * _inverse_trigamma(float(polygamma(1, (freedom + self.alike) / 2)) + share**2 * self.unsure)
-        return found, min(self.total, left)
+        return found, min(self.total, _left(freedom, self.alike, self.unsure))
+
+
+@lru_cache(maxsize=1 << 12)  # a thousand runs ask for a handful
+def _left(freedom: float, alike: float, unsure: float) -> float:
+    """Degrees of freedom of a variance that is put together of ``freedom`` own ones and a borrowed one."""
+    from scipy.special import polygamma
+
+    share = alike / (freedom + alike)
+    return 2 * _inverse_trigamma(float(polygamma(1, (freedom + alike) / 2)) + share**2 * unsure)
 
 
 def lenders(samples: Mapping[Key, Sequence[tuple[float, int]]]) -> dict[Key, Lender]:

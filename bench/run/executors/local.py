@@ -184,7 +184,7 @@ class Execution:
             method.load(self.folder / CHECKPOINT)
         check_owned(self.folder)
         shutil.rmtree(self.folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
-        if tasks:
+        if tasks or record.status != "finished":  # killed after the last score: what follows from all of them is missing
             record = self.score(method, record, tasks)
             if changed_scores(record, left.repaired) and left.lost is None and (self.folder / VECTORS).exists():
                 shutil.rmtree(self.folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
@@ -271,7 +271,9 @@ class Execution:
             store.write(record)
             if self.should_stop():
                 raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
-        corpus = with_overlap(record, run.corpus, done, options, self.reporter, self.should_stop)
+        corpus = with_overlap(
+            record, run.corpus, [*self.uncounted(record, done), *done], options, self.reporter, self.should_stop
+        )
         backbone = record.provenance.backbone
         if about := method.about():
             backbone = {**(backbone or {}), "model": {**kind_of(run.backbone), **stores.shape_facts(), **about}}
@@ -281,6 +283,19 @@ class Execution:
             others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
             raise RunFailed(failed[0].message + others, failed[0].hint)
         return record
+
+    def uncounted(self, record: RunRecord, done: Sequence[tuple[TaskResult, LoadedTask]]) -> list[tuple[Score, LoadedTask]]:
+        """What a process scored that was killed before it counted the overlap of its sentences with the corpus."""
+        if self.run.corpus is None:
+            return []
+        overlap = (record.provenance.corpus or {}).get("overlap") or {}
+        known = {(one["suite"], one["task"], one["text"]) for one in overlap.get("tasks", ())}
+        known |= {(result.suite, result.task, result.text) for result, _ in done}
+        pairs = zip(self.run.tasks, self.run.task_data, strict=True)
+        scores = [(record.score(task.suite, task.name, task.protocol, one.form), one) for task, one in pairs]
+        return [
+            (score, one.task) for score, one in scores if score is not None and (score.suite, score.task, score.text) not in known
+        ]
 
 
 def kind_of(backbone: Reference) -> dict[str, str]:

@@ -201,7 +201,7 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
 
 
 def with_overlap(
-    record: RunRecord, corpus: Corpus | None, scored: Sequence[tuple[TaskResult, LoadedTask]], options: Options,
+    record: RunRecord, corpus: Corpus | None, scored: Sequence[tuple[TaskResult | Score, LoadedTask]], options: Options,
     reporter: Reporter, should_stop: Callable[[], bool],
 ) -> Mapping[str, Any] | None:  # fmt: skip
     """``record.provenance.corpus`` with the overlap of what was scored just now in the place of older counts of the same tasks.

@@ -106,14 +106,16 @@ class VectorStore:
         return self._folder / f"{self._key}-{dim}.f32", self._folder / f"{self._key}-{dim}.keys"
 
     def _open(self, folder: Path) -> None:
-        for file in folder.glob(f"{self._key}-*.keys"):
-            dim = int(file.stem.rpartition("-")[2])
+        for dim in {int(file.stem.rpartition("-")[2]) for end in ("f32", "keys") for file in folder.glob(f"{self._key}-*.{end}")}:
             vectors, keys = self._files(dim)
-            if not vectors.exists():
-                continue
-            rows = min(keys.stat().st_size // KEY_BYTES, vectors.stat().st_size // (4 * dim))
-            os.truncate(keys, rows * KEY_BYTES)
-            os.truncate(vectors, rows * 4 * dim)
+            sides = [
+                (file, file.stat().st_size if file.exists() else 0, width)
+                for file, width in ((vectors, 4 * dim), (keys, KEY_BYTES))
+            ]
+            rows = min(size // width for _, size, width in sides)
+            for file, size, width in sides:
+                if size != rows * width:  # what a kill or a full disk left, also where it came before the first key
+                    os.truncate(file, rows * width)
             if rows:
                 data = keys.read_bytes()
                 self._row = {data[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}

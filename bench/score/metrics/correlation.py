@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,7 +37,15 @@ def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
     Source: Spearman 1904, as the Pearson correlation of mean ranks (not the 6 d^2 formula, which is wrong with ties).
     """
     a_N, b_N = check_sides(predicted, gold)
-    return _correlation(mean_ranks(a_N), mean_ranks(b_N))
+    return _correlation(mean_ranks(a_N), _known_ranks(b_N.tobytes()) if len(b_N) <= FEW else mean_ranks(b_N))
+
+
+FEW = 20_000  # values whose ranks are kept
+
+
+@lru_cache(maxsize=32)  # every model is compared with the same gold values
+def _known_ranks(values: bytes) -> NDArray[np.float64]:
+    return mean_ranks(np.frombuffer(values))
 
 
 def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
@@ -90,17 +99,21 @@ def correlate_groups(
         raise ValueError(f"{len(a_N)} items, {len(names_N)} group names")
     each: dict[str, float | None] = {}
     sizes: dict[str, int] = {}
-    for name in dict.fromkeys(names_N.tolist()):
+    every = correlation(a_N, b_N)
+    names = dict.fromkeys(names_N.tolist())
+    for name in names if len(names) > 1 else ():
         member_N = names_N == name
         sizes[name] = int(member_N.sum())
         try:
             each[name] = correlation(a_N[member_N], b_N[member_N])
         except ValueError:
             each[name] = None
+    if len(names) == 1:
+        each, sizes = dict.fromkeys(names, every), dict.fromkeys(names, len(a_N))
     values = [value for value in each.values() if value is not None]
     defined = len(values) == len(each)
     return Grouped(
-        all=correlation(a_N, b_N),
+        all=every,
         mean=float(np.mean(values)) if defined else None,
         wmean=float(np.average(values, weights=list(sizes.values()))) if defined else None,
         each=each,

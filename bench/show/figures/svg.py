@@ -6,9 +6,11 @@ the element is written from a parsed tree.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Set
+from itertools import groupby
 
 SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
@@ -16,6 +18,8 @@ SPACE = re.compile(r"\s*([A-Za-z,()])\s*|\s+")
 DRAWN = ("d", "x", "y", "transform", "points", "width", "height", "stroke-width", "stroke-dasharray", "stroke-dashoffset")
 KEPT = ("fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "stroke-opacity", "opacity", "text-anchor")
 """Properties of a mark that are kept; others are the library's habits, which the style sheet says once."""
+
+INHERITED = ("class", *(key for key in KEPT if key not in ("opacity", "text-anchor")))
 
 COLOURS: Mapping[str, tuple[str, str]] = {
     "#010101": ("ink", "#1c1b19"), "#020202": ("quiet", "#66625b"), "#030303": ("line", "#d9d5cc"),
@@ -66,10 +70,12 @@ def finished(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str
         if child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}defs"):
             root.remove(child)
     targets = dict.fromkeys(target for element in root.iter() if (target := element.get(f"{{{XLINK}}}href")))
-    ids = {target.removeprefix("#"): f"bf-{name}-{i}" for i, target in enumerate(targets, 1)}
+    short = hashlib.sha256(name.encode()).hexdigest()[:6]  # a drawing of many marks names its targets a thousand times
+    ids = {target.removeprefix("#"): f"b{short}-{i}" for i, target in enumerate(targets, 1)}
     _walk(root, ids, tips)
     for child in list(root):
         _flatten(child)
+        _gather(child)
     used = {name for element in root.iter() for name in element.get("class", "").split()}
     head = [
         _element("title", title, id=f"bf-{name}-title"),
@@ -145,6 +151,37 @@ def _flatten(element: ET.Element) -> None:
         elif not (child.tag == f"{{{SVG}}}defs" and not len(child)):
             kept.append(child)
     element[:] = kept
+
+
+def _gather(element: ET.Element) -> None:
+    """Neighbours that are drawn alike stand in a group, which says once how."""
+    kept: list[ET.Element] = []
+    for look, some in groupby(element, _look):
+        alike = list(some)
+        if look and len(alike) > 2:
+            for mark in map(_mark, alike):
+                for key, _ in look:
+                    del mark.attrib[key]
+            group = ET.Element(f"{{{SVG}}}g", dict(look))
+            group.extend(alike)
+            alike = [group]
+        else:
+            for child in alike:
+                _gather(child)
+        kept += alike
+    element[:] = kept
+
+
+def _mark(element: ET.Element) -> ET.Element:
+    """What is drawn: the element itself, or what stands beside its title."""
+    return element[-1] if element.tag == f"{{{SVG}}}g" and not element.attrib and len(element) == 2 else element
+
+
+def _look(element: ET.Element) -> tuple[tuple[str, str], ...]:
+    """The properties of a mark that it may have from its group."""
+    mark = _mark(element)
+    marks = (f"{{{SVG}}}path", f"{{{SVG}}}use")
+    return tuple((key, mark.attrib[key]) for key in INHERITED if key in mark.attrib) if mark.tag in marks else ()
 
 
 def _short(number: re.Match[str]) -> str:

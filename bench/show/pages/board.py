@@ -337,7 +337,7 @@ def _table(
             for row, values in zip(table.rows, cells, strict=True)
         ],
         "baselines": [
-            [visible(name), _judged(found, others, one, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
+            [visible(name), _judged(found, others, one, texts, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
         ],
     }  # fmt: skip
 
@@ -410,8 +410,8 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
     return found
 
 
-def _judged(table: Table, others: Mapping[str, Table], one: BoardTable, *, whole: bool) -> dict[str, Any]:
-    """Of a baseline: its row, how the others were compared with it, and each verdict."""
+def _judged(table: Table, others: Mapping[str, Table], one: BoardTable, texts: dict[str, int], *, whole: bool) -> dict[str, Any]:
+    """Of a baseline: its row, the place among ``texts`` of how the others were compared with it, and each verdict."""
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     by_runs = {anchor: {row.runs[0]: row for row in found.rows if row.runs} for anchor, found in others.items()}
     rows = []
@@ -428,7 +428,13 @@ def _judged(table: Table, others: Mapping[str, Table], one: BoardTable, *, whole
             if whole
             else "".join(sign or "-" for sign in letters)
         )
-    return {"row": base, "how": compared_words(table), "rows": rows}
+    return {"row": base, "how": texts.setdefault(compared_words(table), len(texts)), "rows": rows}
+
+
+def _number(value: float) -> float:
+    """Two digits; 1 and 0 as they are short."""
+    short = float(f"{value:.2g}")
+    return int(short) if short.is_integer() else short
 
 
 def _against(cell: Cell | None, sign: str) -> Any:
@@ -437,6 +443,6 @@ def _against(cell: Cell | None, sign: str) -> Any:
         return 0
     one, found = cell.against, list[Any]([sign])
     if one.low is not None and one.high is not None:
-        found += [round(one.low, cell.decimals), round(one.high, cell.decimals), float(f"{one.p_adjusted or 0:.2g}")]
+        found += [round(one.low, cell.decimals), round(one.high, cell.decimals), _number(one.p_adjusted or 0)]
         found += [] if one.chance is None else [round(100 * one.chance)]
     return found

@@ -44,7 +44,7 @@ SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
 EXPLORATORY = {"b": "x", "w": "y"}
 """The same of a single task."""
 SETTINGS = {"none": "nothing trained"}
-MOST_LINKS = 4_000
+MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
 """Pixels that a table may take on a wide screen; a wider one scrolls in itself."""

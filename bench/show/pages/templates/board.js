@@ -1,6 +1,6 @@
 "use strict";
 // The main page: choices, sorting, search and the panel of a number. All state is in the address after "#", so that every view can
-// be linked and the back button works. Without this script every table is there, and every number is a link to its run.
+// be linked and the back button works. Without this script every table is there, and every row links to its run, on a page of fewer runs every number.
 (() => {
   const board = JSON.parse(document.getElementById("board-data").textContent);
   const main = document.querySelector("main");
@@ -461,7 +461,7 @@
     legend.hidden = !found;
     if (!found) return;
     legend.querySelector(".baseline").textContent = nameOf(table);
-    legend.querySelector(".how").textContent = found.how;
+    legend.querySelector(".how").textContent = board.texts[found.how];
   }
 
   // --- moving among the numbers ---

@@ -24,7 +24,7 @@ window.compareRows = (board, { make, strip, difference, withCopy }) => {
       make("table", {}, make("thead", {}, make("tr", {}, head.map((one) => make("th", { scope: "col" }, one)))), make("tbody", {}, lines)));
     return [
       make("h2", {}, rows.map(name).join(" and ")),
-      make("p", { class: "legend" }, judged ? `Differences from ${name(base)}: ${judged.how}.` : `Differences from ${name(base)} were not tested: it is no baseline here.`),
+      make("p", { class: "legend" }, judged ? `Differences from ${name(base)}: ${board.texts[judged.how]}.` : `Differences from ${name(base)} were not tested: it is no baseline here.`),
       table(heads, body, "scores side by side"),
       make("h3", {}, "Cost and recipe, where they differ"),
       table(["", ...rows.map(name)], [...facts, ...recipe], "cost and recipe side by side"),
