@@ -180,7 +180,7 @@ def hand_over(
         if resources.returns and here:
             raise BenchError(
                 f"--return: {here[0]} is here and lacks only scores; a node would train it again",
-                "the same without --executor scores it here; --fresh trains it again",
+                "without both options the same command scores it here; --fresh trains it again",
             )
         prepare_corpora(todo, reporter)
         if fresh:
