@@ -20,7 +20,7 @@ COMMAND = re.compile(r"\bbench ((?:[a-z]+)(?: [a-z]+)?)\b(?!:)")
 OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?:[ =]([A-Za-z0-9][\w-]*))?")
 FOREIGN = (
     "iconv", "torchrun", "pip", "mkdir", "--nproc-per-node", "--untracked-files", "var(--", "ray start",
-    "--wrap=", "--time=1", "--mem=100M", "--ntasks=1", "--job-name=", "--array=", "--chdir=", "--dependency=", "--user=", "--format=%",
+    "--wrap=", "--time=1", "--mem=100M", "--ntasks=1", "--output=", "--job-name=", "--array=", "--chdir=", "--dependency=", "--user=", "--format=%",
 )  # fmt: skip
 """Tools of others, whose options are not ours to check."""
 SENTENCE = [
