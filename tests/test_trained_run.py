@@ -54,35 +54,35 @@ def test_killed_after_the_last_score_it_still_says_what_the_corpus_shares_with_t
     tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "text.txt").write_text("\n".join(sentences(12, seed=8)) + "\n")
-    command = [
-        "run",
-        "--method",
-        "simcse",
-        "--backbone",
-        tiny,
-        "--suite",
-        "check",
-        "--device",
-        "cpu",
-        "--precision",
-        "fp32",
-        "--corpus",
-        tmp_path / "text.txt",
-        *SMALL,
-    ]
+    command = ("run", "--method", "simcse", "--backbone", tiny, "--suite", "check", "--device", "cpu", "--precision", "fp32",
+               "--corpus", tmp_path / "text.txt", *SMALL)  # fmt: skip
 
     def about(runs: Path) -> dict:
         return json.loads((the_run(runs) / "run.json").read_text())["provenance"]
 
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
+    class Killed(BaseException):
+        """Nothing is written after it."""
 
-    with monkeypatch.context() as patch:
-        patch.setattr("bench.run.executors.local.with_overlap", killed)
-        assert bench(*command, "--runs", tmp_path / "a").exit_code != 0
-    assert "overlap" not in about(tmp_path / "a")["corpus"]
+    def killed(*_: object) -> None:
+        raise Killed
+
+    def kill() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("bench.run.executors.local.with_overlap", killed)
+            with pytest.raises(Killed):
+                bench(*command, "--runs", tmp_path / "a")
+        assert "overlap" not in about(tmp_path / "a")["corpus"]
+
+    kill()
     for runs in (tmp_path / "a", tmp_path / "b"):
         assert bench(*command, "--runs", runs).exit_code == 0
+    assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
+    store, run_id = RunsFolder(tmp_path / "a"), the_run(tmp_path / "a").name
+    finished = store.read(run_id)
+    lacking = {key: value for key, value in (finished.provenance.corpus or {}).items() if key != "overlap"}
+    store.write(replace(finished, scores=(), provenance=replace(finished.provenance, corpus=lacking)))  # as before another suite
+    kill()
+    assert bench(*command, "--runs", tmp_path / "a").exit_code == 0
     assert about(tmp_path / "a")["corpus"] == about(tmp_path / "b")["corpus"]
     assert [one["task"] for one in about(tmp_path / "a")["corpus"]["overlap"]["tasks"]] == ["captions"]
 

@@ -185,6 +185,7 @@ class Execution:
         check_owned(self.folder)
         shutil.rmtree(self.folder / "state", ignore_errors=True)  # also what a process left that was killed at this very place
         if tasks or record.status != "finished":  # killed after the last score: what follows from all of them is missing
+            record = replace(record, status="interrupted")
             record = self.score(method, record, tasks)
             if changed_scores(record, left.repaired) and left.lost is None and (self.folder / VECTORS).exists():
                 shutil.rmtree(self.folder / VECTORS, ignore_errors=True)  # they may be damaged, too; the checkpoint is not
