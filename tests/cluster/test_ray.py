@@ -62,12 +62,12 @@ def cluster() -> Iterator[Any]:
 class Driver:
     """``bench run --executor ray`` as a process."""
 
-    def __init__(self, arguments: tuple[str, ...], runs: Path, folder: Path) -> None:
+    def __init__(self, arguments: tuple[str, ...], runs: Path, folder: Path, pause: float = 0.1) -> None:
         self.log = folder / f"driver-{len(list(folder.glob('driver-*')))}.log"
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "bench", *arguments, "--runs", str(runs), "--executor", "ray"], stdout=out, stderr=out,
-                env={**os.environ, "BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": "0.1"}, start_new_session=True,
+                env={**os.environ, "BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": str(pause)}, start_new_session=True,
             )  # fmt: skip
 
     def ends(self, seconds: float = 240) -> int:
@@ -130,7 +130,7 @@ def test_ctrl_c_a_driver_that_dies_and_bench_cancel(
     """Each time every run saves a state and ends within a minute, nothing is left, and the same command goes on."""
     runs, options = tmp_path / "runs", ("--seeds", "1-3")
     for how in ("ctrl-c", "kill -9", "bench cancel"):
-        driver = Driver((*long_plan, *options), runs, tmp_path)
+        driver = Driver((*long_plan, *options), runs, tmp_path, pause=1.0)  # none ends by itself
         until(lambda: len(workers(runs)) == 2 and saved(runs) >= 2, driver)  # noqa: B023
         began = time.monotonic()
         if how == "bench cancel":
@@ -223,10 +223,11 @@ def test_without_a_shared_folder_runs_come_back(
 ) -> None:
     """Each node with a folder of its own, of which one dies: what it had is trained again on the other. A run that fails comes back too."""
     runs, options = tmp_path / 'it\'s "mine"', ("--seeds", "1-2", "--set", "learning_rate=3e-5,1e18")
-    nodes, homes = list(cluster.list_all_nodes()[1:]), [tmp_path / f"node-{i}" for i in range(2)]
-    for home, old in zip(homes, nodes, strict=True):
-        home.mkdir()
+    homes = [tmp_path / f"node-{i}" for i in range(2)]
+    for old in cluster.list_all_nodes()[1:]:
         cluster.remove_node(old)
+    for home in homes:
+        home.mkdir()
     own = [cluster.add_node(num_cpus=1, env_vars={"TMPDIR": str(home)}) for home in homes]
     cluster.wait_for_nodes()
 
