@@ -41,10 +41,12 @@ def started(**more: str) -> Iterator[Any]:
         for name, value in {"RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "4", "RAY_health_check_timeout_ms": "1000",
                             "RAY_health_check_initial_delay_ms": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", **more}.items():  # fmt: skip
             patch.setenv(name, value)
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a cluster that a script starts in the background
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
         for _ in range(2):
             cluster.add_node(num_cpus=1)
         cluster.wait_for_nodes()
+        signal.signal(signal.SIGINT, handler)
         patch.setenv("RAY_ADDRESS", cluster.address)
         yield cluster
         import ray

@@ -13,6 +13,7 @@ import hashlib
 import logging
 import os
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -166,6 +167,8 @@ def attend(batch: str, about: dict[str, Any], run: dict[str, Any]) -> dict[str, 
     from bench.run.executors import worker
     from bench.runs.archive import packed
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in all that a script starts in the background; Ray cancels by it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     context = ray.get_runtime_context()
     job = {"engine": "ray", "job": context.get_task_id(), "node": f"{socket.gethostname()} {context.get_node_id()[:8]}"}
     folder, about = (Path(batch), about) if about["files"] is None else at_home(Path(batch), about, run["run_id"])
