@@ -57,6 +57,56 @@ def tables() -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys((r.paper, r.table) for r in results()))
 
 
+@dataclass(frozen=True)
+class PrintedGain:
+    """The STS average of a method, less that of the SimCSE which the same paper ran itself in the same setting on the same backbone."""
+
+    first: ReferenceResult  # the method's average
+    base: float
+
+    @property
+    def gain(self) -> float:
+        return self.first.value - self.base
+
+    @property
+    def label(self) -> str:
+        return f"{self.first.method}+{self.first.variant}" if self.first.variant else self.first.method
+
+    @property
+    def source(self) -> str:
+        return f"{self.first.paper}:{self.first.table}"
+
+    @property
+    def where(self) -> str:
+        return f"{self.first.setting}, {self.first.backbone}"
+
+
+ONE_RUN = ("one run", "")
+"""What a number is of where it may be of a single run."""
+
+
+def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], ...]]:
+    """(gains of single runs over single runs, the largest first; (row's words, spread over seeds) of STS averages that print one).
+
+    SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
+    """
+    averages = [
+        row.average
+        for row in rows(results(metric="spearman"))
+        if row.average is not None and row.first.protocol == "senteval-all/1"
+    ]
+    own = [one for one in averages if one.own_result and one.paper != "simcse"]
+    is_base = {id(one): one.method == "simcse" and one.variant in ("", "reproduced") for one in own}
+    bases = {(one.paper, one.setting, one.backbone): one.value for one in own if is_base[id(one)] and one.runs in ONE_RUN}
+    found = {}
+    for one in own:
+        place = (one.paper, one.setting, one.backbone)
+        if place in bases and not is_base[id(one)] and one.runs in ONE_RUN:
+            found.setdefault((*place, one.method, one.value), PrintedGain(one, bases[place]))
+    spreads = tuple((f"{one.paper}:{one.table} {one.label}", one.std) for one in own if one.std)
+    return tuple(sorted(found.values(), key=lambda one: -one.gain)), spreads
+
+
 SCORES, RECIPES, RUNS, NO = "scores", "recipes", "runs", "no"
 """How a part of a paper is done again: its scores beside ours; our recipes beside its hyperparameters; a figure drawn from runs; not."""
 

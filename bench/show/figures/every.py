@@ -19,6 +19,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     from bench.show.figures.cost import encoding, parameters, time
     from bench.show.figures.few_shot import few_shot
     from bench.show.figures.frequent import frequent
+    from bench.show.figures.gains import gains, paper_gains
     from bench.show.figures.groups import grouped
     from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
@@ -32,8 +33,8 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     found = groups(board)
     made: list[Figure | None] = [] if found else [papers(board)]
     for i, group in enumerate(found):
-        made += [time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
-        made += [papers(board)] if i == 0 else []
+        made += [gains(group), time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
+        made += [paper_gains(group), papers(board)] if i == 0 else []
         made += [sphere(group), parameters(group), frequent(group, records), few_shot(group, records), *ablations(group)]
         made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
     named: dict[str, Figure] = {}

@@ -1,0 +1,269 @@
+"""What each method gains over the baseline, and what papers print as gains, beside what one run against one run could show.
+
+Legend: S runs of a method, B runs of the baseline.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bench.compare.formatting import score, signed
+from bench.references.rows import PrintedGain, printed_gains
+from bench.show.figures import scatter
+from bench.show.figures.drawing import BOTTOM, SMALL, TEXT, TOP, WIDTH, Drawing, fitting, library
+from bench.show.figures.figure import Figure
+from bench.show.figures.labels import width
+from bench.show.figures.lines import panel
+from bench.show.figures.points import Group, Point, counted, listed, methods, points
+from bench.show.figures.svg import LINE, QUIET
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bench.compare.statistics.table import Against, Table
+
+ROW = 24.0  # units of height of a line
+MOST = 24  # lines of a figure
+LEVELS, STEP = 3, 13.0  # of names above lines
+NORMAL = 1.959964  # two-sided, 5 %
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A row less the baseline, and how often single runs say otherwise than all together."""
+
+    label: str
+    against: Against
+    pairs: int  # S x B
+    otherwise: int  # of those pairs: the method's run less the baseline's has not the sign of the difference of the means
+
+
+def gains(group: Group) -> Figure | None:
+    """A line for each row: its gain over the baseline, with the interval that the verdict goes by. None without verdicts."""
+    table = next((group.tables[suite].table for suite in sorted(group.tables, key=lambda suite: (suite != "sts", suite))), None)
+    if table is None or table.head is None or table.tested is None:
+        return None
+    found = row_gains(table)
+    if not found:
+        return None
+    base, margin, what = table.baseline or "", table.tested.margin, f"{table.suite} {table.head}"
+    shown = sorted(found, key=lambda one: -one.against.difference)[:MOST]
+    finding = gain_words(found, base)
+    title = group.titled(f"Gains over {base}")
+    alt = f"{counted(len(shown), 'line')}, one a row: its difference from {base} on {what}, with an interval. {finding}"
+    with library():
+        drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
+        ends = [end for one in shown for end in (one.against.low, one.against.high, one.against.difference) if end is not None]
+        left = min(150.0, max(width(one.label, TEXT) for one in shown) + 14)
+        axes = _axes(drawing, left, [*ends, -margin, margin], len(shown))
+        axes.axvspan(-margin, margin, color=LINE, alpha=0.5, linewidth=0, zorder=0)
+        axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
+        drawing.text(WIDTH - 2, drawing.height - TOP + 8, "other sign", size=SMALL, anchor="end", colour=QUIET)
+        for i, one in enumerate(reversed(shown)):
+            told = one.against.verdict in ("better", "worse")
+            if one.against.low is not None and one.against.high is not None:
+                drawing.bar(axes, (one.against.low, one.against.high), (i, i), strong=told)
+            drawing.dot(axes, one.against.difference, i, f"{one.label}: {_told(one)}", strong=told)
+            height = drawing.at(axes, 0, i)[1]
+            drawing.text(2, height - 0.35 * TEXT, fitting(one.label, left - 10))
+            drawing.text(WIDTH - 2, height - 0.35 * SMALL, _share(one), size=SMALL, anchor="end", colour=QUIET)
+        drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, f"{what} less that of {base}", anchor="middle", colour=QUIET)
+        rest = f" Shown are the first {len(shown)} of {len(found)} rows." if len(shown) < len(found) else ""
+        name = group.name("gains")
+        return Figure(
+            name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=(table.suite,), caption=f"{finding} {_how(table, margin)}{rest}",
+            header=("method", "gain", "low", "high", "verdict", "pairs of runs", "with the other sign", "chance of one new run to be above"),
+            data=tuple((one.label, _cell(one.against.difference), _cell(one.against.low), _cell(one.against.high), one.against.verdict or "",
+                        float(one.pairs), float(one.otherwise), _cell(one.against.chance)) for one in found),
+        )  # fmt: skip
+
+
+def row_gains(table: Table) -> list[Gain]:
+    """Of every row that was tested against the baseline on the column that ranks, in the table's order."""
+    drawn = points(table, table.head)
+    base = next((point for point in drawn if point.row.is_baseline), None)
+    if base is None:
+        return []
+    return [
+        Gain(point.label, point.cell.against, len(point.cell.values) * len(base.cell.values), other_sign(point, base))
+        for point in methods(drawn, table)
+        if point.cell.against is not None and point.cell.against.verdict is not None
+    ]
+
+
+def other_sign(point: Point, base: Point) -> int:
+    """Of all pairs of one run of each: those whose difference has not the sign that the difference of the means has. Of equal means
+    every pair that differs has another one."""
+    mean = point.cell.mean - base.cell.mean
+    differences = [one - other for one in point.cell.values for other in base.cell.values]
+    return sum(difference * mean <= 0 if mean else difference != 0 for difference in differences)
+
+
+def gain_words(found: Sequence[Gain], base: str) -> str:
+    """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
+    by = {
+        verdict: [one for one in found if one.against.verdict == verdict]
+        for verdict in ("better", "worse", "equivalent", "unknown")
+    }
+    names = ", ".join(f"{len(ones)} {verdict}" + (f" ({listed([one.label for one in ones])})" if verdict == "better" else "")
+                      for verdict, ones in by.items() if ones)  # fmt: skip
+    parts = [f"Of {counted(len(found), 'row')} compared with {base}: {names}."]
+    paired = [one for one in found if one.pairs > 1]
+    if paired:
+        pairs, otherwise = (sum(getattr(one, name) for one in paired) for name in ("pairs", "otherwise"))
+        parts.append(
+            f"One run against one run of {base} has the other sign in {otherwise} of {pairs:,} pairs" + _worst(paired) + "."
+        )
+    return " ".join(parts)
+
+
+def _worst(paired: Sequence[Gain]) -> str:
+    """ "; most often of a (4 of 9)"; nothing where it never happens, or there is one row."""
+    most = max(one.otherwise / one.pairs for one in paired)
+    if most == 0 or len(paired) == 1:
+        return ""
+    first = [one for one in paired if one.otherwise / one.pairs == most]
+    return f"; most often of {listed([f'{one.label} ({one.otherwise} of {one.pairs})' for one in first])}"
+
+
+def _how(table: Table, margin: float) -> str:
+    from bench.compare.statistics.table import CORRECTIONS, PRIMARY
+
+    family = table.tested.family(PRIMARY) if table.tested is not None else None
+    adjusted = f", {CORRECTIONS[family.how]} over {family.size}" if family is not None and family.how != "none" else ""
+    return (f"Bars: the interval that the verdict goes by ({100 * (1 - table.tested.alpha if table.tested else 0.95):g} % for the family{adjusted}). "
+            f"Filled: better or worse. Band: within {margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's.")  # fmt: skip
+
+
+def _told(one: Gain) -> str:
+    between = (
+        "" if one.against.low is None or one.against.high is None else f" [{signed(one.against.low)}, {signed(one.against.high)}]"
+    )
+    return f"{signed(one.against.difference)}{between}, {one.against.verdict}; other sign in {one.otherwise} of {one.pairs}"
+
+
+def _share(one: Gain) -> str:
+    return f"{100 * one.otherwise / one.pairs:.0f} %" if one.pairs > 1 else ""
+
+
+def _cell(value: float | None) -> float | str:
+    return "" if value is None else round(value, 4)
+
+
+def _axes(drawing: Drawing, left: float, values: Sequence[float], rows: int, above: float = 0.0) -> Axes:
+    from matplotlib.ticker import MaxNLocator
+
+    axes = panel(drawing, left, BOTTOM, WIDTH - 66, drawing.height - TOP - above)
+    axes.set_xlim(*scatter.limits(values))
+    axes.set_ylim(-0.6, rows - 0.4)
+    axes.set_yticks([])
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.grid(axis="x", color=LINE, linewidth=0.6)
+    return axes
+
+
+# --- what papers print ---
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A spread over seeds, and the least difference of one run from one run that it leaves to be told from nothing."""
+
+    name: str
+    words: str
+    sd: float
+
+    @property
+    def least(self) -> float:
+        """Both runs spread alike, and by how much is taken as known: at the 5 % level, two-sided; a least one, then."""
+        return NORMAL * math.sqrt(2) * self.sd
+
+
+def paper_gains(group: Group) -> Figure | None:
+    """Gains that papers print over a SimCSE that they ran themselves, single runs both, beside the spread of our seeds and of a paper's.
+
+    None where the STS table has no spread over seeds.
+    """
+    table = group.tables["sts"].table if "sts" in group.tables else None
+    if table is None or table.tested is None or not table.tested.seed_sd:
+        return None
+    printed, spreads = printed_gains()
+    ours = Noise("ours", "our spread over seeds", table.tested.seed_sd)
+    least, most = (choose(spreads, key=lambda one: one[1]) for choose in (min, max))
+    noises = [
+        ours,
+        Noise("least printed", f"the least that a paper prints, {least[0]},", least[1]),
+        Noise("most printed", f"the most, {most[0]},", most[1]),
+    ]
+    finding = paper_words(printed, noises)
+    title = group.titled("Printed gains over SimCSE")
+    alt = f"{counted(len(printed), 'point')}, the gains that papers print over their own SimCSE, and three lines. {finding}"
+    with library():
+        drawing = Drawing(height=TOP + BOTTOM + 0.75 * ROW * len(printed) + STEP)
+        names = _names(printed)
+        left = min(190.0, max(width(name, SMALL) for name in names) + 12)
+        axes = _axes(drawing, left, [0.0, *(one.gain for one in printed), *(one.least for one in noises)], len(printed), STEP)
+        for noise in noises:
+            axes.axvline(
+                noise.least,
+                color=QUIET,
+                linewidth=1.4 if noise is ours else 0.9,
+                linestyle="-" if noise is ours else "--",
+                zorder=1,
+            )
+        axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
+        _line_names(drawing, axes, noises, len(printed))
+        for i, (name, one) in enumerate(reversed(list(zip(names, printed, strict=True)))):
+            drawing.dot(
+                axes, one.gain, i, f"{name}, {one.where}: {signed(one.gain)} over {score(one.base)}", strong=one.gain > ours.least
+            )
+            height = drawing.at(axes, 0, i)[1]
+            drawing.text(2, height - 0.35 * SMALL, fitting(name, left - 8, SMALL), size=SMALL)
+            drawing.text(WIDTH - 2, height - 0.35 * SMALL, signed(one.gain), size=SMALL, anchor="end", colour=QUIET)
+        drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, "points of the STS average", anchor="middle", colour=QUIET)
+        file = group.name("printed-gains")
+        return Figure(
+            name=file, kind="printed-gains", title=title, alt=alt, svg=drawing.svg(file, title, alt), of=("sts",), caption=f"{finding} {PAPER_HOW}",
+            header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", *(f"above {score(noise.least)} ({noise.name})" for noise in noises)),
+            data=tuple((one.label, one.source, one.where, one.base, round(one.gain, 2), *("yes" if one.gain > noise.least else "no" for noise in noises)) for one in printed),
+        )  # fmt: skip
+
+
+def _names(printed: Sequence[PrintedGain]) -> list[str]:
+    """With the backbone where one name would stand for several points."""
+    count = Counter(one.label for one in printed)
+    return [
+        f"{one.label}, {one.first.backbone.removesuffix('-uncased')}" if count[one.label] > 1 else one.label for one in printed
+    ]
+
+
+PAPER_HOW = (
+    "A line is 1.96 times the spread of a difference of two single runs. Counted is every STS average of a method that a paper ran once, or does not "
+    "say how often, beside a SimCSE of its own in the same setting and backbone; tables that vary one value count by value. Spreads differ by backbone and "
+    "setting: ours is this board's, the printed ones are ConPVP's of unsupervised RoBERTa-large."
+)
+
+
+def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
+    """How many of the gains are above what two single runs can show, by each spread."""
+    told = [
+        f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {sum(one.gain > noise.least for one in printed)} are above"
+        for noise in noises
+    ]
+    return (f"{counted(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
+            f"certain size on: {'; '.join(told)}.")  # fmt: skip
+
+
+def _line_names(drawing: Drawing, axes: Axes, noises: Sequence[Noise], rows: int) -> None:
+    """Above the lines what each is, from left to right, a step lower where two would touch."""
+    free = [-1.0] * LEVELS  # where each level is free from, the lowest first
+    for noise in sorted(noises, key=lambda one: one.least):
+        half = width(noise.name, SMALL) / 2
+        x = min(drawing.at(axes, noise.least, rows)[0], WIDTH - 2 - half)
+        level = next((i for i, end in enumerate(free) if x - half > end), LEVELS - 1)
+        drawing.text(x, drawing.box(axes).high + 5 + STEP * level, noise.name, size=SMALL, anchor="middle", colour=QUIET)
+        free[level] = x + half + 4
