@@ -6,13 +6,13 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import variance
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from bench.board.board import GRADES, OWN, PublishedRun
+from bench.compare.statistics.column import quantile_of
 from bench.compare.statistics.grouping import AVERAGE, SENDER
 from bench.compare.statistics.seed_variance import Lender, lenders
 from bench.compare.statistics.table import DECIMALS
@@ -282,14 +282,7 @@ def _half(values: Sequence[float], lender: Lender | None, alpha: float) -> float
     found, freedom = lender.posterior(spread, own) if lender is not None else (spread, float(own))
     if not freedom:
         return None
-    return _student(freedom, 1 - alpha / 2) * math.sqrt(found * (1 + 1 / len(values)))
-
-
-@lru_cache(maxsize=1 << 12)  # a thousand runs ask for a handful
-def _student(freedom: float, probability: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, probability))
+    return quantile_of(1 - alpha / 2, freedom) * math.sqrt(found * (1 + 1 / len(values)))
 
 
 def _seeds(seeds: Sequence[int | None]) -> str:

@@ -81,6 +81,8 @@ class PrintedGain:
         return f"{self.first.setting}, {self.first.backbone}"
 
 
+BASE = "simcse"
+"""Over which the papers after it print their gains: the method, and its own paper."""
 ONE_RUN = ("one run", "")
 """What a number is of where it may be of a single run."""
 
@@ -95,10 +97,10 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
         for row in rows(results(metric="spearman"))
         if row.average is not None and row.first.protocol == "senteval-all/1"
     ]
-    own = [one for one in averages if one.own_result and one.paper != "simcse"]
-    is_base = {id(one): one.method == "simcse" and one.variant in ("", "reproduced") for one in own}
+    own = [one for one in averages if one.own_result and one.paper != BASE]
+    is_base = {id(one): one.method == BASE and one.variant in ("", "reproduced") for one in own}
     bases = {(one.paper, one.setting, one.backbone): one.value for one in own if is_base[id(one)] and one.runs in ONE_RUN}
-    found = {}
+    found: dict[tuple[object, ...], PrintedGain] = {}
     for one in own:
         place = (one.paper, one.setting, one.backbone)
         if place in bases and not is_base[id(one)] and one.runs in ONE_RUN:

@@ -198,9 +198,7 @@ class Column:
         def is_enough(n: int) -> bool:
             more = sum((n - int(self.runs_M[i])) * bool(self.seed_M[i] > 0) for i in (first, second))
             of_n = max(freedom, freedom + more)
-            needed = (_quantile_of(1 - alpha / 2, of_n) + _quantile_of(POWER, of_n)) * math.sqrt(
-                max(rest, 0.0) + (one + other) / n
-            )
+            needed = (quantile_of(1 - alpha / 2, of_n) + quantile_of(POWER, of_n)) * math.sqrt(max(rest, 0.0) + (one + other) / n)
             return bool(needed <= max(distance, margin - distance))
 
         # what is needed falls with every seed
@@ -350,8 +348,9 @@ def _student(t: Floats, freedom: Floats) -> Floats:
     return found
 
 
-@lru_cache(maxsize=1 << 14)
-def _quantile_of(probability: float, freedom: float) -> float:
+@lru_cache(maxsize=1 << 14)  # a thousand runs ask for a handful
+def quantile_of(probability: float, freedom: float) -> float:
+    """Of Student's t; of the normal distribution where there are infinite degrees of freedom."""
     from scipy.special import ndtri, stdtrit
 
     return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
