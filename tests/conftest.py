@@ -16,13 +16,21 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is quick comes first, then what says that it takes longest: no worker is left alone with it at the end."""
+    """Engines come first: their tests wait, one after the other, while other workers compute. Then what is quick, then what says that it
+    takes longest: no worker is left alone with it at the end."""
 
-    def place(item: pytest.Item) -> tuple[bool, float]:
+    def place(item: pytest.Item) -> tuple[bool, bool, float]:
         slow = item.get_closest_marker("slow")
-        return slow is not None, -slow.kwargs.get("seconds", 0.0) if slow else 0.0
+        return item.get_closest_marker("engine") is None, slow is not None, -slow.kwargs.get("seconds", 0.0) if slow else 0.0
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """One worker more where engines are tested, which wait for most of their time."""
+    left_out = "not engine" in config.option.markexpr or "not slow" in config.option.markexpr
+    return (yield) + (not left_out)
 
 
 @pytest.hookimpl(wrapper=True)
