@@ -43,14 +43,18 @@ def test_a_set_agrees_with_scikit_learn_and_scipy(shared, monkeypatch):
     assert (result.n, result.text, result.protocol, result.metric) == (2472, "sccl", "sccl-kmeans/1", "clustering-accuracy")
     assert result.predictions["prediction"].shape == (2472, 3) and result.predictions["gold"].max() == 110
     x, gold = bag_of_words(loaded.sentences), loaded.data.labels
-    theirs = []
+    theirs, inertia = [], []
     for seed in range(3):
-        labels = KMeans(89, n_init=10, random_state=seed).fit(x).labels_
+        fitted = KMeans(89, n_init=10, random_state=seed).fit(x)
+        labels = fitted.labels_
+        inertia.append(fitted.inertia_)
         table = np.array([[((labels == p) & (gold == g)).sum() for g in np.unique(gold)] for p in range(89)])
         theirs.append(100 * table[linear_sum_assignment(-table)].sum() / len(gold))
     each = result.detail["accuracy"]["each"]
     assert result.value == pytest.approx(np.mean(each)) and result.std == pytest.approx(np.std(each))
-    assert abs(result.value - np.mean(theirs)) < max(np.std(theirs), result.std, 1)
+    # in float32 a processor's rounding chooses among optima that are level; their accuracies lie points apart
+    assert np.mean(result.detail["inertia"]) == pytest.approx(np.mean(inertia), rel=0.005)
+    assert abs(result.value - np.mean(theirs)) < 5
     for seed in range(3):
         labels = result.predictions["prediction"][:, seed]
         for name, metric in (

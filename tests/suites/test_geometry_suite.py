@@ -73,7 +73,7 @@ def test_cosines_by_gold_level_are_all_the_pairs(pairs):
     assert [one["n"] for one in levels] == [243, 198, 265, 335, 338] and len(result.detail["cosine_edges"]) == 41
     for i, one in enumerate(levels):
         inside = cosine[(pairs.gold >= i) & ((pairs.gold < i + 1) | (i == 4))]
-        assert one["mean"] == pytest.approx(inside.mean(), abs=1e-12) and one["max"] == pytest.approx(inside.max(), abs=1e-12)
+        assert one["mean"] == pytest.approx(inside.mean(), abs=1e-7) and one["max"] == pytest.approx(inside.max(), abs=1e-7)
         assert sum(one["counts"]) == len(inside)
 
 
@@ -90,7 +90,7 @@ def test_the_curve_without_frequent_words(pairs):
         cosine = (x * y).sum(1) / np.maximum(np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1), 1e-30)
         cosine = np.where([a == b for a, b in zip(*sides, strict=True)], 1.0, cosine)
         stored = result.predictions[f"without_{point['k']}_cosine"]
-        assert stored == pytest.approx(cosine, abs=1e-12)
+        assert stored.dtype == np.float32 and stored == pytest.approx(cosine, abs=1e-7)
         assert point["spearman"] == pytest.approx(100 * scipy.stats.spearmanr(stored, pairs.gold).statistic, abs=1e-9)
 
 

@@ -139,7 +139,8 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
 
 
 def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vectors, task: str) -> np.ndarray:
-    """Cosine of every pair, (N,) float64; a pair of identical sentences has exactly 1 (0 for a zero vector).
+    """Cosine of every pair, (N,) float32: computed in float64, and kept with the digits that an encoder's float32 vectors have. A pair
+    of identical sentences has exactly 1 (0 for a zero vector).
 
     Raises RunFailed, naming the task and the first bad sentence, for vectors of a wrong shape or with NaN or infinity.
     """
@@ -152,7 +153,7 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
         raise RunFailed(f"{task}: vectors of {a_ND.shape[1]} and of {b_ND.shape[1]} dimensions")
     same_N = np.array([first == second for first, second in zip(sentences1, sentences2, strict=True)], dtype=bool)
     b_ND[same_N] = a_ND[same_N]  # an encoder may round one sentence two ways; its two vectors still mean the same
-    return paired_cosine(a_ND, b_ND)
+    return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 
 def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
