@@ -187,10 +187,12 @@ TIMES = (
 )  # git: of the checkout, which others may change meanwhile; a busy machine may not tell it in time
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    """Every file's bytes; of records and curves what does not depend on the clock. Locks, logs and receipts of downloads say when."""
+def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
+    """Every file's bytes, but of folders whose names begin with ``but``; of records and curves what does not depend on the clock.
+    Locks, logs and receipts of downloads say when."""
     return {path.relative_to(folder).as_posix(): _timeless(path) for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.name.endswith((".lock", ".receipt.json")) and path.name != "written.txt"}  # fmt: skip
+            if path.is_file() and not path.name.endswith((".lock", ".receipt.json")) and path.name != "written.txt"
+            and not path.relative_to(folder).as_posix().startswith(but)}  # fmt: skip
 
 
 def _timeless(path: Path) -> bytes:
@@ -273,7 +275,7 @@ def published_whole(folder: Path, before: Path) -> str | None:
         wrong = ["no manifest"] if report is None else [one.what for one in report.findings if one.outcome == DIFFERS]
         if wrong:
             return f"{version.name}: {wrong[0]}"
-    left = {name: data for name, data in contents(boards).items() if not name.startswith(".publishing-")}
+    left = contents(boards, but=".publishing-")  # what is half made there is no part of a version
     return None if (boards / "v2").is_dir() or left == contents(before) else "v2 is not there, and what was there is another"
 
 
