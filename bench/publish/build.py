@@ -326,14 +326,25 @@ def _aside(out: Path) -> Iterator[Path]:
                 stack.callback(_remove_empty, out)  # only where nothing was published
             out.mkdir(parents=True, exist_ok=True)
             for left in out.glob(f"{ASIDE}*"):
-                if _is_left(left):
-                    shutil.rmtree(left, ignore_errors=True)
+                if left.name.endswith(GONE) or _is_left(left):
+                    _remove(left)
             aside = Path(tempfile.mkdtemp(prefix=ASIDE, dir=out))
-            stack.callback(shutil.rmtree, aside, ignore_errors=True)
+            stack.callback(_remove, aside)
             stack.enter_context(lock(aside / LOCK))
         except OSError as error:
             raise BenchError(f"cannot write in {out}: {error.strerror or error}", ELSEWHERE) from None
         yield aside
+
+
+GONE = ".gone"
+
+
+def _remove(aside: Path) -> None:
+    """Under another name: what a kill leaves of it, perhaps without its lock, is not taken for one that is just being made."""
+    gone = aside if aside.name.endswith(GONE) else aside.with_name(f"{aside.name}{GONE}")
+    with contextlib.suppress(OSError):
+        aside.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _remove_empty(folder: Path) -> None:

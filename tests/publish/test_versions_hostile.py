@@ -373,6 +373,29 @@ def test_stray_files_and_folders_beside_the_versions_are_told(quick: Publish, ru
     assert quick().name == "v2", "they stop no publication"
 
 
+def test_what_is_left_of_a_removal_that_was_killed_is_swept_at_the_next_call(
+    quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock is the first file that went: without a name of its own it would pass for one that is just being made, for an hour."""
+    out = runs.parent / "leaderboards"
+    quick()
+
+    def half(folder: Path, **_: object) -> None:
+        for path in folder.iterdir():
+            if path.is_file():
+                path.unlink()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bench.publish.build.shutil.rmtree", half)
+        assert quick(anyway=True).name == "v2"
+    left = [path.name for path in out.iterdir() if path.name.startswith(".publishing-")]
+    assert len(left) == 1 and not list((out / left[0]).glob("*lock*"))
+    assert bench("publish", "--check", "--out", out).exit_code == 1
+    assert quick().folder is None
+    assert [path.name for path in out.iterdir() if path.name.startswith(".publishing-")] == []
+    assert bench("publish", "--check", "--out", out).exit_code == 0
+
+
 def test_an_erratum_of_a_killed_process_does_not_stop_the_next_publication(quick: Publish, runs: Path) -> None:
     out = runs.parent / "leaderboards"
     quick()
