@@ -200,7 +200,10 @@ def search(
     click.echo(f"{'goes on with' if before else 'begins'} {folder}: {words(study)}", err=True)
     click.echo(study.overlap, err=True)
     run_trials(folder, study, jobs, store, make_reporter(plain or as_json), options)
-    show_found(folder, study, as_json)
+    from bench.run.search.trials import WAIT
+
+    with RunsFolder(folder).lock("study", WAIT):  # another process of this search may end, too
+        show_found(folder, study, as_json)
 
 
 def parse_spaces(pairs: Sequence[str]) -> dict[str, str]:

@@ -91,6 +91,12 @@ def write_study(folder: Path, study: Study) -> None:
     _write(folder / STUDY, study)
 
 
+def write_result(folder: Path, name: str, data: bytes) -> Path:
+    """A file of what came of the search. It is made where ``RunsFolder.lock("study")``, which the caller holds, removes what a kill leaves."""
+    write_or_fail(folder / name, data, folder=(folder / STUDY).parent)
+    return folder / name
+
+
 def _write(path: Path, content: Struct) -> None:
     write_or_fail(path, json.dumps(msgspec.to_builtins(content), indent=1, ensure_ascii=False).encode() + b"\n")
 

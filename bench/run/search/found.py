@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.base.files import write_or_fail
 from bench.run.corpus_choice import BY_HASH, RECIPE_CORPORA
-from bench.runs.searches import AS_ALL_TRIALS, FAILED, FINISHED, PRUNED, RECIPE, Study, Trial, best_trial
+from bench.runs.searches import AS_ALL_TRIALS, FAILED, FINISHED, PRUNED, RECIPE, Study, Trial, best_trial, write_result
 
 
 def source(study: Study, best: Trial) -> str:
@@ -49,9 +48,7 @@ def write_recipe(folder: Path, study: Study, method: str, trials: Sequence[Trial
         *([] if best.number != RECIPE else ["# no trial was better than the recipe as it is: nothing else is changed"]),
         "", *_table("search", facts(study, method, trials)),
     ]  # fmt: skip
-    path = folder / f"{method}.toml"
-    write_or_fail(path, ("\n".join(lines) + "\n").encode())
-    return path
+    return write_result(folder, f"{method}.toml", ("\n".join(lines) + "\n").encode())
 
 
 def _corpus(named: str) -> str:

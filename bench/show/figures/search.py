@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.base.files import write_or_fail
 from bench.compare.formatting import score
 from bench.compare.statistics.expected_best import expected_best, gains, parts
-from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_values
+from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_values, write_result
 from bench.show.figures import lines, scatter
 from bench.show.figures.drawing import BOTTOM, LEFT, SMALL, TEXT, TOP, WIDTH, Drawing, fitting, library
 from bench.show.figures.figure import Figure, number
@@ -32,8 +31,8 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
     together = [expected(study, trials), tuning_gain(study, trials)]
     for figure in [*together, *(sensitivity(study, method, own) for method, own in trials.items())]:
         if figure is not None:
-            write_or_fail(folder / f"{figure.name}.svg", figure.svg.encode())
-            write_or_fail(folder / f"{figure.name}.csv", figure.csv.encode())
+            write_result(folder, f"{figure.name}.svg", figure.svg.encode())
+            write_result(folder, f"{figure.name}.csv", figure.csv.encode())
     return [figure.caption for figure in together if figure is not None]
 
 
