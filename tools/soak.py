@@ -93,14 +93,17 @@ for _ in range(count):
 
 
 def grown(found: list[Sample]) -> list[str]:
-    """What the last quarter needs more than the second one, in words; the first one warms up."""
+    """What the last quarter needs more than the second one, in words; the first one warms up.
+
+    Of files and threads the fewest count: a sample may fall into the next run, which has some open.
+    """
     quarter = max(len(found) // 4, 1)
     before, after = found[quarter : 2 * quarter], found[-quarter:]
     wrong = []
     if (more := max(one.memory for one in after) - max(one.memory for one in before)) > MEGABYTES:
         wrong.append(f"{more:.1f} MB more memory")
     for what in ("files", "threads"):
-        if (many := max(getattr(one, what) for one in after) - max(getattr(one, what) for one in before)) > 0:
+        if (many := min(getattr(one, what) for one in after) - min(getattr(one, what) for one in before)) > 0:
             wrong.append(f"{many} more {what}")
     return wrong
 
