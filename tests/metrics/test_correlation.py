@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -130,3 +133,22 @@ def test_cosine_stays_within_one(row, scale):
     a = np.array([row], dtype=np.float32)
     value = paired_cosine(a, a * np.float32(scale))[0]
     assert 0 <= value <= 1
+
+
+@pytest.mark.slow
+def test_the_last_digit_does_not_depend_on_the_number_of_threads():
+    code = (
+        "import numpy as np\n"
+        "from bench.score.metrics.correlation import pearson, spearman\n"
+        "draw = np.random.default_rng(0)\n"
+        "pairs = [draw.normal(size=(2, 4742)) for _ in range(40)] + [draw.normal(size=(2, 50000)) for _ in range(4)]\n"
+        "print([(spearman(a, a + b), pearson(a, a + b)) for a, b in pairs])\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+            capture_output=True, text=True, check=True,
+        ).stdout
+        for threads in ("1", "2", "3")
+    }  # fmt: skip
+    assert len(said) == 1

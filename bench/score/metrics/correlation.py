@@ -145,4 +145,10 @@ def _correlation(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
         if not np.isfinite(spread):
             raise ValueError(f"the {name} side has values too far apart for a correlation")
     a_N, b_N = (a_N - a_N.mean()) / spreads[0], (b_N - b_N.mean()) / spreads[1]
-    return 100 * float(np.clip(a_N @ b_N / np.sqrt((a_N @ a_N) * (b_N @ b_N)), -1.0, 1.0))
+    product, squares_a, squares_b = inner(a_N, b_N), inner(a_N, a_N), inner(b_N, b_N)
+    return 100 * float(np.clip(product / np.sqrt(squares_a * squares_b), -1.0, 1.0))
+
+
+def inner(a_N: NDArray[np.float64], b_N: NDArray[np.float64]) -> float:
+    """Added up in numpy's own order: with ``a_N @ b_N`` the last digit depends on the number of threads."""
+    return float((a_N * b_N).sum())
