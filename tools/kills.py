@@ -193,7 +193,7 @@ def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): _timeless(path) for path in sorted(folder.rglob("*"))
             if path.is_file() and not path.name.endswith((".lock", ".receipt.json")) and path.name != "written.txt"
             and not path.relative_to(folder).as_posix().startswith(but)
-            and not (path.parent.name.startswith(".owner-") and (path.parents[1] / "trial.json").exists())}  # fmt: skip
+            and not (path.parent.name.startswith((".owner-", ".gone-")) and (path.parents[1] / "trial.json").exists())}  # fmt: skip
 
 
 def _timeless(path: Path) -> bytes:

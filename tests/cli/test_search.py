@@ -183,6 +183,39 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(ask: Any,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before it says that it ended", "before its checkpoint is removed"])
+def test_a_kill_between_a_trials_training_and_its_end_loses_nothing(
+    ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """A trial whose checkpoint is gone before it has ended would be a failed one for ever."""
+    from bench.run.search import trials as module
+
+    class Killed(BaseException):
+        pass
+
+    write = module.write_trial
+
+    def stopped(folder: Path, trial: Trial) -> None:
+        ends = trial.state == "finished" and trial.number == 1
+        if not ends or moment.startswith("before its"):
+            write(folder, trial)
+        if ends:
+            raise Killed
+
+    command = ask("--trials", "2", "--plain", files=(plugin(tmp_path / "own"),))
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_trial", stopped)
+        with pytest.raises(Killed):
+            bench(*command)
+    assert len(list((tmp_path / "runs" / "one").glob("trials/*/001/*/checkpoint"))) == 1
+    assert bench(*command).exit_code == 0
+    assert [(trial.number, trial.state) for trial in trials(tmp_path)] == [(0, "finished"), (1, "finished"), (2, "finished")]
+    assert not list((tmp_path / "runs" / "one").glob("trials/*/*/*/checkpoint"))
+    assert bench(*ask("--trials", "2", "--name", "whole", files=(tmp_path / "own" / "made.py",))).exit_code == 0
+    assert [trial.dev for trial in trials(tmp_path)] == [trial.dev for trial in trials(tmp_path, name="whole")]
+
+
+@pytest.mark.slow
 def test_two_processes_share_a_search_and_no_trial_is_run_twice(ask: Any, tmp_path: Path) -> None:
     slow = plugin(tmp_path / "own", sleep=0.1)
     command = ask("--trials", "5", "--plain", files=(slow,))

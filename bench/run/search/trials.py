@@ -93,6 +93,7 @@ class Worker:
             trial = read_trial(self.folder, method, number)
             if trial is None or trial.state == RUNNING:
                 return trial
+            self._lighten(trial)  # its process may have been killed before it did
             self.done[method, number] = trial
         return self.done[method, number]
 
@@ -134,9 +135,6 @@ class Worker:
             state, problem = FAILED, error.message
         taken = time.perf_counter() - began
         self.inside += taken
-        for run in runs:  # what a trial trained is of no use to anybody, and as large as the model
-            for name in (CHECKPOINT, VECTORS, "state"):
-                shutil.rmtree(folder / run.run_id / name, ignore_errors=True)
         ended = structs.replace(trial, state=state, dev=tuple(dev), steps=steps, seconds=round(max(spent, taken), 2), error=problem,
                                 runs=tuple(run.run_id for run in runs))  # fmt: skip
         return self._still_together(self._ended(ended))
@@ -149,9 +147,17 @@ class Worker:
         return trial
 
     def _ended(self, trial: Trial) -> Trial:
-        write_trial(self.folder, trial)
+        write_trial(self.folder, trial)  # first: a trial that has not ended goes on from what is removed here
+        self._lighten(trial)
         self.done[trial.method, trial.number] = trial
         return trial
+
+    def _lighten(self, trial: Trial) -> None:
+        """Remove what an ended trial trained: it is of no use to anybody, and as large as the model."""
+        folder = trial_file(self.folder, trial.method, trial.number).parent
+        for run_id in trial.runs:
+            for name in (CHECKPOINT, VECTORS, "state"):
+                shutil.rmtree(folder / run_id / name, ignore_errors=True)
 
     def settle(self) -> None:
         """Tell Optuna what the last trials became."""
