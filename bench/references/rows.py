@@ -98,15 +98,19 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
         if row.average is not None and row.first.protocol == "senteval-all/1"
     ]
     own = [one for one in averages if one.own_result and one.paper != BASE]
-    is_base = {id(one): one.method == BASE and one.variant in ("", "reproduced") for one in own}
-    bases = {(one.paper, one.setting, one.backbone): one.value for one in own if is_base[id(one)] and one.runs in ONE_RUN}
+    single = [one for one in own if one.runs in ONE_RUN]
+    bases = {(one.paper, one.setting, one.backbone): one.value for one in single if _is_base(one)}
     found: dict[tuple[object, ...], PrintedGain] = {}
-    for one in own:
+    for one in single:
         place = (one.paper, one.setting, one.backbone)
-        if place in bases and not is_base[id(one)] and one.runs in ONE_RUN:
+        if place in bases and not _is_base(one):
             found.setdefault((*place, one.method, one.value), PrintedGain(one, bases[place]))
     spreads = tuple((f"{one.paper}:{one.table} {one.label}", one.std) for one in own if one.std)
     return tuple(sorted(found.values(), key=lambda one: -one.gain)), spreads
+
+
+def _is_base(one: ReferenceResult) -> bool:
+    return one.method == BASE and one.variant in ("", "reproduced")
 
 
 SCORES, RECIPES, RUNS, NO = "scores", "recipes", "runs", "no"

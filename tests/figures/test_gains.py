@@ -124,6 +124,10 @@ def test_fifteen_gains_of_single_runs_are_printed() -> None:
     assert sorted((one.first.value, one.base) for one in printed) == sorted(focal + promcse) and len(printed) == 15
     assert [one.gain for one in printed] == sorted((one.gain for one in printed), reverse=True)
     assert sorted(sd for _, sd in spreads) == [0.25, 0.32, 0.33, 0.49, 0.77, 0.88]
+    # which the caption says of them
+    rows = [one for one in results(paper="conpvp", task="Avg.", metric="spearman") if one.std is not None]
+    assert {words for words, _ in spreads} == {f"conpvp:4 {one.label}" for one in rows}
+    assert {(one.setting, one.backbone) for one in rows} == {("unsupervised", "roberta-large")}
     assert all(one.first.own_result and not one.first.runs.startswith(("mean", "best")) for one in printed)
     assert {row.paper for row in results() if row.paper == "simcse"} and not any(one.first.paper == "simcse" for one in printed)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score, signed
+from bench.compare.statistics.table import CORRECTIONS, PRIMARY
 from bench.references.rows import PrintedGain, printed_gains
 from bench.show.figures import scatter
 from bench.show.figures.drawing import BOTTOM, SMALL, TEXT, TOP, WIDTH, Drawing, fitting, library
@@ -24,7 +25,7 @@ from bench.show.figures.svg import LINE, QUIET
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bench.compare.statistics.table import Against, Table
+    from bench.compare.statistics.table import Against, Table, Tested
 
 ROW = 24.0  # units of height of a line
 MOST = 24  # lines of a figure
@@ -75,7 +76,7 @@ def gains(group: Group) -> Figure | None:
         rest = f" Shown are the first {len(shown)} of {len(found)} rows." if len(shown) < len(found) else ""
         name = group.name("gains")
         return Figure(
-            name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=(table.suite,), caption=f"{finding} {_how(table, margin)}{rest}",
+            name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=(table.suite,), caption=f"{finding} {_how(table.tested)}{rest}",
             header=("method", "gain", "low", "high", "verdict", "pairs of runs", "with the other sign", "chance of one new run to be above"),
             data=tuple((one.label, _cell(one.against.difference), _cell(one.against.low), _cell(one.against.high), one.against.verdict or "",
                         float(one.pairs), float(one.otherwise), _cell(one.against.chance)) for one in found),
@@ -130,13 +131,11 @@ def _worst(paired: Sequence[Gain]) -> str:
     return f"; most often of {listed([f'{one.label} ({one.otherwise} of {one.pairs})' for one in first])}"
 
 
-def _how(table: Table, margin: float) -> str:
-    from bench.compare.statistics.table import CORRECTIONS, PRIMARY
-
-    family = table.tested.family(PRIMARY) if table.tested is not None else None
+def _how(tested: Tested) -> str:
+    family = tested.family(PRIMARY)
     adjusted = f", {CORRECTIONS[family.how]} over {family.size}" if family is not None and family.how != "none" else ""
-    return (f"Bars: the interval that the verdict goes by ({100 * (1 - table.tested.alpha if table.tested else 0.95):g} % for the family{adjusted}). "
-            f"Filled: better or worse. Band: within {margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's.")  # fmt: skip
+    return (f"Bars: the interval that the verdict goes by ({100 * (1 - tested.alpha):g} % for the family{adjusted}). Filled: better or worse. "
+            f"Band: within {tested.margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's.")  # fmt: skip
 
 
 def _told(one: Gain) -> str:
@@ -259,7 +258,7 @@ def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
 
 
 def _line_names(drawing: Drawing, axes: Axes, noises: Sequence[Noise], rows: int) -> None:
-    """Above the lines what each is, from left to right, a step lower where two would touch."""
+    """Above the lines what each is, from left to right, a step higher where two would touch."""
     free = [-1.0] * LEVELS  # where each level is free from, the lowest first
     for noise in sorted(noises, key=lambda one: one.least):
         half = width(noise.name, SMALL) / 2
