@@ -16,7 +16,7 @@ from bench.compare.statistics.grouping import SENDER
 from bench.compare.statistics.summary import against, summarise
 from bench.compare.statistics.table import LOWER_IS_BETTER, Table
 from bench.compare.tables import AUTO, MANY_RUNS, NO
-from bench.references import results
+from bench.references import UNKNOWN, results
 from bench.references.ours import SUITES
 from bench.runs.predictions import Run
 
@@ -118,7 +118,10 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
         found = []
         for column, cell in zip(table.columns, row.cells, strict=True):
             values = [mean for name, mean in own if name == column]
-            values += [one.value for one in results(task=column) if SUITES.get(one.metric) == table.suite]
+            values += [
+                one.value for one in results(task=column)
+                if SUITES.get(one.metric) == table.suite and one.protocol in (table.protocol, UNKNOWN)
+            ]  # fmt: skip
             sign = -1 if set(table.metric.split(", ")) <= set(LOWER_IS_BETTER) else 1
             if cell is None or not values:
                 continue

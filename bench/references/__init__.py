@@ -19,6 +19,10 @@ from bench.base.errors import BenchError
 
 FILE = Path(__file__).with_name("results.tsv")
 
+WHOLE, WEIGHTED = "senteval-all/1", "senteval-wmean/1"
+"""Protocols of STS prints: all pairs of a year at once; the mean over its sub-datasets, weighted by size (SimCSE, appendix B)."""
+UNKNOWN = "unknown"  # the protocol of a print that nobody published
+
 PAPERS = {
     "promcse": "Jiang, Zhang, Wang: Improved Universal Sentence Embeddings with Prompt-based Contrastive Learning and "
     "Energy-based Learning, Findings of EMNLP 2022",
@@ -49,7 +53,7 @@ class ReferenceResult:
     own_result: bool  # False: copied from an earlier paper
     source: str  # the paper that it was copied from; "" for an own result
     runs: str  # what the number is of: "one run", "mean of 10 runs", "best of 4 seeds"; "" where nothing says so
-    protocol: str  # the harness's name of it; "unknown" where the paper's is another one that nobody published
+    protocol: str  # the harness's name of it; UNKNOWN where the paper's is another one that nobody published
     text: str  # "tokenised", "unknown", or "" where nothing depends on it or nothing is said
     corpus: str  # training text that its neighbours did not have, such as the scored sentences; "" for all others
     note: str  # the footnote, and what a reader of the print should know

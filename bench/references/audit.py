@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.references import ReferenceResult, read_rows, read_scores, results
+from bench.references import UNKNOWN, ReferenceResult, read_rows, read_scores, results
 from bench.references.ours import meaning
 from bench.references.rows import Row, rows
 
@@ -232,8 +232,8 @@ def _other_conditions(every: Sequence[Row]) -> Iterator[Remark]:
         for name, words in (("protocol", "protocol"), ("text", "text form")):
             mine, usual = getattr(row.first, name), _most([row.first, *others], name)
             if mine != usual:
-                told.append(f"{words} {'not known' if mine == 'unknown' else mine}, its neighbours' is {usual}")
-            elif mine == "unknown" and name == "protocol":
+                told.append(f"{words} {'not known' if mine == UNKNOWN else mine}, its neighbours' is {usual}")
+            elif mine == UNKNOWN and name == "protocol":
                 told.append("protocol not published, for the whole table")
         if row.first.corpus:
             told.append(f"trained on {row.first.corpus}")

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError
-from bench.references import ReferenceResult, read_rows, results
+from bench.references import WEIGHTED, ReferenceResult, read_rows, results
 
 FILE = Path(__file__).with_name("ours.tsv")
 DEV = "spearman-dev"  # of STS-B dev: no suite's score, but what a training selects its checkpoint by
@@ -67,7 +67,7 @@ def find_printed(
     """The printed numbers of what the harness calls so, the one to compare with first; empty where no table has it.
 
     ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
-    another one; ``recipe`` adds rows whose print names the recipe values that the run had. First comes a paper's number of its
+    another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the recipe values that the run had. First comes a paper's number of its
     own method (a mean before a best one, one of a run before a rerun by others), or the quotation of it; then reruns by others.
     """
     name = Path(backbone).name
@@ -75,7 +75,7 @@ def find_printed(
         r
         for r in _results(task=task, backbone=name)
         if SUITES[r.metric] == suite
-        and (protocol is None or r.protocol == protocol)
+        and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)
         and _is(r, method, variant, recipe)
         and (r.setting == setting or setting == "none")
     ]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from bench.base.errors import BenchError, UnknownName
-from bench.references import PAPERS, ReferenceResult, read_rows, results
+from bench.references import PAPERS, WHOLE, ReferenceResult, read_rows, results
 
 AVERAGE = "Avg."
 HERE = Path(__file__).parent
@@ -93,9 +93,7 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
     SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
     """
     averages = [
-        row.average
-        for row in rows(results(metric="spearman"))
-        if row.average is not None and row.first.protocol == "senteval-all/1"
+        row.average for row in rows(results(metric="spearman")) if row.average is not None and row.first.protocol == WHOLE
     ]
     own = [one for one in averages if one.own_result and one.paper != BASE]
     single = [one for one in own if one.runs in ONE_RUN]

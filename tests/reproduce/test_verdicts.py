@@ -223,3 +223,36 @@ def test_gpu_hours_by_hand() -> None:
     )
     assert gpu_hours(cls, merged, "no-such-model", entry.corpus) is None
     assert gpu_hours(cls, merged, "bert-base-uncased", "a file of the user") is None
+
+
+def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
+    """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a task has none."""
+    run = next(one for one in wanted("simcse", "B.3", REGISTRY, words=("own",)) if one.setting == "unsupervised")
+    sizes, correlations = np.array([750, 750, 459]), np.array([0.31, 0.74, 0.52])  # of three sub-datasets, by hand
+    weighted = 100 * float((sizes * correlations).sum() / sizes.sum())
+
+    def of(task: str, **detail: float) -> Score:
+        return Score(
+            suite="sts",
+            task=task,
+            protocol="senteval-all/1",
+            metric="spearman",
+            value=40.0,
+            n=1959,
+            text="tokenised",
+            detail=detail,
+        )
+
+    tasks = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+    scores = [of(task, wmean=weighted + i) for i, task in enumerate(tasks)] + [of("Avg.")]
+    made = record("simcse", 1, backbone="bert-base-uncased", scores=scores)
+    ours = {cell.task: score_of(made, cell, "tokenised") for cell in run.rows[0].cells}
+    assert [ours[task].value for task in tasks if ours[task]] == pytest.approx([weighted + i for i in range(7)])
+    average = ours["Avg."]
+    assert average is not None and average.value == pytest.approx(weighted + 3) and average.protocol == "senteval-wmean/1"
+    partly = record("simcse", 1, backbone="bert-base-uncased", scores=[*scores[:3], of("STS15"), *scores[4:]])
+    assert [score_of(partly, cell, "tokenised") is None for cell in run.rows[0].cells] == [False] * 3 + [True] + [False] * 3 + [
+        True
+    ]
+    cells = reproduced([(run, [(made, Path())])], "tokenised")[0]
+    assert [cell.mean for cell in cells] == pytest.approx([*(weighted + i for i in range(7)), weighted + 3])

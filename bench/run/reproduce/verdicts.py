@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.compare.statistics.table import DECIMALS
-from bench.references import ReferenceResult
+from bench.data.sets import STS_TASKS
+from bench.references import UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
 from bench.references.audit import remarks
 from bench.references.ours import DEV, SUITES
+from bench.references.rows import AVERAGE
 from bench.run.reproduce.wanted import WantedRun
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 Run = tuple["RunRecord", Path]
 """A record, and the folder of its run."""
 
-UNKNOWN = "unknown"  # the protocol of a print that nobody published
 MARGIN, ALPHA = 0.5, 0.05
 CAREFUL = 0.04
 """Level of *different*: that variances are borrowed from few methods costs up to another 1 in 100 (simulated in the tests)."""
@@ -282,12 +283,31 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
     """
     if cell.metric == DEV:
         return _dev_score(record)
+    if cell.protocol == WEIGHTED:
+        return _weighted_score(record, cell, text)
     protocol = None if cell.protocol == UNKNOWN else cell.protocol
     fitting = [
         s for s in record.scores if (s.suite, s.task) == (SUITES[cell.metric], cell.task) and protocol in (None, s.protocol)
     ]
     of_form = [s for s in fitting if text == "any" or s.text in (text, None)]
     return next(iter(of_form or (fitting if not cell.text else [])), None)
+
+
+def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Score | None:
+    """Spearman's correlation within each sub-dataset, weighted by size, which the score over all pairs carries as a detail; "Avg." is
+    the mean over the tasks, and missing where one of them is."""
+    from msgspec.structs import replace as with_values
+
+    whole = score_of(record, replace(cell, protocol=WHOLE), text)
+    if whole is None:
+        return None
+    tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
+    scores = [score_of(record, replace(cell, protocol=WHOLE, task=task), text) for task in tasks]
+    values = [score.detail.get("wmean") for score in scores if score is not None]
+    known = [float(value) for value in values if isinstance(value, int | float)]
+    if len(known) < len(tasks):
+        return None
+    return with_values(whole, protocol=WEIGHTED, value=math.fsum(known) / len(known), predictions_sha256=None)
 
 
 DEV_SET = "STS-B dev"
