@@ -278,18 +278,20 @@ def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> 
     rows = {label for job in listed for label in _lines_of(job)}
     runnable = {label for job in listed if job.run.method for label in _lines_of(job)}
     total = sum(len(job.seeds) for job in order)
-    say(f"{name}: {len(rows)} printed rows; {len(runnable)} of them mean {total} runs here (seeds {seed_words(asked.seeds)})")
+    printed = f"{len(rows)} printed rows; {len(runnable)} of them mean {total} runs here" if rows else f"drawn from {total} runs"
+    say(f"{name}: {printed} (seeds {seed_words(asked.seeds)})")
     for i, job in enumerate(order, 1):
-        _show_job(job, i, asked)
+        _show_job(job, i, order, asked)
     show_left_out(listed)
     _show_missing(order)
     _show_sum(order)
 
 
-def _show_job(job: Job, i: int, asked: Asked) -> None:
+def _show_job(job: Job, i: int, order: Sequence[Job], asked: Asked) -> None:
     click.echo()
     say(f"{i}. {job.run.name}", hang=3)
-    lines = [("rows", ", ".join(_printed_rows(job)) or "none: others stand on it"), ("recipe", _recipe_words(job))]
+    why = "others stand on it" if any(other.first is job for other in order) else "a figure is drawn from it"
+    lines = [("rows", ", ".join(_printed_rows(job)) or f"none: {why}"), ("recipe", _recipe_words(job))]
     lines += [("note", text) for text in (job.note, *job.run.doubts) if text]
     if job.in_fp16:
         lines.append(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from bench.references import UNKNOWN, ReferenceResult, read_rows, read_scores, results
+from bench.references import UNKNOWN, WEIGHTED, ReferenceResult, read_rows, read_scores, results
 from bench.references.ours import meaning
 from bench.references.rows import Row, rows
 
@@ -99,7 +99,13 @@ def show(value: float, metric: str = "") -> str:
     return f"{value:.{DECIMALS.get(metric, 2)}f}"
 
 
-DECIMALS = {"spearman-bootstrap": 1, "spearman-dev": 1, "alignment": 3, "uniformity": 3}  # as printed; 2 for all others
+DECIMALS = {
+    "spearman-bootstrap": 1,
+    "spearman-dev": 1,
+    "accuracy-dev": 1,
+    "alignment": 3,
+    "uniformity": 3,
+}  # as printed; 2 for all others
 
 
 # --- a row by itself ---
@@ -347,6 +353,7 @@ def _cells() -> dict[tuple[str, ...], tuple[str, float]]:
         (source, *(getattr(cell, name) for name in KEY[1:]), cell.task): (cell.table, cell.value)
         for source, paper in SOURCES.items()
         for cell in reversed(results(paper=paper))  # of two rows the first stands
+        if cell.protocol != WEIGHTED
     }
     return own | {
         (*(row[name] for name in KEY), task): (row["table"], value)

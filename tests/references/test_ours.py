@@ -68,7 +68,7 @@ def test_the_paper_of_the_method_comes_first_and_a_mean_before_a_best() -> None:
 def test_a_suite_a_protocol_and_a_recipe_decide() -> None:
     assert [
         r.metric for r in find_printed("simcse", "Avg.", suite="transfer", setting="supervised", backbone="bert-base-uncased")
-    ] == ["accuracy", "accuracy"]
+    ] == ["accuracy", "accuracy-dev", "accuracy"]
     assert find_printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-promcse/1") == ()
     assert len(find_printed("glove-avg", "CxC-STS", suite="cxc", setting="none", backbone="glove", protocol="cxc-parekh/1")) == 1
     swept = {"suite": "sts", "setting": "supervised", "backbone": "bert-base-uncased", "variant": "eh"}
