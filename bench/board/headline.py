@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.board.board import BoardTable
-from bench.compare.formatting import duration, is_top, score, signed, variant_words
+from bench.compare.formatting import duration, is_top, score, signed, variant_words, with_interval
 from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import Against, Cell, Row, Table
+from bench.compare.statistics.table import Cell, Row, Table
 
 NAMED = 4  # rows that the sentence names
 NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
@@ -38,7 +38,7 @@ def answer(tables: Sequence[BoardTable]) -> str:
     base = _against_baseline(rows[0], table)
     if len(others) == 1 and others[0][0].is_baseline and (against := rows[0][1].against) is not None:
         name = row_name(others[0][0], table)
-        said = f"{best} is highest on {what}, {value}, but cannot be told from {name}, the baseline ({_interval(against)})"
+        said = f"{best} is highest on {what}, {value}, but cannot be told from {name}, the baseline ({with_interval(against.difference, against.low, against.high)})"
         base = _worse(table, name)
     elif not others:
         said = f"{best} is the best on {what}, {value}, {ahead} above {second}"
@@ -94,7 +94,7 @@ def _against_baseline(best: Ranked, table: Table) -> str:
         return f", and it is the baseline{_worse(table, 'it')}"
     if against is None or against.verdict is None:
         return ""
-    by = _interval(against)
+    by = with_interval(against.difference, against.low, against.high)
     among = _worse(table, name) if is_top(base, table) else ""
     if against.verdict in ("better", "worse"):
         return f"; it is {against.verdict} than the baseline {name}: {by}{among}"
@@ -105,12 +105,6 @@ def _against_baseline(best: Ranked, table: Table) -> str:
         if is_top(base, table)
         else f"; it cannot be told from the baseline {name}: {by}"
     )
-
-
-def _interval(against: Against) -> str:
-    """ "+0.55 [-0.55, +1.65]" """
-    between = "" if against.low is None or against.high is None else f" [{signed(against.low)}, {signed(against.high)}]"
-    return f"{signed(against.difference)}{between}"
 
 
 def _worse(table: Table, name: str) -> str:

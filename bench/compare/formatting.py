@@ -181,6 +181,12 @@ def signed(value: float, decimals: int = 2) -> str:
     return text[1:] if float(text) == 0 else text
 
 
+def with_interval(difference: float, low: float | None, high: float | None, decimals: int = 2) -> str:
+    """ "+0.55 [-0.55, +1.65]"; the difference alone where nothing is known of its interval."""
+    between = "" if low is None or high is None else f" [{signed(low, decimals)}, {signed(high, decimals)}]"
+    return f"{signed(difference, decimals)}{between}"
+
+
 # --- Markdown ---
 
 _MARKDOWN = {c: "\\" + c for c in "\\`*_{}[]#+|~$"} | {

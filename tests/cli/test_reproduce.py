@@ -55,7 +55,10 @@ def test_the_plan_as_json() -> None:
         (("promcse:figure2", "--rows", "own", "--dry-run"), "figure 2 of promcse has no rows"),
         (("conpvp:figure4", "--backbone", "bert-base-uncased", "--dry-run"), "figure 4 of conpvp is of roberta-large"),
         (("promcse:3", "--suite", "stss", "--dry-run"), "unknown suite 'stss'"),
-        (("focal-infonce:figure1",), "figure 1 of focal-infonce cannot be run again: what it shows stands in none of the sources"),
+        (
+            ("focal-infonce:figure1",),
+            "figure 1 of focal-infonce cannot be run again: what it shows stands in none of the sources",
+        ),
         (("promcse:3", "--offline"), "nothing of this can be run here"),
     ],
 )

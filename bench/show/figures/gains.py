@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench.compare.formatting import score, signed
+from bench.compare.formatting import score, signed, with_interval
 from bench.compare.statistics.table import CORRECTIONS, PRIMARY
 from bench.references.rows import PrintedGain, printed_gains
 from bench.show.figures import scatter
@@ -139,10 +139,8 @@ def _how(tested: Tested) -> str:
 
 
 def _told(one: Gain) -> str:
-    between = (
-        "" if one.against.low is None or one.against.high is None else f" [{signed(one.against.low)}, {signed(one.against.high)}]"
-    )
-    return f"{signed(one.against.difference)}{between}, {one.against.verdict}; other sign in {one.otherwise} of {one.pairs}"
+    gain = with_interval(one.against.difference, one.against.low, one.against.high)
+    return f"{gain}, {one.against.verdict}; other sign in {one.otherwise} of {one.pairs}"
 
 
 def _share(one: Gain) -> str:

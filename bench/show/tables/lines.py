@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench.compare.formatting import duration, family_words, has_ranks, seeds_borrowed, signed, spread_words, variant_words
+from bench.compare.formatting import (
+    duration,
+    family_words,
+    has_ranks,
+    seeds_borrowed,
+    signed,
+    spread_words,
+    variant_words,
+    with_interval,
+)
 from bench.compare.formatting import score as number
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE, Against, Cell, Cost, Row, Table
 
@@ -178,9 +187,9 @@ def answers(table: Table) -> list[str]:
 
 def answer(one: Against, baseline: str, decimals: int = 2) -> str:
     """ "worse, -17.10 [-18.90, -15.30] (99 %); one new run beats one of simcse: <1 %"; of an unknown, what would settle it."""
-    words = f"{one.verdict}, {signed(one.difference, decimals)}"
+    words = f"{one.verdict}, {with_interval(one.difference, one.low, one.high, decimals)}"
     if one.low is not None and one.high is not None and one.level is not None:
-        words += f" [{signed(one.low, decimals)}, {signed(one.high, decimals)}] ({100 * one.level:.3g} %)"
+        words += f" ({100 * one.level:.3g} %)"
     if one.chance is not None:
         words += f"; one new run beats one of {baseline}: {percent(one.chance)}"
     if one.verdict == "unknown":
