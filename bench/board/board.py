@@ -19,6 +19,7 @@ from bench.runs.record import RunRecord
 if TYPE_CHECKING:
     from bench.board.changes import Changes
     from bench.run.reproduce.verdicts import Reproduced
+    from bench.runs.searches import Search
 
 PREVIEW = "preview"
 """The name in the place of a version's, of what is not published."""
@@ -168,6 +169,7 @@ class Board:
     older: Mapping[str, str] = field(default_factory=dict)
     """Path below the version, of a file that is none of a run -> the older version in which it lies."""
     plan: bytes | None = None  # what was to be found out and how, in Markdown, as it lay beside the versions
+    searches: tuple[Search, ...] = ()  # that found recipe values of own runs
 
     def finished(self, one: BoardTable) -> tuple[BoardTable, ...]:
         """The untrained tables of other backbones that are scored as ``one`` is, those with the best row first: for scale, not ranked.

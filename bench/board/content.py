@@ -16,7 +16,7 @@ from bench.board.costs import made_in
 from bench.board.grades import WORDS, apart
 from bench.board.headline import answer
 from bench.board.judging import Judged, judged_tables
-from bench.board.names import slug, unused
+from bench.board.names import search_file, slug, unused
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
 from bench.board.selection import rule
@@ -28,6 +28,7 @@ from bench.runs.record import RunRecord, public_name
 if TYPE_CHECKING:
     from bench.board.changes import Changes
     from bench.compare.judge import Report
+    from bench.runs.searches import Search
 
 
 def board(
@@ -59,6 +60,24 @@ def with_plan(board: Board, plan: bytes | None) -> Board:
     said = Fact(topic="Plan", text="What was to be found out, and how, is written in plan.md, which lay beside the versions before this one was made. "
                 f"Its sha256 is {hashlib.sha256(plan).hexdigest()}.")  # fmt: skip
     return replace(board, plan=plan, made=(said, *board.made))
+
+
+def with_searches(board: Board, searches: Sequence[Search], missing: Sequence[str]) -> Board:
+    """The board with the searches that found values of its runs; ``missing``: names of those that were not found."""
+    facts = [Fact(topic="Searches", text=_searched(one)) for one in searches]
+    if missing:
+        facts.append(
+            Fact(
+                topic="Searches",
+                text=f"The trials of {', '.join(missing)}, which found recipe values of runs here, are not published.",
+            )
+        )
+    return replace(board, searches=tuple(searches), made=(*board.made, *facts))
+
+
+def _searched(search: Search) -> str:
+    return (f"{search.name}: {', '.join(search.trials)}; {search.study.words}. Every trial stands in "
+            f"{search_file(search.name, 'json')}.")  # fmt: skip
 
 
 # --- how a version was made, in sentences: what its numbers are of, what was done about failures, how to repeat and to check them ---

@@ -21,18 +21,20 @@ from bench.base.files import write_or_fail
 from bench.board import names as addresses
 from bench.board.board import PREVIEW, Board, PublishedRun
 from bench.board.changes import changes_since, judgements
-from bench.board.content import board, with_plan
+from bench.board.content import board, with_plan, with_searches
 from bench.board.grades import apart
 from bench.publish import versions as published
 from bench.publish.check import refuse_altered
 from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
-from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out
+from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out, searches
 from bench.publish.index import index_files
 from bench.publish.signature import Signature, fingerprint, read_signature, signature_files, signed
 from bench.publish.staging import ASIDE, ELSEWHERE, Place, held_files
 from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
 from bench.publish.versions import Version
 from bench.runs.arrays import GIVEN
+from bench.runs.searches import search_bytes
+from bench.runs.store import RunsFolder
 from bench.show.figures.figure import Figure
 from bench.show.pages.engine import TEMPLATES
 from bench.verify.scores import StoredArrays
@@ -71,6 +73,8 @@ def version_files(
     yield "badge.svg", badge(board).encode()
     if board.plan is not None:
         yield published.PLAN, board.plan
+    for search in board.searches:
+        yield addresses.search_file(search.name, "json"), search_bytes(search)
     for figure in figures:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
         yield f"figures/{figure.name}.csv", figure.csv.encode()
@@ -84,13 +88,15 @@ def version_files(
 
 def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, int], None]) -> Iterator[tuple[str, bytes]]:
     from bench.show.pages import board as main_page
-    from bench.show.pages import engine, method_page, run_page
+    from bench.show.pages import engine, method_page, run_page, search_page
 
     for name in ASSETS:
         yield f"assets/{name}", (TEMPLATES / name).read_bytes()
     yield "index.html", main_page.render(board, figures).encode()
     if board.changes is not None and (board.changes.verdicts or board.changes.scores):
         yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
+    for search in board.searches:
+        yield addresses.search_file(search.name, "html"), search_page.render(board, search).encode()
     for i, run in enumerate(board.runs):
         report("writing pages", i, len(board.runs))
         yield addresses.run_page(run.record.run_id), run_page.render(board, run).encode()
@@ -284,6 +290,7 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
         report=lambda task, done, of: report(f"comparing {task}", done, of),
     )  # fmt: skip
     made = with_plan(made, published.read_plan(asked.out, published.next_name(found)))
+    made = with_searches(made, *searches(made.runs, RunsFolder(asked.runs), last))
     if last is None:
         return made
     news = published.other_news(last, made)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.board.board import GRADES, PublishedRun
+from bench.board.names import search_file
 from bench.runs.predictions import Run
 from bench.runs.record import RunRecord
+from bench.runs.searches import Search, read_search, read_search_file, search_of
 from bench.runs.store import RECORD, RunsFolder
 
 if TYPE_CHECKING:
@@ -121,6 +123,31 @@ def _first_failing(items: Sequence[T], make: Callable[[Sequence[T]], object]) ->
 
 def error_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def searches(runs: Sequence[PublishedRun], store: RunsFolder, last: Version | None) -> tuple[tuple[Search, ...], tuple[str, ...]]:
+    """(the searches that found recipe values of own runs, the names of those that are not there or say otherwise than these runs).
+
+    A search is read from its folder, or from the last version, which may hold it.
+    """
+    named: dict[str, list[RunRecord]] = {}
+    for run in runs:
+        name = search_of(run.record).get("name")
+        if run.submitted_by is None and isinstance(name, str):
+            named.setdefault(name, []).append(run.record)
+    found = {name: _search(name, store, last) for name in sorted(named)}
+    there = {name: one for name, one in found.items() if one is not None and all(one.of(record) for record in named[name])}
+    return tuple(there.values()), tuple(name for name in found if name not in there)
+
+
+def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None:
+    if Path(name).name != name or name.startswith("."):  # a record may hold anything
+        return None
+    try:
+        here = read_search(store.path / name)
+        return read_search_file(last.folder / search_file(name, "json")) if here is None and last is not None else here
+    except BenchError:
+        return None
 
 
 def _kept(last: Version | None, have: Container[str]) -> list[PublishedRun]:

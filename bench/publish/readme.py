@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
 from bench.board.grades import weakest
-from bench.board.names import link, run_file
+from bench.board.names import link, run_file, search_file
 from bench.board.over_suites import Overview, overviews
 from bench.compare.formatting import cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
@@ -51,6 +51,7 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
     links = [
         *(["[page, for a browser](index.html)"] if pages else []),
         *(["[plan](plan.md)"] if board.plan is not None else []),
+        *(f"[{markdown(one.name)}]({link(search_file(one.name, 'json'))})" for one in board.searches),
         "[tables as JSON](tables.json)",
         *([] if board.alone else ["[all versions](../README.md)"]),
     ]

@@ -6,6 +6,7 @@ What a tuned run keeps of its search stands in its record, as ``provenance.execu
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,36 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     created: str
     command: str
 
+    @property
+    def words(self) -> str:
+        """How every method was searched."""
+        amount = re.fullmatch(r"([\d.]+)([a-z]+)", self.budget or "")
+        length = (
+            "as long as its recipe says"
+            if self.budget is None
+            else f"for {f'{amount[1]} {amount[2]}' if amount else self.budget}"
+        )
+        seeds = f"seed{'s' * (len(self.seeds) != 1)} {', '.join(map(str, self.seeds))}"
+        trials = f"{self.trials} {self.sampler} trial{'s' * (self.trials != 1)}"
+        return f"{trials} of each method and its recipe as it is, each trained {length} with {seeds}, the best chosen on {self.select_on}"
+
+
+class Search(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A whole search, as a version of the leaderboards holds it: one file."""
+
+    study: Study
+    trials: dict[str, tuple[Trial, ...]]  # of each method, by number
+
+    @property
+    def name(self) -> str:
+        return self.study.name
+
+    def of(self, record: RunRecord) -> bool:
+        """Whether the record's values can be of this search: by its name, and by what it says of it."""
+        said = search_of(record)
+        mine = {"name": self.name, "seeds": list(self.study.seeds), "select_on": self.study.select_on}
+        return record.method in self.trials and all(said.get(key) == value for key, value in mine.items())
+
 
 def trial_file(folder: Path, method: str, number: int) -> Path:
     return folder / "trials" / method / f"{number:03d}" / TRIAL
@@ -110,19 +141,42 @@ def read_trial(folder: Path, method: str, number: int) -> Trial | None:
     return _read(trial_file(folder, method, number), Trial)
 
 
-def _read(path: Path, kind: type[Any]) -> Any:
+def _read(path: Path, kind: type[Any], hint: str = "remove its folder: that trial is run again") -> Any:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BenchError(f"{path} is damaged: {error}", "remove its folder: that trial is run again") from None
+        raise BenchError(f"{path} is damaged: {error}", hint) from None
 
 
 def read_trials(folder: Path, method: str) -> list[Trial]:
     """Those that were begun, by number."""
     numbers = sorted(int(path.parent.name) for path in (folder / "trials" / method).glob(f"[0-9][0-9][0-9]/{TRIAL}"))
     return [trial for number in numbers if (trial := read_trial(folder, method, number)) is not None]
+
+
+def read_search(folder: Path) -> Search | None:
+    """The search in its folder; None where there is none. Raises BenchError where it is damaged."""
+    study = read_study(folder)
+    return (
+        None
+        if study is None
+        else Search(study=study, trials={method: tuple(read_trials(folder, method)) for method in study.methods})
+    )
+
+
+def search_bytes(search: Search) -> bytes:
+    """The search as one file, without the processes that ran its trials."""
+    trials = {method: tuple(msgspec.structs.replace(trial, process="") for trial in own) for method, own in search.trials.items()}
+    content = msgspec.to_builtins(msgspec.structs.replace(search, trials=trials))
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def read_search_file(path: Path) -> Search | None:
+    """What ``search_bytes`` wrote; None where there is no file. Raises BenchError where it is damaged."""
+    found: Search | None = _read(path, Search, "restore it: git checkout")
+    return found
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:

@@ -109,7 +109,7 @@ def test_figures_have_their_data_beside_them(tmp_path: Path) -> None:
     (tmp_path / "study").mkdir()  # where files are made before they are there
     told = write_figures(tmp_path, study, trials)
     assert (
-        len(told) == 2
+        len(told) == 3
         and "expected to lead" in told[0]
         and "1 trial without a score is not drawn." in sensitivity(study, "a", trials["a"]).caption
     )  # type: ignore[union-attr]
@@ -118,7 +118,7 @@ def test_figures_have_their_data_beside_them(tmp_path: Path) -> None:
         groups = [[score for value, score in own if value == one] for one in {value for value, _ in own}]
         assert apart == pytest.approx(max(map(fmean, groups)) - min(map(fmean, groups))) and means.count(":") == len(groups)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == sorted(
-        f"{name}.{end}" for name in ("expected-best", "tuning-gain", "sensitivity-a", "sensitivity-b") for end in ("csv", "svg"))  # fmt: skip
+        f"{name}.{end}" for name in ("expected-best", "tuning-gain", "values-and-methods", "sensitivity-a", "sensitivity-b") for end in ("csv", "svg"))  # fmt: skip
     lines = (tmp_path / "expected-best.csv").read_text().splitlines()
     assert lines[0] == "method,trials,expected best" and len(lines) == 9
     assert float(lines[4].split(",")[2]) == pytest.approx(expected_best([t.score for t in trials["a"][1:]])[3], abs=1e-3)

@@ -23,7 +23,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     from bench.show.figures.groups import grouped
     from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
-    from bench.show.figures.search import board_gain
+    from bench.show.figures.search import board_gain, values_and_methods
     from bench.show.figures.shift import shift
     from bench.show.figures.sphere import sphere
 
@@ -34,7 +34,11 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     made: list[Figure | None] = [] if found else [papers(board)]
     for i, group in enumerate(found):
         made += [gains(group), time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
-        made += [paper_gains(group), papers(board)] if i == 0 else []
+        made += (
+            [*(values_and_methods(one.study, one.trials) for one in board.searches), paper_gains(group), papers(board)]
+            if i == 0
+            else []
+        )
         made += [sphere(group), parameters(group), frequent(group, records), few_shot(group, records), *ablations(group)]
         made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
     named: dict[str, Figure] = {}

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from bench.compare.formatting import score
@@ -28,12 +29,22 @@ CURVE = "Expected best dev score of n of the trials (Dodge et al. 2019); a trial
 
 def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[str]:
     """Draws what there is data for into the search's folder, each with its data as CSV; returns what those of all methods say."""
-    together = [expected(study, trials), tuning_gain(study, trials)]
-    for figure in [*together, *(sensitivity(study, method, own) for method, own in trials.items())]:
-        if figure is not None:
-            write_result(folder, f"{figure.name}.svg", figure.svg.encode())
-            write_result(folder, f"{figure.name}.csv", figure.csv.encode())
-    return [figure.caption for figure in together if figure is not None]
+    together = of_all_methods(study, trials)
+    for figure in [*together, *of_each_method(study, trials)]:
+        write_result(folder, f"{figure.name}.svg", figure.svg.encode())
+        write_result(folder, f"{figure.name}.csv", figure.csv.encode())
+    return [figure.caption for figure in together]
+
+
+def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
+    """The figures that compare methods, as far as there is data for them."""
+    found = expected(study, trials), tuning_gain(study, trials), values_and_methods(study, trials)
+    return [figure for figure in found if figure is not None]
+
+
+def of_each_method(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
+    """What each value does, a figure a method, as far as there is data for it."""
+    return [figure for method, own in trials.items() if (figure := sensitivity(study, method, own)) is not None]
 
 
 def counted_trials(trials: Sequence[Trial]) -> list[Trial]:
@@ -44,7 +55,9 @@ def counted_trials(trials: Sequence[Trial]) -> list[Trial]:
 def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
     """None where no method has two trials."""
     curves = {method: expected_best([trial.score for trial in counted_trials(own)]) for method, own in trials.items()}
-    curves = {method: curve for method, curve in curves.items() if len(curve) > 1}
+    curves = {
+        method: curve for method, curve in sorted(curves.items(), key=lambda one: -max(one[1], default=0.0)) if len(curve) > 1
+    }
     if not curves:
         return None
     own = {
@@ -195,6 +208,52 @@ def gain_words(pairs: Sequence[Pair]) -> str:
     )
     return (f"Tuning moves a method by {gain:+.2f} on average (most: {most.label}, {most.after - most.before:+.2f}), {larger} the {score(apart)} that the methods "
             f"differ by before; after it they differ by {score(tuned)}. {same}.")  # fmt: skip
+
+
+# --- what values do beside what methods do ---
+
+
+def values_and_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
+    """A row for each method with all its trials. None for fewer than two methods with two scores."""
+    scores = {method: [trial.score for trial in counted_trials(own) if trial.score is not None] for method, own in trials.items()}
+    scores = {method: own for method, own in sorted(scores.items(), key=lambda one: -max(one[1], default=0.0)) if len(own) > 1}
+    if len(scores) < 2:
+        return None
+    name, title = "values-and-methods", f"What values do beside what methods do, on {study.select_on}"
+    finding = values_words(scores)
+    alt = f"{counted(len(scores), 'row')} of points, a row a method, a point a trial. {finding}"
+    with library():
+        drawing = Drawing(height=TOP + BOTTOM + ROW * len(scores))
+        left = min(150.0, max(width(method, TEXT) for method in scores) + 12)
+        axes = lines.panel(drawing, left, BOTTOM, WIDTH - 40, drawing.height - TOP)
+        axes.set_xlim(*scatter.limits([score for own in scores.values() for score in own]))
+        axes.set_ylim(-0.5, len(scores) - 0.5)
+        axes.set_yticks([])
+        axes.grid(axis="x", linewidth=0.6, alpha=0.5)
+        for i, (method, own) in enumerate(reversed(scores.items())):
+            drawing.bar(axes, (min(own), max(own)), (i, i))
+            for value in sorted(own):
+                drawing.dot(axes, value, i, f"{method}: {score(value)}", strong=value == max(own))
+            height = drawing.at(axes, 0, i)[1]
+            drawing.text(2, height - 0.35 * TEXT, fitting(method, left - 8))
+            drawing.text(WIDTH - 34, height - 0.35 * SMALL, score(max(own) - min(own)), size=SMALL, colour=QUIET)
+        drawing.text((left + WIDTH - 40) / 2, BOTTOM - 32, study.select_on, anchor="middle", colour=QUIET)
+        return Figure(
+            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=("search",), header=("method", study.select_on),
+            caption=f"{finding} A point is a trial: other values of the same recipe, same budget and seeds; filled: the best. Trials without a score are not drawn.",
+            data=tuple((method, round(value, 4)) for method, own in scores.items() for value in own),
+        )  # fmt: skip
+
+
+def values_words(scores: Mapping[str, Sequence[float]]) -> str:
+    """How far a method moves from its worst trial to its best, and how far methods are apart at their best: which of the two is larger."""
+    moves = {method: round(max(own) - min(own), 2) for method, own in scores.items()}
+    best = [max(own) for own in scores.values()]
+    usual, apart = round(median(moves.values()), 2), round(max(best) - min(best), 2)
+    least, most = (pick(moves, key=lambda method: moves[method]) for pick in (min, max))
+    larger = "more than" if usual > apart else "less than" if usual < apart else "as much as"
+    return (f"From its worst trial to its best a method moves by {score(usual)} at the median (least: {least}, {score(moves[least])}; most: {most}, "
+            f"{score(moves[most])}), {larger} the {score(apart)} between the best trials of the methods.")  # fmt: skip
 
 
 # --- what each value does ---

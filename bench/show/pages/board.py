@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from bench.board.board import PREVIEW_NOTE, YOURS
-from bench.board.names import link
+from bench.board.names import link, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import visible
 from bench.compare.statistics.grouping import AVERAGE
@@ -100,6 +100,7 @@ class BoardPage:
     overviews: tuple[PageOverview, ...]  # one row per method over all suites, for each setting and backbone of several suites
     yours: Topic  # how a reader's own run gets into the tables; without facts where there is no table
     plan: bool  # the version holds one
+    searches: tuple[tuple[str, str], ...]  # (name, address of its page)
     reproduced: bool  # some printed number has runs here
     made: tuple[Topic, ...]  # how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
@@ -141,7 +142,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
         overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
-        plan=board.plan is not None, reproduced=any(one.reproduced for paper in printed for one in paper.tables),
+        plan=board.plan is not None, searches=tuple((one.name, search_file(one.name, "html")) for one in board.searches), reproduced=any(one.reproduced for paper in printed for one in paper.tables),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),

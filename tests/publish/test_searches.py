@@ -1,0 +1,167 @@
+"""Searches in a version: every trial is published with the runs whose values it found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import bench
+from made_runs import HOSTILE, made_run
+from msgspec import structs
+
+from bench.publish.build import Asked, publish
+from bench.runs.searches import (
+    Search,
+    Searched,
+    Study,
+    Trial,
+    read_search,
+    read_search_file,
+    search_bytes,
+    write_study,
+    write_trial,
+)
+from bench.show.figures.search import values_and_methods, values_words
+from bench.verify.folders import runs_below
+
+DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
+"""Dev scores of the recipe as it is and of three trials; None: it failed."""
+
+
+def made_search(runs: Path, name: str = "search-1a2b3c4d", select_on: str = "captions dev") -> Search:
+    """A search of two methods, three trials each, in its folder."""
+    of = Searched(setting="unsupervised", variant="", plugin="", backbone="builtin", revision="", corpus="", dev="", recipe={},
+                  space={"learning_rate": {"low": 1e-5, "high": 1e-3, "scale": "log"}})  # fmt: skip
+    study = Study(name=name, methods=dict.fromkeys(DEV, of), trials=3, seeds=(901,), sampler="random", pruner="none", budget="100steps", select_on=select_on,
+                  dev_pairs=1125, overlap="captions dev shares nothing", precision="fp32", suites=(), fixed=(), created="", command="bench search --method simcse,promcse")  # fmt: skip
+    write_study(runs / name, study)
+    for method, scores in DEV.items():
+        for i, dev in enumerate(scores):
+            values = {} if i == 0 else {"learning_rate": 10.0 ** -(i + 2)}
+            write_trial(runs / name, Trial(method=method, number=i, values=values, state="failed" if dev is None else "finished",
+                                           dev=() if dev is None else (dev,), process="my-machine:4711"))  # fmt: skip
+    found = read_search(runs / name)
+    assert found is not None
+    return found
+
+
+def said(name: str = "search-1a2b3c4d", **changes: object) -> dict[str, object]:
+    """What a record of a tuned run keeps of its search."""
+    return {"execution": {"search": {"name": name, "trials": 3, "seeds": [901], "select_on": "captions dev", **changes}}}
+
+
+def tuned_runs(runs: Path, **changes: object) -> None:
+    for method, noise in (("simcse", 0.6), ("promcse", 0.5)):
+        for seed in (1, 2):
+            made_run(runs, method, seed, noise=noise, provenance=said(**changes))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    made_search(tmp_path / "runs")
+    tuned_runs(tmp_path / "runs")
+    return tmp_path / "runs"
+
+
+def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path) -> None:
+    folder = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    assert folder is not None
+    file = folder / "searches" / "search-1a2b3c4d.json"
+    found = read_search_file(file)
+    assert found is not None and {method: tuple(trial.score for trial in own) for method, own in found.trials.items()} == DEV
+    assert "my-machine" not in file.read_text(), "which machine ran a trial is nobody's business"
+    page = (folder / "searches" / "search-1a2b3c4d.html").read_text()
+    assert (
+        "3 random trials of each method" in page
+        and "for 100 steps with seed 901" in page
+        and "simcse: captions dev against each value" in page
+    )
+    for scores in DEV.values():
+        assert all(f">{one:.2f}<" in page for one in scores if one is not None)
+    assert page.count(">failed<") == 1 and page.count(">best<") == 2
+    main, readme = (folder / "index.html").read_text(), (folder / "README.md").read_text()
+    assert 'href="searches/search-1a2b3c4d.html"' in main and "(searches/search-1a2b3c4d.json)" in readme
+    assert (folder / "figures" / "values-and-methods.svg").is_file()
+    assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(main.split())
+    assert bench("publish", "--check", "--out", tmp_path / "boards").exit_code == 0
+    file.write_bytes(file.read_bytes().replace(b"57.0", b"67.0"))
+    assert bench("publish", "--check", "--out", tmp_path / "boards").exit_code != 0
+    assert len(runs_below(folder)) == 4, "what is verified are runs"
+
+
+def test_the_next_version_keeps_a_search_whose_folder_is_gone(runs: Path, tmp_path: Path) -> None:
+    import shutil
+
+    first = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    assert first is not None
+    shutil.rmtree(runs / "search-1a2b3c4d")
+    made_run(runs, "sncse", 1)
+    second = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    assert second is not None and second.name == "v2"
+    name = Path("searches") / "search-1a2b3c4d.json"
+    assert (second / name).read_bytes() == (first / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "search-gone"}, {"seeds": [902]}, {"select_on": "STS-B dev"}, {"name": "../runs"}, {"name": "."}, {"name": HOSTILE}]
+)  # fmt: skip
+def test_a_search_that_is_not_there_or_is_another_one_is_said(tmp_path: Path, changes: dict[str, object]) -> None:
+    made_search(tmp_path / "runs")
+    tuned_runs(tmp_path / "runs", **changes)
+    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
+    assert folder is not None and not (folder / "searches").exists()
+    page = (folder / "index.html").read_text()
+    assert "which found recipe values of runs here, are not published" in page and "<script>window.hit" not in page
+
+
+def test_a_damaged_search_stops_no_version(runs: Path, tmp_path: Path) -> None:
+    (runs / "search-1a2b3c4d" / "trials" / "simcse" / "001" / "trial.json").write_text("{")
+    folder = publish(Asked(runs=runs, out=tmp_path / "boards")).folder
+    assert folder is not None and "are not published" in (folder / "index.html").read_text()
+
+
+def test_runs_that_nothing_tuned_name_no_search(tmp_path: Path) -> None:
+    made_search(tmp_path / "runs")
+    made_run(tmp_path / "runs", "simcse", 1)
+    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards")).folder
+    assert folder is not None and not (folder / "searches").exists() and "Searches" not in (folder / "index.html").read_text()
+
+
+def test_markup_in_a_search_is_text(tmp_path: Path) -> None:
+    search = made_search(tmp_path / "runs")
+    bad = {HOSTILE: search.study.methods["simcse"]}
+    study = structs.replace(search.study, methods=bad, command=HOSTILE, overlap=HOSTILE, budget=HOSTILE)
+    trials = {HOSTILE: tuple(structs.replace(one, method=HOSTILE) for one in search.trials["simcse"])}
+    hostile = Search(study=study, trials=trials)
+    from types import SimpleNamespace
+
+    from bench.show.pages import search_page
+
+    board = SimpleNamespace(version="v1", alone=False)
+    assert "<script>window.hit" not in search_page.render(board, hostile)  # type: ignore[arg-type]
+    assert json.loads(search_bytes(hostile))["study"]["overlap"] == HOSTILE
+
+
+def test_the_words_follow_the_numbers() -> None:
+    """Values move methods by less, as much and more than methods differ; ranges and medians by hand."""
+    assert "moves by 4.00 at the median (least: b, 2.00; most: a, 6.00), more than the 3.00 between" in values_words(
+        {"a": [60.0, 66.0], "b": [61.0, 63.0]}
+    )
+    assert "less than the 10.00 between" in values_words({"a": [60.0, 66.0], "b": [54.0, 56.0]})
+    assert "as much as the 2.00 between" in values_words({"a": [60.0, 62.0], "b": [58.0, 60.0]})
+
+
+def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> None:
+    search = made_search(tmp_path / "runs")
+    figure = values_and_methods(search.study, search.trials)
+    assert figure is not None and figure.data == (
+        ("simcse", 51.0),
+        ("simcse", 57.0),
+        ("simcse", 56.0),
+        ("promcse", 50.5),
+        ("promcse", 44.0),
+    )
+    assert "by 6.25 at the median (least: simcse, 6.00; most: promcse, 6.50), less than the 6.50 between" in figure.caption
+    assert values_and_methods(search.study, {"simcse": search.trials["simcse"]}) is None
+    assert values_and_methods(search.study, {method: own[:2] for method, own in search.trials.items()}) is None
