@@ -337,9 +337,12 @@ def _need_words(job: Job) -> list[str]:
     return [f"{kind} {', '.join(names)}" for kind, names in by_kind.items()]
 
 
+NO_TRAINING = "no training"
+
+
 def _hours_words(job: Job) -> str:
     if job.hours is None:
-        return "no training" if not any(need.kind == "corpus" for need in job.needs) else "not known"
+        return NO_TRAINING if not any(need.kind == "corpus" for need in job.needs) else "not known"
     return f"{_hours(job.hours)} a seed"
 
 
@@ -382,9 +385,11 @@ def _show_sum(order: Sequence[Job]) -> None:
     from bench.run.reproduce.needs import ASSUMED
 
     trained = [(job.hours * len(job.seeds), len(job.seeds)) for job in order if job.hours is not None]
+    unknown = sum(len(job.seeds) for job in order if job.hours is None and _hours_words(job) != NO_TRAINING)
     ready = sum(all(need.fetched for need in job.missing) for job in order)
     click.echo()
-    say(f"in all {_hours(sum(hours for hours, _ in trained))} for {sum(n for _, n in trained)} trainings ({ASSUMED})")
+    rest = f"; how long {unknown} more take is not known" if unknown else ""
+    say(f"in all {_hours(sum(hours for hours, _ in trained))} for {sum(n for _, n in trained)} trainings ({ASSUMED}){rest}")
     say(f"{ready} of {len(order)} could start here now; the same command without --dry-run runs them and leaves the others out")
 
 

@@ -225,6 +225,21 @@ def test_gpu_hours_by_hand() -> None:
     assert gpu_hours(cls, merged, "bert-base-uncased", "a file of the user") is None
 
 
+def test_gpu_hours_of_a_budget_by_hand() -> None:
+    """300 steps of 64 rows are 300 steps whatever the corpus is; ten minutes are ten minutes; how long tokens last is not known."""
+    (run,) = wanted("promcse", "3", REGISTRY, words=("simcse",))[:1]
+    cls, parameters = REGISTRY["simcse"].cls, 12 * (4 * 768**2 + 2 * 768 * 3072)
+
+    def hours(budget: str, corpus: str = "wiki1m") -> float | None:
+        merged, _, _ = recipe(replace(run, asked={"budget": budget, "select_on": "last"}), REGISTRY)
+        return gpu_hours(cls, merged, "bert-base-uncased", corpus)
+
+    steps = max(300 * STEP_SECONDS, 6 * parameters * 300 * 64 * 2 * 32 / GPU_SPEED) / 3600
+    assert hours("300steps") == pytest.approx(steps) == hours("300steps", "a file of the user")
+    assert hours("19200sentences") == pytest.approx(steps) and hours("19200sentences", "a file of the user") is None
+    assert hours("10m") == pytest.approx(1 / 6) and hours("1000000tokens") is None
+
+
 def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     """SimCSE's table B.3: each task's weighted mean, and of all seven the mean; nothing where a task has none."""
     run = next(one for one in wanted("simcse", "B.3", REGISTRY, words=("own",)) if one.setting == "unsupervised")

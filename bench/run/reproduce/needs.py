@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING
 from bench.backbones import resolve
 from bench.base.errors import BenchError
 from bench.data.sets.sts import STS_TASKS
+from bench.method.budget import STEPS
 from bench.run.corpus_choice import RECIPE_CORPORA, TARGET, corpus_file
 from bench.run.plan import learns
 from bench.run.plugins import Registry
 from bench.run.reproduce.wanted import WantedRun, recipe
+from bench.training.horizon import budget_of, total_steps
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -114,7 +115,13 @@ ASSUMED = (
     "arithmetic for one GPU that reaches 100 TFLOP/s and takes 15 ms a step at least; none was measured, scoring is not in it"
 )
 
-ROWS = {"wiki1m": (1_000_000, 2), "nli": (275_601, 3), "nli-labelled": (942_000, 2), "target": (89_192, 2), "builtin": (4_000, 2)}
+ROWS = {
+    "wiki1m": (1_000_000, 2),
+    "nli": (275_601, 3),
+    "nli-labelled": (942_000, 2),
+    "target": (89_192, 2),
+    "builtin": (10_000, 2),
+}
 """Rows of the recipes' corpora, and sentences that a step encodes of each: two views of one, or three of a triplet."""
 DEV_SENTENCES = 3_000  # of STS-B dev, scored every ``eval_steps``
 
@@ -126,18 +133,21 @@ def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | No
     """
     shape = _shape(backbone)
     known, views = ROWS.get(corpus or "", (None, 2))
-    rows = rows or known or (recipe["max_steps"] * recipe["batch_size"] if recipe.get("max_steps") else None)
+    budget = budget_of(recipe)
+    limit = budget.amount if budget is not None and budget.unit == STEPS else recipe.get("max_steps")
+    rows = rows or known or (int(limit * recipe["batch_size"]) if limit else None)
     if shape is None or rows is None or "max_seq_length" not in recipe:
         return None
     layers, hidden, inner = shape
     parameters = layers * (4 * hidden * hidden + 2 * hidden * inner)
     tokens = views * recipe.max_seq_length
-    if cls.fitted != "pass" and recipe.epochs is None:
-        return None  # as long as its budget says
     if cls.fitted == "pass":
         return 2 * parameters * rows * tokens / GPU_SPEED / 3600
-    steps = math.ceil(recipe.epochs * math.ceil(rows / recipe.batch_size))
-    steps = min(steps, recipe.max_steps) if recipe.max_steps else steps
+    if budget is not None and budget.timed:
+        return budget.amount / 3600
+    steps = total_steps(recipe, rows)
+    if steps is None:  # as long as a number of tokens lasts
+        return None
     training = 6 * parameters * steps * recipe.batch_size * tokens / GPU_SPEED
     scoring = 0.0
     if recipe.select_on != "last":
