@@ -7,7 +7,7 @@ sentence (``rng_for(seed, what, epoch, row)``), so that neither batch order nor 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,40 @@ def repeat_tokens(ids: Ids, rate: float, rng: np.random.Generator, *, around: in
     doubled = np.ones(len(ids), dtype=np.int64)
     doubled[rng.choice(len(ids), size=count, replace=False)] = 2
     return np.repeat(np.asarray(ids, dtype=np.int64), doubled).tolist()
+
+
+def words_of(ids: Ids, inside: Container[int]) -> list[Ids]:
+    """``ids`` cut into words: a token of ``inside`` belongs to the word before it."""
+    words: list[list[int]] = []
+    for token in ids:
+        if words and token in inside:
+            words[-1].append(int(token))
+        else:
+            words.append([int(token)])
+    return words
+
+
+def inside_words(tokenizer: Any) -> frozenset[int]:
+    """Tokens that go on with a word: "##ing" of a WordPiece vocabulary; of one that marks where words begin, all others."""
+    pieces = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    if any(piece.startswith("##") for piece in pieces):
+        return frozenset(i for i, piece in enumerate(pieces) if piece.startswith("##"))
+    return frozenset(
+        i for i, piece in enumerate(pieces) if not piece.startswith(("\u0120", "\u2581"))
+    )  # of BPE; of SentencePiece
+
+
+def cropped(words: Sequence[Ids], share: float, rng: np.random.Generator) -> list[int]:
+    """A stretch of the words, anywhere, without ``share`` of them: rounded, and one word at least is left."""
+    left = max(1, len(words) - round(share * len(words)))
+    start = int(rng.integers(len(words) - left + 1))
+    return [token for word in words[start : start + left] for token in word]
+
+
+def without_words(words: Sequence[Ids], count: int, rng: np.random.Generator) -> list[int]:
+    """The words without ``count`` of them, at random places; one at least is left."""
+    lost = set(rng.permutation(len(words))[: min(count, len(words) - 1)].tolist())
+    return [token for i, word in enumerate(words) if i not in lost for token in word]
 
 
 def mask_span(

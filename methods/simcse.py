@@ -10,15 +10,18 @@ h = head(CLS of the last layer) while training. Two settings share one loss, Inf
 What is scored is CLS without the head in the unsupervised setting ("MLP only during training", section 6.3) and with it in
 the supervised one. Confusing the two is the most frequent error in reproductions: the recipe says which (`head_at_test`).
 
+Table 1 puts an edit of the text in dropout's place beside it: the second view is the sentence without some of its words (`edit`).
 Variant `mlm` adds lambda times the masked language modelling of a masked copy of the same views (section 3.2). Variant `eh` is
 another paper's (methods/energy.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from bench.method import (
@@ -26,6 +29,7 @@ from bench.method import (
     Batch,
     BenchError,
     Features,
+    Ids,
     Loss,
     Portable,
     Recipe,
@@ -34,12 +38,16 @@ from bench.method import (
     check_choice,
     check_positive,
     join,
+    rng_for,
 )
+from methods.augment import cropped, inside_words, without_words, words_of
 from methods.energy import needs_triplets, with_hinge
 from methods.gather import across_ranks
 from methods.losses import SIMILARITIES, info_nce
 from methods.masking import check_guessing, surprise_of_copies, with_mlm
 from methods.pooling import POOLERS, Head, pooled, portable_of
+
+EDITS = ("crop", "deletion", "one-word")
 
 
 class SimCSE(TorchMethod):
@@ -66,6 +74,10 @@ class SimCSE(TorchMethod):
         "fixed_dropout": Value(
             False, "SimCSE paper, dropout ablation: 'Fixed 0.1'", "true: both views under the same dropout masks"
         ),
+        "edit": Value(
+            None, "SimCSE paper, table 1", f"the second view without some words: {', '.join(EDITS)}; drawn anew in each epoch"
+        ),
+        "edit_share": Value(0.1, "SimCSE paper, table 1: 10 to 30 %", "of the words, left out by crop and deletion"),
         "hard_negative_weight": Value(0.0, "SimCSE simcse/models.py", "the paper's alpha is exp of this"),
         "eh": Value(False, "PromCSE table 1: the rows '+ EH'", "the authors have no code for it without a prompt"),
         "eh_margin": Value(0.2, "PromCSE table 4, run_sup_example.sh", "0 to 0.4 give 81.4 to 81.9 on BERT-base"),
@@ -83,12 +95,22 @@ class SimCSE(TorchMethod):
         check_choice(recipe, "pooler", POOLERS)
         check_choice(recipe, "similarity", SIMILARITIES)
         check_positive(recipe, "temperature")
+        if recipe.edit is not None:
+            check_choice(recipe, "edit", EDITS)
+        if not 0 < recipe.edit_share < 1:
+            raise BenchError(f"edit_share={recipe.edit_share}: expected a share above 0 and below 1", "--set edit_share=0.1")
         check_guessing(recipe, backbone)
 
     @classmethod
     def needs(cls, setting: str, recipe: Recipe) -> tuple[str, ...]:
-        if recipe.fixed_dropout and setting == "supervised":
-            raise BenchError("fixed_dropout is about two views of one sentence", "--setting unsupervised")
+        for key in ("fixed_dropout", "edit"):
+            if recipe[key] and setting == "supervised":
+                raise BenchError(f"{key} is about two views of one sentence", "--setting unsupervised")
+        if recipe.fixed_dropout and recipe.edit:
+            raise BenchError(
+                "fixed_dropout is about two views of the same words, and edit makes other words",
+                "--set dropout=0.0 leaves the edit alone",
+            )
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
@@ -96,6 +118,27 @@ class SimCSE(TorchMethod):
         self.head = Head(backbone.hidden_size) if recipe.head and recipe.pooler == "cls" else None
         if recipe.mlm:
             self.lm_head = backbone.mlm_head()
+        self.inside = inside_words(backbone.tokenizer) if recipe.edit else frozenset[int]()
+
+    def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
+        """The sentence, and with `edit` the sentence without some of its words."""
+        if not self.recipe.edit:
+            return super().collate(columns, rows, epoch)
+        (ids,) = columns.values()
+        cut = [row[: self.recipe.max_seq_length - len(self.before) - len(self.after)] for row in ids]
+        edited = [
+            self.edited(row, rng_for(self.context.seed, "edit", epoch, int(number)))
+            for row, number in zip(cut, rows, strict=True)
+        ]
+        return self.assemble(cut), self.assemble(edited)
+
+    def edited(self, ids: Ids, rng: np.random.Generator) -> Ids:
+        words, share = words_of(ids, self.inside), self.recipe.edit_share
+        if len(words) < 2:
+            return ids
+        if self.recipe.edit == "crop":
+            return cropped(words, share, rng)
+        return without_words(words, 1 if self.recipe.edit == "one-word" else round(share * len(words)), rng)
 
     def views(self, batch: Batch) -> tuple[Tensor, ...]:
         """Anchor, positive[, hard negative], (n, H) each; with mlm also the (n,) sums and counts of its guesses."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers import BertConfig, BertModel
 
-from methods.augment import DropHead, kept, mask_span, repeat_tokens, shuffled
+from methods.augment import DropHead, cropped, inside_words, kept, mask_span, repeat_tokens, shuffled, without_words, words_of
 
 SEEDS = st.integers(0, 2**32)
 
@@ -130,3 +130,49 @@ def test_heads_are_dropped_in_every_layer_and_only_while_training() -> None:
     model(input_ids=ids.repeat(10, 1))
     assert len(seen) == 2
     assert all(0 < (states == 0).all(-1).all(1).sum() < 120 for states in seen)
+
+
+# --- words left out ---
+
+WORDS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), min_size=1, max_size=40)
+
+
+@given(WORDS, st.floats(0.01, 0.99), SEEDS)
+def test_a_crop_is_a_stretch_of_whole_words_of_the_right_length(words: list[list[int]], share: float, seed: int) -> None:
+    numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]  # no two words alike
+    found = cropped(numbered, share, np.random.default_rng(seed))
+    left = max(1, len(words) - round(share * len(words)))
+    stretches = [[token for word in numbered[i : i + left] for token in word] for i in range(len(words) - left + 1)]
+    assert found in stretches
+
+
+@given(WORDS, st.integers(0, 50), SEEDS)
+def test_so_many_words_are_left_out_and_the_rest_stays_in_order(words: list[list[int]], count: int, seed: int) -> None:
+    numbered = [[10 * i + token for token in word] for i, word in enumerate(words)]
+    found = without_words(numbered, count, np.random.default_rng(seed))
+    left = list(dict.fromkeys(token // 10 for token in found))
+    assert len(left) == max(1, len(words) - count) and left == sorted(left)
+    assert found == [token for i in left for token in numbered[i]]
+
+
+def test_every_stretch_and_every_word_is_as_likely_as_the_next() -> None:
+    rng, words = np.random.default_rng(0), [[i] for i in range(5)]
+    starts = np.bincount([cropped(words, 0.4, rng)[0] for _ in range(3000)], minlength=3)
+    lost = np.bincount([10 - sum(without_words(words, 1, rng)) for _ in range(3000)], minlength=5)
+    np.testing.assert_allclose(starts / 3000, 1 / 3, atol=0.035)
+    np.testing.assert_allclose(lost / 3000, 1 / 5, atol=0.03)
+
+
+@pytest.mark.parametrize("backbone", ["tiny", "tiny_roberta"])
+def test_words_are_those_of_the_tokenizer(request: pytest.FixtureRequest, backbone: str) -> None:
+    """As the library's own ``word_ids`` cuts them; RoBERTa's tokens mark blanks, so that a full stop belongs to its word."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(request.getfixturevalue(backbone))
+    text = "unbelievable antidisestablishment plays quietly outside"
+    encoded = tokenizer(text, add_special_tokens=False)
+    known: dict[int, list[int]] = {}
+    for token, word in zip(encoded["input_ids"], encoded.word_ids(), strict=True):
+        known.setdefault(word, []).append(token)
+    assert len(encoded["input_ids"]) > len(known) == 5, "some word has several pieces"
+    assert words_of(encoded["input_ids"], inside_words(tokenizer)) == list(known.values())

@@ -14,7 +14,7 @@ from models import built, sentences
 from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForMaskedLM
 
-from bench.method import BenchError, Features, Recipe, join
+from bench.method import Batch, BenchError, Features, Recipe, join
 from bench.run.recipes import merge
 from methods.masking import mask_tokens
 from methods.simcse import SimCSE
@@ -197,6 +197,40 @@ def test_faithful_changes_nothing_in_one_process(tiny: str, tmp_path: Path) -> N
     assert losses[0] == losses[1]
 
 
+# views without some words: table 1
+
+
+@pytest.mark.parametrize(("edit", "left"), [("crop", 7), ("deletion", 7), ("one-word", 9)])
+def test_the_second_view_lacks_words_and_the_first_none(tiny: str, tmp_path: Path, edit: str, left: int) -> None:
+    """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else is in the batch."""
+    method = simcse(tiny, tmp_path, edit=edit, edit_share=0.3, dropout=0.0)
+    ids = [token for token in range(len(method.backbone.tokenizer)) if token not in method.inside and token not in method.backbone.tokenizer.all_special_ids]  # fmt: skip
+    rows = [ids[i : i + 10] for i in range(6)]
+    first, second = method.collate({"text": rows}, np.arange(6), 0)
+    specials = len(method.before) + len(method.after)
+    assert first["attention_mask"].sum(1).tolist() == [10 + specials] * 6
+    assert second["attention_mask"].sum(1).tolist() == [left + specials] * 6
+    for i, row in enumerate(rows):
+        words = [token for token in second["input_ids"][i].tolist() if token in row]
+        assert words == [token for token in row if token in words], "what is left stays in order"
+    alone = method.collate({"text": rows[4:5]}, np.array([4]), 0)[1]
+    assert torch.equal(alone["input_ids"][0], second["input_ids"][4])
+    assert any(
+        not torch.equal(method.collate({"text": rows}, np.arange(6), epoch)[1]["input_ids"], second["input_ids"])
+        for epoch in (1, 2)
+    )
+    with torch.no_grad():
+        z1, z2 = (method.head(method.encoder(**view).last_hidden_state[:, 0]).double().numpy() for view in (first, second))
+        found = method(Batch((first, second), step=0)).total.item()
+    assert found == pytest.approx(surprise([[c / 0.05 for c in row] for row in cosines(z1, z2)]), abs=1e-4)
+
+
+def test_a_sentence_of_one_word_stays(tiny: str, tmp_path: Path) -> None:
+    method = simcse(tiny, tmp_path, edit="one-word")
+    first, second = method.collate({"text": [[50], []]}, np.arange(2), 0)
+    assert torch.equal(first["input_ids"], second["input_ids"])
+
+
 # what is refused
 
 
@@ -214,9 +248,17 @@ def test_fixed_dropout_is_refused_where_the_views_are_different_sentences() -> N
         SimCSE.needs("supervised", recipe("fixed-dropout"))
 
 
+def test_an_edit_is_refused_where_there_is_nothing_to_edit_or_the_views_must_be_equal() -> None:
+    with pytest.raises(BenchError, match="edit is about two views of one sentence"):
+        SimCSE.needs("supervised", recipe(edit="crop"))
+    with pytest.raises(BenchError, match="edit makes other words"):
+        SimCSE.needs("unsupervised", recipe("fixed-dropout", edit="crop"))
+
+
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [("pooler", "max", "pooler=max is unknown"), ("similarity", "euclid", "similarity=euclid is unknown"),
+     ("edit", "swap", "edit=swap is unknown"), ("edit_share", "0", "expected a share"), ("edit_share", "1", "expected a share"),
      ("temperature", "0", "above 0"), ("mlm_probability", "0", "a share"), ("mlm_probability", "1.5", "a share")],
 )  # fmt: skip
 def test_recipes_that_cannot_work_are_refused(key: str, value: str, said: str) -> None:
