@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
 import pytest
 from boards_for_figures import METHODS, board_of, fill
 from made_runs import hostile_run, made_run, made_runs
@@ -26,6 +28,7 @@ from bench.show.figures.cost import front
 from bench.show.figures.frequent import ends_words
 from bench.show.figures.points import groups, methods, points
 from bench.show.figures.shift import agreeing, shift
+from bench.show.figures.spectrum import Spectrum, spectrum_words
 
 NS = "{http://www.w3.org/2000/svg}"
 
@@ -50,14 +53,14 @@ def table_of(board: Board, suite: str) -> BoardTable:
 
 @pytest.mark.slow
 def test_there_are_those_that_the_records_have_data_for(found: dict[str, Figure], made: Board) -> None:
-    assert list(found) == ["cost", "learning", "geometry", "parameters", "frequent-words", "few-shot"]
+    assert list(found) == ["cost", "learning", "geometry", "spectrum", "parameters", "frequent-words", "few-shot"]
     assert figures(made) == figures(made)
     sts_only = replace(made, tables=tuple(one for one in made.tables if one.table.suite == "sts"))
     assert [one.kind for one in figures(sts_only)] == ["cost", "learning", "parameters"]
     assert figures(replace(made, tables=())) == ()
 
 
-@pytest.mark.parametrize("kind", ["cost", "geometry", "parameters", "frequent-words", "few-shot"])
+@pytest.mark.parametrize("kind", ["cost", "geometry", "spectrum", "parameters", "frequent-words", "few-shot"])
 def test_each_is_whole(found: dict[str, Figure], kind: str) -> None:
     one = found[kind]
     root = ET.fromstring(one.svg)
@@ -366,3 +369,39 @@ def test_what_tuning_gains_stands_beside_what_methods_differ_by(tmp_path: Path) 
     )
     page = markdown_page(board)
     assert "| tuned: 12 trials |" in page and "| paper |" in page and "+8m00s/12" in page
+
+
+def test_a_spectrum_is_that_of_the_stored_values(found: dict[str, Figure]) -> None:
+    """linspace(9, 1, 16) to the power 1 + noise, as the made runs store them; the effective rank from its definition."""
+    one = found["spectrum"]
+    assert one.header == ("method", "effective rank", "value 1", "value 2", "value 4", "value 8", "value 16")
+    for name, (noise, _, _) in METHODS.items():
+        values = np.linspace(9, 1, 16) ** (1 + noise)
+        shares = values / values.sum()
+        assert column(one, "effective rank")[name] == pytest.approx(math.exp(-sum(p * math.log(p) for p in shares)), abs=1e-3)
+        for k in (1, 2, 4, 8, 16):
+            assert column(one, f"value {k}")[name] == pytest.approx(values[k - 1] / values[0], abs=1e-5)
+    assert one.caption.startswith("The vectors of promptbert use most directions") and "those of cls fewest" in one.caption
+
+
+def test_what_is_said_of_spectra() -> None:
+    flat, steep = Spectrum("flat", (1.0,) * 8, 8.0), Spectrum("steep", (1.0,) + (0.1,) * 7, 3.24)
+    assert spectrum_words([flat, steep]) == "The vectors of flat use most directions, 8.0 of 8; those of steep fewest, 3.2."
+    assert spectrum_words([flat, replace(flat, label="too")]) == "All 2 methods use 8.0 of 8 directions."
+    tied = spectrum_words([flat, replace(flat, label="too"), steep])
+    assert "of flat and too use most directions" in tied
+
+
+def test_spectra_that_cannot_be_read_are_left_out(tmp_path: Path) -> None:
+    runs = fill(tmp_path / "runs", suites=("geometry",))
+    for folder in runs.glob("*"):
+        path = folder / "predictions" / "uniformity@tokenised.npz"
+        path = path if path.exists() else next((folder / "predictions").glob("uniformity*"))
+        with np.load(path) as stored:
+            arrays = dict(stored)
+        if folder.name.startswith("simcse"):
+            path.unlink()
+        elif folder.name.startswith("promcse"):
+            np.savez(path, **(arrays | {"singular_values": np.array([np.nan, 1.0])}))
+    (one,) = [figure for figure in figures(board_of(runs)) if figure.kind == "spectrum"]
+    assert {row[0] for row in one.data} == {"promptbert", "cls"}

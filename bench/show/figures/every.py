@@ -25,6 +25,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     from bench.show.figures.papers import papers
     from bench.show.figures.search import board_gain, values_and_methods
     from bench.show.figures.shift import shift
+    from bench.show.figures.spectrum import spectrum
     from bench.show.figures.sphere import sphere
 
     board = replace(board, tables=tuple(one for one in board.tables if one.checked))  # a caption is no sender's word
@@ -39,7 +40,14 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
             if i == 0
             else []
         )
-        made += [sphere(group), parameters(group), frequent(group, records), few_shot(group, records), *ablations(group)]
+        made += [
+            sphere(group),
+            spectrum(group, runs),
+            parameters(group),
+            frequent(group, records),
+            few_shot(group, records),
+            *ablations(group),
+        ]
         made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
     named: dict[str, Figure] = {}
     for one in made:
