@@ -78,6 +78,9 @@ class SimCSE(TorchMethod):
             None, "SimCSE paper, table 1", f"the second view without some words: {', '.join(EDITS)}; drawn anew in each epoch"
         ),
         "edit_share": Value(0.1, "SimCSE paper, table 1: 10 to 30 %", "of the words, left out by crop and deletion"),
+        "hard_negatives": Value(
+            True, "SimCSE section 4, eq. 5", "false: triplets without their contradictions, 'Hard neg N/A' of table 7"
+        ),
         "hard_negative_weight": Value(0.0, "SimCSE simcse/models.py", "the paper's alpha is exp of this"),
         "eh": Value(False, "PromCSE table 1: the rows '+ EH'", "the authors have no code for it without a prompt"),
         "eh_margin": Value(0.2, "PromCSE table 4, run_sup_example.sh", "0 to 0.4 give 81.4 to 81.9 on BERT-base"),
@@ -111,6 +114,10 @@ class SimCSE(TorchMethod):
                 "fixed_dropout is about two views of the same words, and edit makes other words",
                 "--set dropout=0.0 leaves the edit alone",
             )
+        if recipe.eh and not recipe.hard_negatives:
+            raise BenchError(
+                "the hinge is about hard negatives, and hard_negatives=false leaves them out", "--set hard_negatives=true"
+            )
         return needs_triplets(setting) if recipe.eh else super().needs(setting, recipe)
 
     def build(self, backbone: Backbone, recipe: Recipe) -> None:
@@ -121,9 +128,10 @@ class SimCSE(TorchMethod):
         self.inside = inside_words(backbone.tokenizer) if recipe.edit else frozenset[int]()
 
     def collate(self, columns: Mapping[str, Sequence[Any]], rows: np.ndarray, epoch: int) -> tuple[Features, ...]:
-        """The sentence, and with `edit` the sentence without some of its words."""
+        """The sentence, and with `edit` the sentence without some of its words; or the columns of pairs and triplets."""
         if not self.recipe.edit:
-            return super().collate(columns, rows, epoch)
+            kept = columns if self.recipe.hard_negatives else dict(list(columns.items())[:2])
+            return super().collate(kept, rows, epoch)
         (ids,) = columns.values()
         cut = [row[: self.recipe.max_seq_length - len(self.before) - len(self.after)] for row in ids]
         edited = [

@@ -197,6 +197,18 @@ def test_faithful_changes_nothing_in_one_process(tiny: str, tmp_path: Path) -> N
     assert losses[0] == losses[1]
 
 
+def test_triplets_without_hard_negatives_are_pairs(tiny: str, tmp_path: Path) -> None:
+    method = simcse(tiny, tmp_path, "supervised", dropout=0.0, hard_negatives=False)
+    batch = batch_of(method, *TEXTS)
+    assert len(TEXTS) == 3 and len(batch.columns) == 2
+    with torch.no_grad():
+        a, b = (method.head(method.encoder(**view).last_hidden_state[:, 0]).double().numpy() for view in batch.columns)
+        found = method(batch).total.item()
+    assert found == pytest.approx(surprise([[c / 0.05 for c in row] for row in cosines(a, b)]), abs=1e-4)
+    with pytest.raises(BenchError, match="hard_negatives=false leaves them out"):
+        SimCSE.needs("supervised", recipe("eh", hard_negatives="false"))
+
+
 # views without some words: table 1
 
 

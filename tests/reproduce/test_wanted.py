@@ -192,8 +192,12 @@ def test_keys_are_checked_over_all_runs_and_a_series_is_refused() -> None:
 
 def test_simcses_ablations_are_recipes() -> None:
     found = {run.labels[0]: run for run in wanted("simcse", "7", REGISTRY) if run.method}
+    assert found.pop("Hard neg N/A").changes == {"hard_negatives": "false"}
     weights = {label: float(run.changes["hard_negative_weight"]) for label, run in found.items()}
     assert {label: round(math.exp(weight), 12) for label, weight in weights.items()} == {
         "Contradiction, alpha 0.5": 0.5, "Contradiction, alpha 1.0": 1.0, "Contradiction, alpha 2.0": 2.0}  # fmt: skip
     dropouts = [run.changes.get("dropout", run.variant) for run in wanted("simcse", "3", REGISTRY)]
     assert dropouts == ["0.0", "0.01", "0.05", "0.1", "0.15", "0.2", "0.5", "fixed-dropout"]
+    edits = [dict(run.changes) for run in wanted("simcse", "1", REGISTRY) if run.method]
+    assert edits[1] == {"edit": "crop", "edit_share": "0.1"} and edits[6] == {"edit": "deletion", "edit_share": "0.3"}
+    assert edits[7:] == [{"edit": "one-word"}, {"edit": "one-word", "dropout": "0.0"}]
