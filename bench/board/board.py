@@ -26,6 +26,8 @@ PREVIEW = "preview"
 PREVIEW_NOTE = "A preview, not published."
 YOURS = "Your run in this table"
 """Topic of the facts that say how a reader's run gets there."""
+PAGES = 100
+"""Runs of a version up to which each has a page. In a larger one the first run of a row has one, which tells of the others, too."""
 MOST_FINISHED = 3
 """Backbones beside which a table is set for scale."""
 GRADES = ("submitted", "own", "checkpoint", "retrained")
@@ -194,6 +196,16 @@ class Board:
         from bench.board.reproduced import reproduced_cells
 
         return reproduced_cells(self)
+
+    @cached_property
+    def page_of(self) -> Mapping[str, str]:
+        """Run id -> the run whose page tells of it: its own, or that of the first run of its row."""
+        found = {run.record.run_id: run.record.run_id for run in self.runs}
+        if len(found) <= PAGES:
+            return found
+        rows = [row.runs for one in reversed(self.tables) for row in one.table.rows]  # of several rows the first one's
+        told = {run: runs[0] for runs in rows for run in runs}
+        return found | told | {runs[0]: runs[0] for runs in rows}
 
     @property
     def alone(self) -> bool:

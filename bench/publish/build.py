@@ -97,8 +97,9 @@ def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, 
         yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
     for search in board.searches:
         yield addresses.search_file(search.name, "html"), search_page.render(board, search).encode()
-    for i, run in enumerate(board.runs):
-        report("writing pages", i, len(board.runs))
+    paged = [run for run in board.runs if board.page_of[run.record.run_id] == run.record.run_id]
+    for i, run in enumerate(paged):
+        report("writing pages", i, len(paged))
         yield addresses.run_page(run.record.run_id), run_page.render(board, run).encode()
     for method in board.methods:
         yield addresses.method_page(method), method_page.render(board, method).encode()

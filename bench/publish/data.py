@@ -26,7 +26,7 @@ def as_json(board: Board) -> str:
     """Everything that the pages show but the recipes, which are in each run's record. On one line: it is for programs."""
     content = {
         "schema": SCHEMA, "version": board.version, "date": board.date, "title": board.title, "note": board.note,
-        "answer": board.answer, "tables": [_table(one) for one in board.tables], "runs": [_run(one) for one in board.runs],
+        "answer": board.answer, "tables": [_table(one) for one in board.tables], "runs": [_run(one, board) for one in board.runs],
         "left_out": list(board.left_out), "references": [asdict(one) for one in board.references],
         "made": [asdict(fact) for fact in board.made], "changes": None if board.changes is None else list(board.changes.lines),
     }  # fmt: skip
@@ -72,14 +72,14 @@ def _against(table: Table) -> dict[str, Any]:
     }
 
 
-def _run(one: PublishedRun) -> dict[str, Any]:
+def _run(one: PublishedRun, board: Board) -> dict[str, Any]:
     record = one.record
     return {
         "run_id": record.run_id, "method": record.method, "variant": record.variant, "setting": record.setting,
         "backbone": record.backbone_name, "seed": record.seed, "grade": one.grade, "reason": one.reason,
         "submitted_by": one.submitted_by, "created": record.provenance.created, "command": record.provenance.command,
         "fingerprint": record.fingerprint, "record": f"../{one.held_by}/" * (one.held_by is not None) + addresses.run_file(record.run_id, "run.json"),
-        "page": addresses.run_page(record.run_id),
+        "page": addresses.run_page(board.page_of[record.run_id]),
     }  # fmt: skip
 
 

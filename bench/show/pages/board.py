@@ -283,7 +283,7 @@ def board_data(board: Board) -> str:
     by_anchor = {one.anchor: one for one in board.tables}
     texts: dict[str, int] = {}
     content: dict[str, Any] = {
-        "runs": [_run(run) for run in board.runs],
+        "runs": [_run(run, board) for run in board.runs],
         "tables": {one.anchor: _table(one, places, by_id, by_anchor, texts, board.finished(one), whole=whole) for one in board.tables},
     }  # fmt: skip
     content["texts"] = list(texts)
@@ -291,12 +291,14 @@ def board_data(board: Board) -> str:
     return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
-def _run(run: PublishedRun) -> list[Any]:
-    """[folder of the run's page as a link, seed or null, has a curve, grade], and where its files lie if they lie in an older version."""
+def _run(run: PublishedRun, board: Board) -> list[Any]:
+    """[folder of the run as a link, seed or null, has a curve, grade], then where its files lie if they lie in an older version, then
+    the folder of the page that tells of it if that is another run's."""
     record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
-    held = [link(path, version=run.held_by)] if run.held_by is not None else []
-    return [link(path), record.seed, curve, run.grade, *held]
+    told = board.page_of[record.run_id]
+    held = [link(path, version=run.held_by)] if run.held_by is not None or told != record.run_id else []
+    return [link(path), record.seed, curve, run.grade, *held, *([link(f"runs/{told}")] if told != record.run_id else [])]
 
 
 def _table(

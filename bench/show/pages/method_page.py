@@ -85,8 +85,8 @@ def page(board: Board, method: str) -> MethodPage:
     return MethodPage(
         name=method, version=board.version, alone=board.alone, board=link("index.html", UP), how=how(method, package), settings=_settings(said),
         packages=tuple(dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))),
-        variants=_variants(said), tables=method_tables(places(board).by_method.get(method, ()), UP),
-        runs=tuple(_run(run) for run in sorted(runs, key=_order)), recipes=recipes(said),
+        variants=_variants(said), tables=method_tables(places(board).by_method.get(method, ()), board.page_of, UP),
+        runs=tuple(_run(run, board) for run in sorted(runs, key=_order)), recipes=recipes(said),
         disagreements=said.file.disagreements if said is not None else (),
         printed=_printed(board, method),
     )  # fmt: skip
@@ -110,12 +110,12 @@ def _order(run: PublishedRun) -> tuple[object, ...]:
     return record.setting, record.backbone, record.variant, -1 if record.seed is None else record.seed, record.run_id
 
 
-def _run(run: PublishedRun) -> MethodRun:
+def _run(run: PublishedRun, board: Board) -> MethodRun:
     record = run.record
     own = run.submitted_by is None  # else time and date are the sender's word
     seconds = record.cost.train_seconds if own else None
     return MethodRun(
-        run_id=record.run_id, link=link(run_page(record.run_id), UP), variant=record.variant, seed="any" if record.seed is None else str(record.seed),
+        run_id=record.run_id, link=link(run_page(board.page_of[record.run_id]), UP), variant=record.variant, seed="any" if record.seed is None else str(record.seed),
         where=f"{'nothing trained' if record.setting == 'none' else record.setting}, {record.backbone_name}",
         heads=report.heads(record), grade=run.grade if own else f"{run.grade}, sent by {run.submitted_by}", time="" if not seconds else report.duration(seconds), made=record.provenance.created[:10] if own else "",
     )  # fmt: skip
@@ -181,25 +181,25 @@ class MethodTable:
     rows: tuple[MethodRow, ...]  # in the order of the board's tables
 
 
-def method_tables(found: Sequence[Place], up: int) -> tuple[MethodTable, ...]:
-    """From a page that lies ``up`` folders deep."""
+def method_tables(found: Sequence[Place], page_of: Mapping[str, str], up: int) -> tuple[MethodTable, ...]:
+    """From a page that lies ``up`` folders deep. ``page_of``: as a board has it."""
     groups: dict[tuple[object, ...], list[Place]] = {}
     for place in found:
         table = place.of.table
         groups.setdefault((table.suite, table.protocol, table.text, table.metric, table.columns), []).append(place)
-    return tuple(_table(places, up) for places in groups.values())
+    return tuple(_table(places, page_of, up) for places in groups.values())
 
 
-def _table(places: Sequence[Place], up: int) -> MethodTable:
+def _table(places: Sequence[Place], page_of: Mapping[str, str], up: int) -> MethodTable:
     table = places[0].of.table
     return MethodTable(
         suite=table.suite, metric=metric_words(table.metric), protocol=table.protocol + (f", {table.text} text" if table.text else ""),
-        columns=table.columns, rows=tuple(_row(place, up) for place in places),
+        columns=table.columns, rows=tuple(_row(place, page_of, up) for place in places),
         average=len(table.columns) - 1 if len(table.columns) > 2 and table.head == table.columns[-1] else None,
     )  # fmt: skip
 
 
-def _row(place: Place, up: int) -> MethodRow:
+def _row(place: Place, page_of: Mapping[str, str], up: int) -> MethodRow:
     row, table = place.row, place.of.table
     head = None if table.head is None else row.cells[table.columns.index(table.head)]
     verdict = head.against.verdict if head is not None and head.against is not None else None
@@ -209,7 +209,7 @@ def _row(place: Place, up: int) -> MethodRow:
         name=" ".join(parts), setting="nothing trained" if row.setting == "none" else row.setting, backbone=row.backbone,
         table=f"{link('index.html', up)}#{place.of.anchor}", rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
         verdict=SIGNS.get(verdict or "", ""), verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
-        runs=tuple(("any" if seed is None else str(seed), link(run_page(run_id), up)) for run_id, seed in runs),
+        runs=tuple(("any" if seed is None else str(seed), link(run_page(page_of[run_id]), up)) for run_id, seed in runs),
         cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row, place.of.table)) for cell in row.cells),
     )  # fmt: skip
 

@@ -72,7 +72,7 @@ class Sibling:
     """Another run of the same row: it differs in the seed."""
 
     name: str  # its seed
-    link: str  # of its page
+    link: str  # of its page, or of its record where it has none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +88,7 @@ class RunPage:
     board: str  # link to the main page
     method_link: str  # link to the method's page
     siblings: tuple[Sibling, ...]  # runs with other seeds
+    seeds: tuple[Section, ...]  # the scores of every run that this page tells of; none where each has its own page
     grade: str  # how far it was checked
     grade_words: str  # what that grade means
     reason: str  # why it has this grade; may be empty
@@ -125,7 +126,7 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
     return RunPage(
         run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version, alone=board.alone,
-        board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known),
+        board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known), seeds=_seeds(board, record, known),
         grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
         heads=heads(record, known), how=how(record.method, package_of(plugin)), command=again.command, needs=again.needs, typed=record.provenance.command or None,
         files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=side_tables(record),
@@ -153,9 +154,27 @@ def _siblings(board: Board, record: RunRecord, known: list[Place]) -> tuple[Sibl
     for place in known:
         found |= dict(zip(place.row.runs, place.row.seeds, strict=True))
     found.pop(record.run_id, None)
+    held = {} if all(board.page_of[run] == run for run in found) else {run.record.run_id: run.held_by for run in board.runs}
     return tuple(
-        Sibling(name="any" if seed is None else str(seed), link=link(run_page(run_id), UP)) for run_id, seed in found.items()
-    )
+        Sibling(name="any" if seed is None else str(seed), link=link(run_page(run), UP) if board.page_of[run] == run
+                else link(run_file(run, "run.json"), UP, held[run]))
+        for run, seed in found.items()
+    )  # fmt: skip
+
+
+def _seeds(board: Board, record: RunRecord, known: list[Place]) -> tuple[Section, ...]:
+    """A table for each table of the board, a column for each run."""
+    shared = [place for place in known if any(board.page_of[run] == record.run_id != run for run in place.row.runs)]
+    return tuple(
+        Section(
+            f"{place.of.table.suite}, {place.of.table.protocol}",
+            ("task", *("any seed" if seed is None else f"seed {seed}" for seed in place.row.seeds)),
+            tuple((task, *(score(value, cell.decimals) for value in cell.values))
+                  for task, cell in zip(place.of.table.columns, place.row.cells, strict=True) if cell is not None),
+            tuple(range(1, len(place.row.seeds) + 1)),
+        )
+        for place in shared
+    )  # fmt: skip
 
 
 def _recipe_row(key: str, value: Any) -> RecipeRow:

@@ -49,9 +49,9 @@ window.numberPanel = (board) => {
   }
 
   function files(run, column) {
-    const [folder, seed, curve, grade, held = folder] = board.runs[run];
+    const [folder, seed, curve, grade, held = folder, page = folder] = board.runs[run];
     const link = (words, file, at = held) => make("a", { href: `${at}/${file}` }, words);
-    const links = [link(seed === null ? "run" : `seed ${seed}`, "index.html", folder), link("record", "run.json")];
+    const links = [link(seed === null ? "run" : `seed ${seed}`, "index.html", page), link("record", "run.json")];
     if (column.file) links.push(link("predictions", column.file));
     if (curve) links.push(link("curve", "curve.jsonl"));
     return make("p", {}, links.flatMap((one, i) => (i ? [", ", one] : [one])), `; ${grade}`);

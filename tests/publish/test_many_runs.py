@@ -1,0 +1,83 @@
+"""A version of many runs: the first run of a row has a page, which tells of the others; every number still leads to a page."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from commands import bench
+from made_runs import made_run, made_runs
+
+from bench.board import board as boards
+from bench.publish.build import Asked, publish
+from bench.runs import RunsFolder
+from bench.verify.folders import runs_below
+
+SEEDS = (1, 2, 3)
+
+
+@pytest.fixture
+def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two methods of three seeds, one of which has a second suite, and an untrained one; four runs are many here."""
+    monkeypatch.setattr(boards, "PAGES", 4)
+    made_runs(tmp_path / "runs", {"promcse": 0.45}, seeds=SEEDS)
+    for seed in SEEDS:
+        made_run(tmp_path / "runs", "simcse", seed, noise=0.8, suites=("sts", "transfer") if seed > 1 else ("sts",))
+    made_run(tmp_path / "runs", "cls", None, noise=1.6, suites=("sts", "transfer"))
+    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
+    assert folder is not None
+    return folder
+
+
+def pages(version: Path) -> set[str]:
+    return {page.parent.name for page in version.glob("runs/*/index.html")}
+
+
+def test_the_first_run_of_each_row_has_a_page_and_tells_of_the_others(version: Path) -> None:
+    store = RunsFolder(version / "runs")
+    records = {(one.method, one.seed): one for one in store.records()[0]}
+    assert len(records) == 7 and len(runs_below(version)) == 7, "all runs are published and can be verified"
+    first = {records["cls", None].run_id, records["promcse", 1].run_id, records["simcse", 1].run_id, records["simcse", 2].run_id}
+    assert pages(version) == first, "the row of the second suite begins with seed 2"
+    page = (version / "runs" / records["promcse", 1].run_id / "index.html").read_text()
+    assert "Every seed of this row" in page
+    cells = re.findall(r"<tr[^>]*><th scope=\"row\">STS12</th>(.*?)</tr>", page.split("Every seed of this row")[1])
+    values = [
+        f"{record.score('sts', 'STS12', 'senteval-all/1', 'tokenised').value:.2f}"
+        for record in (records["promcse", seed] for seed in SEEDS)
+    ]  # type: ignore[union-attr]
+    assert len(cells) == 1 and re.findall(r">([\d.]+)</td>", cells[0]) == values
+    for seed in (2, 3):
+        assert f'href="../../runs/{records["promcse", seed].run_id}/run.json"' in page
+    alone = (version / "runs" / records["cls", None].run_id / "index.html").read_text()
+    assert "Every seed of this row" not in alone
+
+
+def test_no_link_leads_nowhere(version: Path) -> None:
+    for page in version.rglob("*.html"):
+        for href in re.findall(r'href="([^"#]+)(?:#[^"]*)?"', page.read_text()):
+            if not re.match(r"[a-z]+:", href) and not href.startswith(".."):
+                assert (page.parent / href).exists(), (page, href)
+            elif href.startswith("../") and "runs/" in href:
+                assert (page.parent / href).resolve().exists(), (page, href)
+    tables = json.loads((version / "tables.json").read_text())
+    assert all((version / run["page"]).is_file() and (version / run["record"]).is_file() for run in tables["runs"])
+    data = json.loads(
+        re.search(r'<script type="application/json"[^>]*>(.*?)</script>', (version / "index.html").read_text(), re.S)[1]
+    )  # type: ignore[index]
+    for folder, *_, last in data["runs"]:
+        assert (version / folder).is_dir()
+        assert (version / folder / "index.html").is_file() or (version / str(last) / "index.html").is_file()
+
+
+def test_it_is_checked_and_verified_like_any_other(version: Path) -> None:
+    assert bench("publish", "--check", "--out", version.parent).exit_code == 0
+
+
+def test_few_runs_have_a_page_each(tmp_path: Path) -> None:
+    made_runs(tmp_path / "runs", {"promcse": 0.45}, seeds=SEEDS)
+    folder = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "boards", statistics="no")).folder
+    assert folder is not None and len(pages(folder)) == 3
+    assert all("Every seed of this row" not in page.read_text() for page in folder.glob("runs/*/index.html"))
