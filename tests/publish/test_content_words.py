@@ -169,6 +169,15 @@ def test_unequal_budgets_are_not_called_the_same() -> None:
     assert "Training" not in untrained and untrained["Selection"].startswith("Nothing was trained")
 
 
+def test_what_another_processor_may_give_is_said_of_clusterings_alone() -> None:
+    from bench.runs import Score
+
+    of = {"task": "AgNews", "protocol": "sccl-kmeans/1", "metric": "clustering-accuracy", "value": 70.0, "n": 8000, "text": "sccl"}
+    clustered = facts(made_of({"scores": (Score(suite="clustering", **of),)}))["Repeat"]  # type: ignore[arg-type]
+    assert "On another kind of processor a clustering may differ in the second decimal" in clustered
+    assert "processor" not in facts(made_of({}))["Repeat"]
+
+
 def test_what_to_type_names_the_version() -> None:
     commands = {fact.topic: fact.command for fact in made_of({}).made if fact.command}
     assert commands == {"Check": "bench verify leaderboards/v7", YOURS: 'bench submit RUN --by "your name"'}
