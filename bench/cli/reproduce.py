@@ -60,7 +60,6 @@ if TYPE_CHECKING:
               help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.")  # fmt: skip
 @click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True,
               help="Points within which two numbers are as good as equal.")  # fmt: skip
-@click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")
 @click.option(
     "--dry-run", is_flag=True, help="List the runs, what they need, what is missing and what they would take; run nothing."
@@ -72,13 +71,14 @@ if TYPE_CHECKING:
 @plain_option
 def reproduce(
     name: str | None, words: str | None, backbones: str | None, seeds: str, corpora: tuple[str, ...], pairs: tuple[str, ...],
-    max_steps: int | None, budget: str | None, suites: str | None, html: Path | None, text: str, device: str, precision: str, margin: float, wait: bool, offline: bool, dry_run: bool, data: Path | None,
+    max_steps: int | None, budget: str | None, suites: str | None, html: Path | None, text: str, device: str, precision: str, margin: float, offline: bool, dry_run: bool, data: Path | None,
     runs: Path | None, plugins: tuple[Path, ...], as_json: bool, plain: bool,
 ) -> None:  # fmt: skip
     """Run a paper's table or figure again; say of each cell whether ours is equivalent to the print, different, or cannot be told yet.
 
     Without a name every table and figure is listed, with yes or no. A figure is drawn from its runs, on a page. "all" runs
-    everything that can start here, and ends in a page too. Run again, what is done is not repeated.
+    everything that can start here, and ends in a page too. Run again, what is done is not repeated; processes with one command
+    share its runs.
 
     \b
     Example:  bench reproduce promcse:1 --rows unsupervised --backbone bert-base-uncased --seeds 1-5 --dry-run
@@ -136,7 +136,7 @@ def reproduce(
     check_budget(budget, device)
     asked = replace(asked, precision=devices.choose_precision(precision, device, warn),
                     as_authors=precision == "auto" and device.startswith("cuda"))  # fmt: skip
-    options = Options(device=device, offline=offline, wait_seconds=1e9 if wait else 0.0, save_seconds=save_seconds())
+    options = Options(device=device, offline=offline, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
     if as_json or (len(parts) == 1 and parts[0].how == SCORES):
         from bench.cli.reproduced import show_results
@@ -253,7 +253,7 @@ def run_jobs(
             first = next(job.error for job in stage if job.error)
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
         with make_reporter(plain) as reporter:
-            _, code = run_all([run for job in stage for run in job.planned], store, options, reporter, as_json=False)
+            _, code = run_all([run for job in stage for run in job.planned], store, options, reporter, as_json=False, shared=True)
         worst = max(worst, code)
     return worst
 

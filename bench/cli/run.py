@@ -26,7 +26,7 @@ from bench.cli.options import (
     runs_option,
     save_seconds,
 )
-from bench.cli.run_all import run_all, show_result, tell_missing
+from bench.cli.run_all import FOR_EVER, run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -328,7 +328,7 @@ def run(
         device=device,
         offline=offline,
         fresh=fresh,
-        wait_seconds=1e9 if wait else WORKER_WAITS if job is not None else 0.0,
+        wait_seconds=FOR_EVER if wait else WORKER_WAITS if job is not None else 0.0,
         save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,

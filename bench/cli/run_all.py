@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from bench.run.executors.build import Options
     from bench.run.plan import PlannedRun
     from bench.runs import RunRecord, RunsFolder
+
+
+FOR_EVER = 1e9  # seconds
 
 
 def tell_missing(planned: Sequence[PlannedRun]) -> int:
@@ -30,15 +34,20 @@ def tell_missing(planned: Sequence[PlannedRun]) -> int:
 
 
 def run_all(
-    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool
-) -> tuple[list[RunRecord], int]:
-    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code."""
+    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool, *, shared: bool = False
+) -> tuple[list[RunRecord], int]:  # fmt: skip
+    """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code.
+
+    ``shared``: what another process works on is left until the others are done, and then waited for, so that several processes with the
+    same runs do each of them once.
+    """
     from bench.cli import show_error
     from bench.run.executors.worker import BUSY
 
     records: list[RunRecord] = []
     worst = 0
     told: set[str] = set()
+    later: list[PlannedRun] = []
     reporter.plan([work_of(one, store, options.fresh) for one in planned])
     for i, one in enumerate(planned, 1):
         reporter.start(one.run_id, i)
@@ -49,6 +58,10 @@ def run_all(
         try:
             record, worked = execute_fitting(one, store, options, reporter)
         except (RunFailed, RunLocked) as error:
+            if shared and isinstance(error, RunLocked):
+                reporter.note("another process works on it: the others first")
+                later.append(one)
+                continue
             worst = max(worst, BUSY if options.job and isinstance(error, RunLocked) else error.exit_code)
             if isinstance(error, RunLocked) and _can_wait():
                 error.hint = "--wait begins as soon as that one has ended"
@@ -61,6 +74,9 @@ def run_all(
         reporter.done(outcome(record, worked))
         if as_json:
             click.echo(json_text(record.to_json()))
+    if later:
+        waited, code = run_all(later, store, replace(options, wait_seconds=FOR_EVER), reporter, as_json)
+        return [*records, *waited], max(worst, code)
     return records, worst
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -154,3 +156,41 @@ def test_everything_small_ends_in_a_page_and_is_done_once(tiny: str, tmp_path: P
     assert drawn.exit_code == 0, drawn.output
     said = (tmp_path / "runs" / "reproduced-promcse-figure2.html").read_text(encoding="utf-8")
     assert "<svg" in said and "promcse: prompt_length" in said and "the paper's text: 0.25 above" in said.replace("&#39;", "'")
+
+
+@pytest.mark.slow
+def test_a_run_of_another_process_is_left_and_waited_for(tiny: str, tmp_path: Path) -> None:
+    """The first run is held by somebody until the second one is done: it comes last, and the command ends well."""
+    import threading
+    import time
+
+    from bench.runs import RunsFolder
+
+    text, runs = tmp_path / "text.txt", tmp_path / "runs"
+    text.write_text("\n".join(sentences(40, seed=3)) + "\n", encoding="utf-8")
+    words = ("conpvp:4", "--rows", "SimCSE,w/o", "--backbone", tiny, "--corpus", text, "--budget", "1steps", "--set", "batch_size=4", "--suite", "check",
+             "--set", "select_on=last", "--device", "cpu", "--runs", runs)  # fmt: skip
+    plan = [json.loads(line) for line in bench("reproduce", *words, "--dry-run", "--json").stdout.splitlines()]
+    assert len(plan) > 1
+    done = bench("reproduce", *words)  # once, to learn the names
+    assert done.exit_code == 0, done.output
+    first, second = dict.fromkeys(re.findall(r"^(\S+) \([12] of", done.stderr, re.M))
+    for name in (first, second):
+        shutil.rmtree(runs / name)
+    store, held = RunsFolder(runs), threading.Event()
+
+    def hold() -> None:
+        with store.lock(first):
+            held.set()
+            while not (runs / second / "run.json").exists() or store.read(second).status != "finished":
+                time.sleep(0.05)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(60)
+    again = bench("reproduce", *words)
+    holder.join(60)
+    assert again.exit_code == 0, again.output
+    assert "another process works on it: the others first" in again.stderr
+    ends = [line.split(" ")[0].rstrip(":") for line in again.stderr.splitlines() if " done: " in line]
+    assert ends == [second, first], again.stderr

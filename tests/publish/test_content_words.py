@@ -172,7 +172,14 @@ def test_unequal_budgets_are_not_called_the_same() -> None:
 def test_what_another_processor_may_give_is_said_of_clusterings_alone() -> None:
     from bench.runs import Score
 
-    of = {"task": "AgNews", "protocol": "sccl-kmeans/1", "metric": "clustering-accuracy", "value": 70.0, "n": 8000, "text": "sccl"}
+    of = {
+        "task": "AgNews",
+        "protocol": "sccl-kmeans/1",
+        "metric": "clustering-accuracy",
+        "value": 70.0,
+        "n": 8000,
+        "text": "sccl",
+    }
     clustered = facts(made_of({"scores": (Score(suite="clustering", **of),)}))["Repeat"]  # type: ignore[arg-type]
     assert "On another kind of processor a clustering may differ in the second decimal" in clustered
     assert "processor" not in facts(made_of({}))["Repeat"]
