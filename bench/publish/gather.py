@@ -146,7 +146,7 @@ def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None
     try:
         here = read_search(store.path / name)
         return read_search_file(last.folder / search_file(name, "json")) if here is None and last is not None else here
-    except BenchError:
+    except (BenchError, ValueError):  # ValueError: no name of a file
         return None
 
 

@@ -104,7 +104,7 @@ def test_the_next_version_keeps_a_search_whose_folder_is_gone(runs: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    "changes", [{"name": "search-gone"}, {"seeds": [902]}, {"select_on": "STS-B dev"}, {"name": "../runs"}, {"name": "."}, {"name": HOSTILE}]
+    "changes", [{"name": "search-gone"}, {"seeds": [902]}, {"select_on": "STS-B dev"}, {"name": "../runs"}, {"name": "."}, {"name": HOSTILE}, {"name": "a\0b"}, {"name": "x" * 5000}]
 )  # fmt: skip
 def test_a_search_that_is_not_there_or_is_another_one_is_said(tmp_path: Path, changes: dict[str, object]) -> None:
     made_search(tmp_path / "runs")
