@@ -18,7 +18,6 @@ from bench.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
-    from bench.run.reproduce.verdicts import Reproduced
     from bench.runs.searches import Search
 
 PREVIEW = "preview"
@@ -189,13 +188,6 @@ class Board:
         ]  # fmt: skip
         best = [-(cell.mean if (cell := other.table.rows[0].cells[-1]) is not None else 0.0) for other in found]
         return tuple(found[i] for i in sorted(range(len(found)), key=lambda i: best[i])[:MOST_FINISHED])
-
-    @cached_property
-    def reproduced(self) -> Mapping[tuple[str, ...], Reproduced]:
-        """What became of printed numbers here, see :func:`bench.board.reproduced.reproduced_cells`: the main page and every method's ask."""
-        from bench.board.reproduced import reproduced_cells
-
-        return reproduced_cells(self)
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:

@@ -292,8 +292,7 @@ def board_data(board: Board) -> str:
 
 
 def _run(run: PublishedRun, board: Board) -> list[Any]:
-    """[folder of the run as a link, seed or null, has a curve, grade], then where its files lie if they lie in an older version, then
-    the folder of the page that tells of it if that is another run's."""
+    """[folder, seed or null, has a curve, grade], then where its files lie and the folder of the page that tells of it, if elsewhere."""
     record, path = run.record, f"runs/{run.record.run_id}"
     curve = int((run.folder / "curve.jsonl").is_file())
     told = board.page_of[record.run_id]
