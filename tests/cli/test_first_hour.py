@@ -216,7 +216,7 @@ def test_a_locked_run_is_told_with_wait_where_the_verb_has_it(tiny: str, tmp_pat
 
     from bench.cli.run_all import _can_wait
 
-    for verb, has in (("run", True), ("reproduce", True), ("demo", False)):
+    for verb, has in (("run", True), ("reproduce", False), ("demo", False)):  # reproduce waits by itself
         command = main.get_command(click.Context(main), verb)
         assert command is not None
         with click.Context(command):
