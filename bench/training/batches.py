@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 
-from bench.method import Recipe, seed_for
+from bench.method import seed_for
 from bench.method.features import Features, widened
 from bench.method.torch_method import Batch, TorchMethod
 
@@ -29,12 +29,6 @@ Rows = np.ndarray  # (n,) row numbers of the corpus
 
 MULTIPLE = 8  # a padded length for a GPU; also what its matrix units want
 AHEAD = 4  # batches that wait for a GPU
-
-
-def batches_per_epoch(recipe: Recipe, rows: int) -> int:
-    """The last short batch of an epoch counts, unless the recipe drops it (and there is a whole one)."""
-    whole, left = divmod(rows, recipe.batch_size)
-    return whole + bool(left and not (recipe.drop_last and whole))
 
 
 def row_order(seed: int, rows: int, batch_size: int, drop_last: bool = False, first: int = 0) -> Iterator[tuple[int, Rows]]:

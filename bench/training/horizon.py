@@ -1,13 +1,18 @@
-"""Where a training ends: after the recipe's epochs or steps, or when its budget is spent."""
+"""Where a training ends: after the recipe's epochs or steps, or when its budget is spent.
+
+Plans ask it too, before torch is loaded: nothing here needs a tensor.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from bench.method import Recipe
 from bench.method.budget import GPU_SECONDS, SENTENCES, STEPS, TOKENS, Budget, parse
-from bench.training.batches import batches_per_epoch
-from bench.training.state import Progress
+
+if TYPE_CHECKING:
+    from bench.method import Recipe
+    from bench.training.state import Progress
 
 ENDLESS = 10**9  # steps that a schedule is laid over until something of the budget is spent
 
@@ -15,6 +20,12 @@ ENDLESS = 10**9  # steps that a schedule is laid over until something of the bud
 def budget_of(recipe: Recipe) -> Budget | None:
     text = recipe.get("budget")
     return None if text is None else parse(str(text))
+
+
+def batches_per_epoch(recipe: Recipe, rows: int) -> int:
+    """The last short batch of an epoch counts, unless the recipe drops it (and there is a whole one)."""
+    whole, left = divmod(rows, recipe.batch_size)
+    return whole + bool(left and not (recipe.drop_last and whole))
 
 
 def total_steps(recipe: Recipe, rows: int) -> int | None:
