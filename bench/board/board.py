@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.board.costs import CostOf
-from bench.compare.statistics.table import Cell, Table
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
+    from bench.board.reproduced import Key
+    from bench.run.reproduce.verdicts import Reproduced
     from bench.runs.searches import Search
 
 PREVIEW = "preview"
@@ -151,6 +153,14 @@ class Fact:
     command: str | None = None  # what to type for it
 
 
+@dataclass(frozen=True)
+class Place:
+    """One row of one table."""
+
+    of: BoardTable
+    row: Row
+
+
 @dataclass(frozen=True, kw_only=True)
 class Board:
     """All of one version."""
@@ -198,6 +208,34 @@ class Board:
         rows = [row.runs for one in reversed(self.tables) for row in one.table.rows]  # of several rows the first one's
         told = {run: runs[0] for runs in rows for run in runs}
         return found | told | {runs[0]: runs[0] for runs in rows}
+
+    @cached_property
+    def by_run(self) -> Mapping[str, Sequence[Place]]:
+        """Run id -> the rows that it is in, in the order of the board's tables."""
+        found: dict[str, list[Place]] = {}
+        for place in self._places:
+            for run_id in place.row.runs:
+                found.setdefault(run_id, []).append(place)
+        return found
+
+    @cached_property
+    def by_method(self) -> Mapping[str, Sequence[Place]]:
+        """Method -> its rows, in the order of the board's tables."""
+        found: dict[str, list[Place]] = {}
+        for place in self._places:
+            found.setdefault(place.row.method, []).append(place)
+        return found
+
+    @property
+    def _places(self) -> list[Place]:
+        return [Place(one, row) for one in self.tables for row in one.table.rows]
+
+    @cached_property
+    def reproduced(self) -> Mapping[Key, Reproduced]:
+        """Printed number -> what became of it here, where checked runs of this board are of it."""
+        from bench.board.reproduced import reproduced_cells
+
+        return reproduced_cells(self)
 
     @property
     def alone(self) -> bool:

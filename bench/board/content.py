@@ -46,11 +46,12 @@ def board(
     checked, sent = ([(apart(one), one.folder) for one in kept if one.checked is is_checked] for is_checked in (True, False))
     judged = judged_tables(checked, sent, baseline=baseline, statistics=statistics, report=report)
     tables = board_tables(judged, records)
-    return Board(
+    made = Board(
         version=version, date=max(one.record.provenance.created for one in dating(kept))[:10], title=title, note=note or None,
         answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(), changes=changes,
-        made=made(kept, tables, left_out, version), methods=tuple(sorted({record.method for record in records.values()})),
+        methods=tuple(sorted({record.method for record in records.values()})),
     )  # fmt: skip
+    return replace(made, made=facts(made))
 
 
 def with_plan(board: Board, plan: bytes | None) -> Board:
@@ -64,15 +65,15 @@ def with_plan(board: Board, plan: bytes | None) -> Board:
 
 def with_searches(board: Board, searches: Sequence[Search], missing: Sequence[str]) -> Board:
     """The board with the searches that found values of its runs; ``missing``: names of those that were not found."""
-    facts = [Fact(topic="Searches", text=_searched(one)) for one in searches]
+    told = [Fact(topic="Searches", text=_searched(one)) for one in searches]
     if missing:
-        facts.append(
+        told.append(
             Fact(
                 topic="Searches",
                 text=f"The trials of {', '.join(missing)}, which found recipe values of runs here, are not published.",
             )
         )
-    return replace(board, searches=tuple(searches), made=(*board.made, *facts))
+    return replace(board, searches=tuple(searches), made=(*board.made, *told))
 
 
 def _searched(search: Search) -> str:
@@ -108,27 +109,34 @@ def _plain(name: str, instead: str) -> str:
 MANY = 3  # different values up to which a sentence lists them
 
 
-def made(runs: Sequence[PublishedRun], tables: Sequence[BoardTable], left_out: Sequence[str], version: str) -> tuple[Fact, ...]:
-    """Every fact that there is something to say of; computed from the records, nothing is assumed.
+def facts(board: Board) -> tuple[Fact, ...]:
+    """Every fact of a board's making that there is something to say of; computed from the records, nothing is assumed.
 
     What records alone say is told of the board's own runs, where it has any: of the others it is their senders' word.
     """
+    runs, tables = board.runs, board.tables
     records = [one.record for one in dating(runs)]
     own = [one for one in tables if one.checked] or list(tables)
-    facts = [
+    found = [
         Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
         Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(own, records)),
-        Fact(topic="Intervals and tests", text=_statistics(own)), Fact(topic="Missing and failed", text=_missing(left_out)),
+        Fact(topic="Intervals and tests", text=_statistics(own)), Fact(topic="Missing and failed", text=_missing(board.left_out)),
         Fact(topic="Hardware", text=_hardware(records)), Fact(topic="Not comparable", text=_not_comparable(tables)),
         Fact(topic="What papers printed", text="Stands in its own section as it was printed, and is never ranked among runs. Beside a "
              "run stands only a number of the same method, backbone, setting and protocol."),
         Fact(topic="Trust", text=_grades(runs)), Fact(topic="Sent in", text=_sent(runs)),
-        Fact(topic="Repeat", text="Every number opens to the one command that makes its row again, with its seeds; so does the page of every run. "
+        Fact(topic="Repeat", text=f"Every number opens to the one command that makes its row again, with its seeds; so does {_pages(board)}. "
              "Each says what it needs that bench cannot fetch." + _another_processor(tables)),
-        Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{version}"),
+        Fact(topic="Check", text="Recomputes every score from the stored predictions.", command=f"bench verify leaderboards/{board.version}"),
         *yours(tables),
     ]  # fmt: skip
-    return tuple(fact for fact in facts if fact.text)
+    return tuple(fact for fact in found if fact.text)
+
+
+def _pages(board: Board) -> str:
+    """Which runs have a page."""
+    each = all(run == told for run, told in board.page_of.items())
+    return "the page of every run" if each else "the page of each row's first run, which stands for the others"
 
 
 def _another_processor(tables: Sequence[BoardTable]) -> str:

@@ -22,19 +22,8 @@ def key(cell: ReferenceResult) -> Key:
     return (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.variant, cell.task)
 
 
-_last: list[
-    tuple[Board, Mapping[Key, Reproduced]]
-] = []  # of the board whose pages are being made: every method's asks for the same
-
-
 def reproduced_cells(board: Board) -> Mapping[Key, Reproduced]:
     """Verdicts of the printed numbers that have runs here. What is not checked, and rows with recipe values given by hand, are not among them."""
-    if not _last or _last[0][0] is not board:
-        _last[:] = [(board, _reproduced_cells(board))]
-    return _last[0][1]
-
-
-def _reproduced_cells(board: Board) -> Mapping[Key, Reproduced]:
     runs = {run.record.run_id: run for run in board.runs if run.checked}
     having = _having(board, runs)
     if not having:

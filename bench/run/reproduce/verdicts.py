@@ -298,14 +298,11 @@ def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Scor
     the mean over the tasks, and missing where one of them is."""
     from msgspec.structs import replace as with_values
 
-    whole = score_of(record, replace(cell, protocol=WHOLE), text)
-    if whole is None:
-        return None
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
-    scores = [score_of(record, replace(cell, protocol=WHOLE, task=task), text) for task in tasks]
-    values = [score.detail.get("wmean") for score in scores if score is not None]
+    scores = {task: score_of(record, replace(cell, protocol=WHOLE, task=task), text) for task in {*tasks, cell.task}}
+    whole, values = scores[cell.task], [one.detail.get("wmean") for task in tasks if (one := scores[task]) is not None]
     known = [float(value) for value in values if isinstance(value, int | float)]
-    if len(known) < len(tasks):
+    if whole is None or len(known) < len(tasks):
         return None
     return with_values(whole, protocol=WEIGHTED, value=math.fsum(known) / len(known), predictions_sha256=None)
 

@@ -170,26 +170,36 @@ def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: st
     pairs = sorted(pairs, key=lambda pair: -pair.after)
     alt = f"{counted(len(pairs), 'line')}, one a method, from its score before tuning to that after. {finding}"
     with library():
-        drawing = Drawing(height=TOP + BOTTOM + ROW * len(pairs))
-        left = min(150.0, max(width(pair.label, TEXT) for pair in pairs) + 12)
-        axes = lines.panel(drawing, left, BOTTOM, WIDTH - 40, drawing.height - TOP)
-        values = [end for pair in pairs for end in (pair.before, pair.after)]
-        axes.set_xlim(*scatter.limits(values))
-        axes.set_ylim(-0.5, len(pairs) - 0.5)
-        axes.set_yticks([])
-        axes.grid(axis="x", linewidth=0.6, alpha=0.5)
+        drawing, axes = _rows(
+            [pair.label for pair in pairs], [f"{pair.after - pair.before:+.2f}" for pair in pairs],
+            [end for pair in pairs for end in (pair.before, pair.after)], what,
+        )  # fmt: skip
         for i, pair in enumerate(reversed(pairs)):
             drawing.bar(axes, (pair.before, pair.after), (i, i), strong=True)
             drawing.dot(axes, pair.before, i, f"{pair.label} before: {score(pair.before)}")
             drawing.dot(axes, pair.after, i, f"{pair.label} tuned: {score(pair.after)}", strong=True)
-            height = drawing.at(axes, 0, i)[1]
-            drawing.text(2, height - 0.35 * TEXT, fitting(pair.label, left - 8))
-            drawing.text(WIDTH - 34, height - 0.35 * SMALL, f"{pair.after - pair.before:+.2f}", size=SMALL, colour=QUIET)
-        drawing.text((left + WIDTH - 40) / 2, BOTTOM - 32, what, anchor="middle", colour=QUIET)
         return Figure(
             name=name, kind="tuning", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {how}", of=suites,
             header=("method", "before", "tuned"), data=tuple((pair.label, round(pair.before, 4), round(pair.after, 4)) for pair in pairs),
         )  # fmt: skip
+
+
+def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], what: str) -> tuple[Drawing, Any]:
+    """A drawing and its axes with a row a label, the first on top and so the last by number, and ``ends`` beside them; ``what`` the
+    ``values`` are stands below."""
+    drawing = Drawing(height=TOP + BOTTOM + ROW * len(labels))
+    left = min(150.0, max(width(label, TEXT) for label in labels) + 12)
+    axes = lines.panel(drawing, left, BOTTOM, WIDTH - 40, drawing.height - TOP)
+    axes.set_xlim(*scatter.limits(values))
+    axes.set_ylim(-0.5, len(labels) - 0.5)
+    axes.set_yticks([])
+    axes.grid(axis="x", linewidth=0.6, alpha=0.5)
+    for i, (label, end) in enumerate(zip(reversed(labels), reversed(ends), strict=True)):
+        height = drawing.at(axes, 0, i)[1]
+        drawing.text(2, height - 0.35 * TEXT, fitting(label, left - 8))
+        drawing.text(WIDTH - 34, height - 0.35 * SMALL, end, size=SMALL, colour=QUIET)
+    drawing.text((left + WIDTH - 40) / 2, BOTTOM - 32, what, anchor="middle", colour=QUIET)
+    return drawing, axes
 
 
 def gain_words(pairs: Sequence[Pair]) -> str:
@@ -223,21 +233,14 @@ def values_and_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> F
     finding = values_words(scores)
     alt = f"{counted(len(scores), 'row')} of points, a row a method, a point a trial. {finding}"
     with library():
-        drawing = Drawing(height=TOP + BOTTOM + ROW * len(scores))
-        left = min(150.0, max(width(method, TEXT) for method in scores) + 12)
-        axes = lines.panel(drawing, left, BOTTOM, WIDTH - 40, drawing.height - TOP)
-        axes.set_xlim(*scatter.limits([score for own in scores.values() for score in own]))
-        axes.set_ylim(-0.5, len(scores) - 0.5)
-        axes.set_yticks([])
-        axes.grid(axis="x", linewidth=0.6, alpha=0.5)
+        drawing, axes = _rows(
+            list(scores), [score(max(own) - min(own)) for own in scores.values()],
+            [value for own in scores.values() for value in own], study.select_on,
+        )  # fmt: skip
         for i, (method, own) in enumerate(reversed(scores.items())):
             drawing.bar(axes, (min(own), max(own)), (i, i))
             for value in sorted(own):
                 drawing.dot(axes, value, i, f"{method}: {score(value)}", strong=value == max(own))
-            height = drawing.at(axes, 0, i)[1]
-            drawing.text(2, height - 0.35 * TEXT, fitting(method, left - 8))
-            drawing.text(WIDTH - 34, height - 0.35 * SMALL, score(max(own) - min(own)), size=SMALL, colour=QUIET)
-        drawing.text((left + WIDTH - 40) / 2, BOTTOM - 32, study.select_on, anchor="middle", colour=QUIET)
         return Figure(
             name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=("search",), header=("method", study.select_on),
             caption=f"{finding} A point is a trial: other values of the same recipe, same budget and seeds; filled: the best. Trials without a score are not drawn.",

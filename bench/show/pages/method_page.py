@@ -16,13 +16,12 @@ from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how, source
 from bench.show.pages.printed import PrintedTable, printed_papers
-from bench.show.pages.rows_of_board import Place, places
 from bench.show.pages.run_page import package_of
 from bench.show.tables import report
 from bench.show.tables.lines import SIGNS
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, PublishedRun, ReferenceTable
+    from bench.board.board import Board, Place, PublishedRun, ReferenceTable
 
 
 UP = 1  # folders between a method's page and its version
@@ -85,7 +84,7 @@ def page(board: Board, method: str) -> MethodPage:
     return MethodPage(
         name=method, version=board.version, alone=board.alone, board=link("index.html", UP), how=how(method, package), settings=_settings(said),
         packages=tuple(dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))),
-        variants=_variants(said), tables=method_tables(places(board).by_method.get(method, ()), board.page_of, UP),
+        variants=_variants(said), tables=method_tables(board.by_method.get(method, ()), board.page_of, UP),
         runs=tuple(_run(run, board) for run in sorted(runs, key=_order)), recipes=recipes(said),
         disagreements=said.file.disagreements if said is not None else (),
         printed=_printed(board, method),

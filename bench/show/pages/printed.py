@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
-from bench.board.reproduced import Key, reproduced_cells
 from bench.compare.formatting import listed
 from bench.compare.formatting import score as number
 from bench.references.audit import KINDS
 
 if TYPE_CHECKING:
     from bench.board.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
+    from bench.board.reproduced import Key
     from bench.run.reproduce.verdicts import Reproduced
 
 
@@ -101,7 +101,7 @@ def printed_papers(board: Board, references: Sequence[ReferenceTable] | None = N
     """The printed tables of a board, or ``references`` in their place, paper after paper, in their order."""
     found: dict[tuple[str, str], list[PrintedTable]] = {}
     for one in board.references if references is None else references:
-        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods), reproduced_cells(board)))
+        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods), board.reproduced))
     return tuple(PrintedPaper(name=name, title=title, tables=tuple(tables)) for (name, title), tables in found.items())
 
 

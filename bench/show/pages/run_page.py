@@ -20,12 +20,11 @@ from bench.show.pages.curves import Curve, curves
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how
-from bench.show.pages.rows_of_board import Place, places
 from bench.show.tables import report
 from bench.show.tables.report import Section
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, PublishedRun
+    from bench.board.board import Board, Place, PublishedRun
 
 
 UP = 2  # folders between a run's page and its version
@@ -121,7 +120,7 @@ def page(board: Board, run: PublishedRun) -> RunPage:
     """What the page holds."""
     from bench.board.grades import WORDS
 
-    record, known = run.record, places(board).by_run.get(run.record.run_id, [])
+    record, known = run.record, board.by_run.get(run.record.run_id, ())
     plugin, again = record.provenance.plugin or {}, repeat([record])
     rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
     return RunPage(
@@ -149,7 +148,7 @@ def _where(record: RunRecord) -> str:
     return f"{setting}, {record.backbone_name}, {seed}"
 
 
-def _siblings(board: Board, record: RunRecord, known: list[Place]) -> tuple[Sibling, ...]:
+def _siblings(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Sibling, ...]:
     found: dict[str, Any] = {}
     for place in known:
         found |= dict(zip(place.row.runs, place.row.seeds, strict=True))
@@ -162,7 +161,7 @@ def _siblings(board: Board, record: RunRecord, known: list[Place]) -> tuple[Sibl
     )  # fmt: skip
 
 
-def _seeds(board: Board, record: RunRecord, known: list[Place]) -> tuple[Section, ...]:
+def _seeds(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Section, ...]:
     """A table for each table of the board, a column for each run."""
     shared = [place for place in known if any(board.page_of[run] == record.run_id != run for run in place.row.runs)]
     return tuple(
