@@ -42,6 +42,15 @@ def workers(runs: Path) -> list[int]:
     return found
 
 
+def left_behind(runs: Path) -> list[Path]:
+    """Files by which runs are owned, and states to go on from; but a run that failed by itself may have saved one before."""
+    from bench.runs import RunsFolder
+
+    store = RunsFolder(runs)
+    states = [path for path in runs.glob("*/state/*") if store.read(path.parents[1].name).status != "failed"]
+    return [*runs.glob("*/.owner-*"), *states]
+
+
 @contextlib.contextmanager
 def full_disk(place: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
     """A disk of 64 MB, a tmpfs, and what fills it to the last byte: with a file ``filler``."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import bench, error_line
-from finished_runs import finished, full_disk, workers
+from finished_runs import finished, full_disk, left_behind, workers
 from msgspec.structs import replace
 
 from bench.cli.remote import take_in
@@ -97,7 +97,7 @@ def saved(runs: Path) -> int:
 
 def nothing_left(runs: Path, driver: Driver) -> None:
     until(lambda: not workers(runs), driver, 30)
-    assert not list(runs.glob("*/.owner-*")) and not list(runs.glob("*/state/*"))
+    assert left_behind(runs) == []
 
 
 @pytest.mark.engine

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from commands import bench, error_line
-from finished_runs import finished, full_disk, workers
+from finished_runs import finished, full_disk, left_behind, workers
 from slurm_cluster import SlurmCluster
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ def all_are(state: str, runs: Path) -> Callable[[], bool]:
 
 def nothing_left(runs: Path, slurm: SlurmCluster) -> None:
     until(lambda: not slurm.queue() and not workers(runs), runs, slurm, 30)
-    assert not list(runs.glob("*/.owner-*")) and not list(runs.glob("*/state/*"))
+    assert left_behind(runs) == []
 
 
 def attempts(runs: Path) -> list[int]:
