@@ -15,7 +15,7 @@ from bench.references.rows import RUNS, SCORES, Part, figure_runs, printed_point
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.references import ReferenceResult
-    from bench.references.rows import Row
+    from bench.references.rows import PrintedPoint, Row
     from bench.run.reproduce.execute import Asked, Job
     from bench.run.reproduce.orders import Order
     from bench.run.reproduce.verdicts import Reproduced
@@ -171,6 +171,7 @@ class _Values:
     def __call__(self, cell: ReferenceResult, row: Row) -> tuple[float | None, str]:
         from statistics import mean
 
+        from bench.references.audit import DECIMALS
         from bench.run.reproduce.execute import records
         from bench.run.reproduce.verdicts import score_of
 
@@ -185,7 +186,10 @@ class _Values:
             for record, _ in records(job, self.store)
         ]
         values = [score.value for score in scores if score is not None]
-        return (mean(values), run.name) if values else (None, f"{run.name}: not scored")
+        if not values:
+            return None, f"{run.name}: not scored"
+        # to the digits that are printed: what looks equal on the page is equal; and no "-0.000"
+        return round(mean(values), DECIMALS.get(cell.metric, 2)) + 0.0, run.name
 
     def _instead(self, record: Any) -> Any:
         found = [score for score in record.scores if score.suite == self.suites[0]]
@@ -288,9 +292,7 @@ def _page_figure(one: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFo
         except BenchError as error:
             why = f" ({error.message})"
     points = printed_points(one)
-    words = [f"It shows {one.shows}. {spec.open}." if spec.open else f"It shows {one.shows}."]
-    words += [f"Printed points that a source gives: {'; '.join(f'{p.panel} at {p.key} = {p.x:g}: {p.y:g} ({p.read})' for p in points)}." if points
-              else "None of the picture's points could be read in the sources at hand: what is drawn is ours alone."]  # fmt: skip
+    words = [f"It shows {one.shows}; {spec.open}." if spec.open else f"It shows {one.shows}.", points_words(points)]
     if not drawn and not ridges:
         words.append(f"Not drawn: {len(runs)} of its runs are finished, and they have not what it needs{why}.")
     return PageFigure(
@@ -300,6 +302,17 @@ def _page_figure(one: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFo
         ridges=tuple(ridges),
         words=tuple(words),
     )
+
+
+def points_words(points: Sequence[PrintedPoint]) -> str:
+    """The points of a paper's picture, those of one line and one source together."""
+    if not points:
+        return "None of the picture's points could be read in the sources at hand: what is drawn is ours alone."
+    lines: dict[tuple[str, str, str], list[str]] = {}
+    for point in points:
+        lines.setdefault((point.panel, point.key, point.read), []).append(f"{point.x:g}: {point.y:g}")
+    told = [f"{panel} at {key} {', '.join(values)} ({read})" for (panel, key, read), values in lines.items()]
+    return f"Printed points that a source gives: {'; '.join(told)}."
 
 
 def _reasons(listed: Sequence[Job], *, errors: bool = False) -> dict[str, list[str]]:

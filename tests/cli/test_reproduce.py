@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from commands import bench, error_line, tree
@@ -15,6 +16,7 @@ from bench.base.errors import BenchError
 from bench.board.repeat import seed_words
 from bench.cli.reproduce import parse_corpora
 from bench.cli.run import parse_seeds
+from bench.references.rows import rows
 
 EXAMPLE = ("reproduce", "promcse:1", "--rows", "unsupervised", "--backbone", "bert-base-uncased", "--seeds", "1-5", "--dry-run")
 
@@ -135,6 +137,39 @@ def test_a_figure_is_a_series_of_runs() -> None:
     lines = [json.loads(line) for line in bench("reproduce", "promcse:figure2", "--dry-run", "--json").stdout.splitlines()]
     assert [one["recipe"]["prompt_length"]["value"] for one in lines] == [1, 2, 4, 6, 8, 10, 12, 14, 16]
     assert all(one["suites"] == ["sts", "cxc"] and "not known here" in one["notes"][-1] for one in lines)
+
+
+def test_points_of_one_line_and_source_are_told_together() -> None:
+    from bench.cli.reproduced import points_words
+    from bench.references.rows import PrintedPoint
+
+    picture, text = "the picture", "the paper's text"
+    points = [
+        PrintedPoint("Avg.", "m", 1, 76.5, picture),
+        PrintedPoint("Avg.", "m", 2, 77.56, picture),
+        PrintedPoint("CxC-STS", "m", 1, 70.5, text),
+    ]
+    assert points_words(points) == (
+        "Printed points that a source gives: Avg. at m 1: 76.5, 2: 77.56 (the picture); CxC-STS at m 1: 70.5 (the paper's text)."
+    )
+    assert points_words([]).startswith("None of the picture's points")
+
+
+def test_what_looks_equal_on_the_page_has_one_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ours is taken to the digits that are shown: 0.0004 and -0.0002 of a metric of three decimals are both 0.000."""
+    from bench.cli import reproduced
+    from bench.references import results
+    from bench.run.reproduce import execute, verdicts
+
+    row = next(row for row in rows(results(paper="promcse")) if row.first.metric == "alignment")
+    run = SimpleNamespace(method="simcse", name="simcse", identity=(1,), why_not="")
+    values = reproduced._Values({(1,): SimpleNamespace(error=None)}, {row: run}, None, SimpleNamespace(text="tokenised"), ())  # type: ignore[arg-type, dict-item]
+    monkeypatch.setattr(execute, "records", lambda job, store: [("record", None)])
+    found = []
+    for value in (0.0004, -0.0002):
+        monkeypatch.setattr(verdicts, "score_of", lambda record, cell, text, value=value: SimpleNamespace(value=value))
+        found.append(values(row.first, row)[0])
+    assert found == [0.0, 0.0] and [f"{value:.3f}" for value in found if value is not None] == ["0.000", "0.000"]
 
 
 @pytest.mark.slow
