@@ -141,3 +141,17 @@ def test_our_half_repeats_itself_and_shows_a_changed_setting(tmp_path: Path) -> 
     assert apart(first, half()) == {"tokens"}  # an empty batch is not the one that our half made
     assert apart(first, half(temperature=0.05001)) == {"tokens", "loss", "gradient", "after"}
     assert apart(first, half(head_at_test=True)) == {"tokens", "embeddings"}
+
+
+@pytest.mark.parametrize("script", ["is_bert", "dclr"])
+def test_a_checkout_that_is_not_there_is_one_line(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib
+
+    kind, cuda = torch.get_default_dtype(), torch.Tensor.cuda
+    monkeypatch.setattr(sys, "argv", [script, "--checkout", str(tmp_path)])
+    try:
+        with pytest.raises(SystemExit, match="is not there: --checkout takes a clone of"):
+            importlib.import_module(script).main()
+    finally:
+        torch.set_default_dtype(kind)
+        torch.Tensor.cuda = cuda  # type: ignore[method-assign]
