@@ -258,9 +258,9 @@ def test_two_tasks_with_two_prompts_have_two_vectors_of_one_sentence(tmp_path: P
 # --- bad input ---
 
 WRONG: list[tuple[Any, str]] = [
-    (object(), "this is no model: a object without encode"),
+    (object(), "this is no model: its type, object, has no encode"),
     (Bag, "Bag is a class, not an object of it"),
-    (3, "this is no model: a int without encode"),
+    (3, "this is no model: its type, int, has no encode"),
     (lambda some: bag(some)[:-1], r"returned shape \(12, 48\) for 13 sentences"),
     (lambda some: bag(some)[0], r"returned shape \(48,\) for 13 sentences"),
     (lambda some: bag(some) * np.nan, "returned NaN or infinity for 13 of 13 sentences, first 'A man is playing a guitar.'"),

@@ -33,7 +33,7 @@ def object_plugin(given: Any, name: str = "") -> Plugin:
     sentence_transformer = is_sentence_transformer(given)
     encode = getattr(given, "encode", None)
     if not callable(encode) and not (callable(given) and not isinstance(given, type)):
-        what = "a class, not an object of it" if isinstance(given, type) else f"a {type(given).__name__} without encode"
+        what = "a class, not an object of it" if isinstance(given, type) else f"its type, {type(given).__name__}, has no encode"
         raise BenchError(
             f"this is no model: {what}", "an object with encode(list of str) -> array (n, d), a function, a folder, a hub name"
         )
