@@ -18,6 +18,7 @@ from bench.method import Method, Value
 from bench.run.plan import PlannedRun, Request, make, with_value
 from bench.run.plugins import Plugin, Registry, discover
 from bench.score.suites import expand_suites
+from bench.training.horizon import total_steps
 
 NO_DATA = DataFolder(None)
 
@@ -366,3 +367,32 @@ def test_a_series_of_recipe_values_is_a_run_for_each(registry: Registry, corpus:
     assert [r.run_id for r in alone] == [r.run_id for r in runs[2:4]]  # each is the run that its value alone is
     with pytest.raises(BenchError, match="expected a number"):
         planned(registry, corpus=corpus, overrides={"temperature": "0.05,warm"})
+
+
+@pytest.mark.parametrize(
+    ("budget", "typed", "needed"),
+    [
+        ("60steps", {}, "60"),
+        ("6400sentences", {}, "100"),
+        ("50steps", {}, None),
+        ("60steps", {"max_steps": "50"}, None),
+        ("10m", {}, None),
+    ],
+)
+def test_a_recipe_that_ends_before_its_budget_says_so_and_how_to_use_it_up(
+    registry: Registry, corpus: str, budget: str, typed: dict[str, str], needed: str | None
+) -> None:
+    """mirror-bert's recipe ends after 50 steps. What is advised uses the budget up."""
+    values = {"budget": budget, "batch_size": "64", **typed}
+    (run,) = planned(registry, "mirror-bert", backbones=("bert-base-uncased",), corpus=corpus, overrides=values)
+    said = [note for note in run.notes if "before the budget" in note]
+    if needed is None:
+        assert said == []
+        return
+    assert len(said) == 1 and said[0].startswith("the recipe ends after 50 steps, before the budget of ")
+    assert said[0].endswith(f"--max-steps {needed}")
+    (again,) = planned(
+        registry, "mirror-bert", backbones=("bert-base-uncased",), corpus=corpus, overrides=values | {"max_steps": needed}
+    )
+    assert not [note for note in again.notes if "before the budget" in note]
+    assert total_steps(again.recipe, 10_000) == int(needed)

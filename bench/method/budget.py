@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bench.base.errors import BenchError
 
@@ -66,3 +68,9 @@ def parse(text: str) -> Budget:
 def canonical(text: str) -> str:
     """``"10m"``, ``"600s"`` and ``"10 min"`` are all ``"600s"``."""
     return str(parse(text))
+
+
+def budget_of(recipe: Mapping[str, Any]) -> Budget | None:
+    """The budget that a recipe has, if it has one."""
+    text = recipe.get("budget")
+    return None if text is None else parse(str(text))

@@ -7,6 +7,7 @@ words of a command alone is told before any method is imported (:func:`check_req
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from bench.base.errors import BenchError, DataMissing, UnknownName
 from bench.base.plugin_file import check_file
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
+from bench.method.budget import SENTENCES, STEPS, budget_of
 from bench.run import fingerprint
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
 from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
@@ -307,6 +309,7 @@ class _Planner:
             notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
         if by_ranks := _determined_by_ranks(cls, recipe, request.ranks) if trained else "":
             notes.append(by_ranks)
+        notes += _ended_early(recipe)
         places = {
             key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
             for key in cls.places
@@ -348,6 +351,20 @@ def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:
     if ranks > 1 and cls.fitted != "pass" and not cls.is_split():
         return f"{cls.name} defines forward(batch) as a whole: {ranks} processes make another run than one"
     return ""
+
+
+def _ended_early(recipe: Recipe) -> list[str]:
+    """A line where a limit of steps that nobody typed ends the training before its budget of steps or sentences does."""
+    budget, limit = budget_of(recipe), recipe.values_with_source().get("max_steps")
+    if budget is None or limit is None or limit.value is None or limit.source == "--set":
+        return []
+    rows = {STEPS: 1, SENTENCES: recipe.batch_size}.get(budget.unit)  # of the unit in a step; nobody knows of tokens and time
+    if rows is None or limit.value * rows >= budget.amount:
+        return []
+    needed = math.ceil(budget.amount / rows)
+    return [
+        f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --max-steps {needed}"
+    ]
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:

@@ -8,18 +8,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bench.method.budget import GPU_SECONDS, SENTENCES, STEPS, TOKENS, Budget, parse
+from bench.method.budget import GPU_SECONDS, SENTENCES, STEPS, TOKENS, budget_of
 
 if TYPE_CHECKING:
     from bench.method import Recipe
     from bench.training.state import Progress
 
 ENDLESS = 10**9  # steps that a schedule is laid over until something of the budget is spent
-
-
-def budget_of(recipe: Recipe) -> Budget | None:
-    text = recipe.get("budget")
-    return None if text is None else parse(str(text))
 
 
 def batches_per_epoch(recipe: Recipe, rows: int) -> int:

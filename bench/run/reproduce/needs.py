@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from bench.backbones import resolve
 from bench.base.errors import BenchError
 from bench.data.sets.sts import STS_TASKS
-from bench.method.budget import STEPS
+from bench.method.budget import STEPS, budget_of
 from bench.run.corpus_choice import RECIPE_CORPORA, TARGET, corpus_file
 from bench.run.plan import learns
 from bench.run.plugins import Registry
 from bench.run.reproduce.wanted import WantedRun, recipe
-from bench.training.horizon import budget_of, total_steps
+from bench.training.horizon import total_steps
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
