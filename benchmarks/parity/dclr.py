@@ -19,7 +19,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from script import Script
-from table import TOLERANCE, Arrays, differences, heading, lines
+from table import Arrays, print_cases
 from torch import Tensor, nn
 
 from methods.dclr import DCLR
@@ -94,13 +94,8 @@ def main() -> None:
     options = parser.parse_args()
     loss = their_loss(options.checkout)
     torch.set_default_dtype(torch.float64)
-    print(f"torch {torch.__version__}. float64, tolerance {TOLERANCE:g}\n\n{heading()}")
-    same = True
-    for phi, times, temperature in CASES:
-        compared = differences(theirs(loss, phi, times, temperature), ours(phi, times, temperature))
-        print(*lines(f"phi {phi}, noise x {times}, tau {temperature}", compared, TOLERANCE, options.all), sep="\n")
-        same = same and all(one.within(TOLERANCE) for one in compared)
-    sys.exit(0 if same else 1)
+    cases = ((f"phi {case[0]}, noise x {case[1]}, tau {case[2]}", theirs(loss, *case), ours(*case)) for case in CASES)
+    sys.exit(0 if print_cases(cases, options.all) else 1)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from table import TOLERANCE, Arrays, differences, heading, lines
+from table import Arrays, print_cases
 from torch import Tensor, nn
 
 from methods.is_bert import WIDTHS, ISBert, jensen_shannon
 from methods.pooling import masked_mean
 
 HIDDEN, CHANNELS = 24, 10
+CASES = (("sentences of one length", [7, 7, 7, 7]), ("of several lengths", [9, 4, 1, 6, 2]))
 PACKAGE = "their_sentence_transformers"
 
 
@@ -83,22 +84,21 @@ def ours(states_nTH: Tensor, mask_nT: Tensor) -> Arrays:
     return numbers(local, mask_nT, sentences, jensen_shannon(local, mask_nT, sentences), states, kernels)
 
 
+def both_sides(checkout: Path, lengths: list[int]) -> tuple[Arrays, Arrays]:
+    mask_nT = (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
+    generator = torch.Generator().manual_seed(1)
+    states_nTH = torch.randn(*mask_nT.shape, HIDDEN, generator=generator, dtype=torch.float64) * mask_nT.unsqueeze(-1)
+    return theirs(checkout, states_nTH, mask_nT), ours(states_nTH, mask_nT)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", type=Path, required=True, help="your clone of yanzhangnlp/IS-BERT")
     parser.add_argument("--all", action="store_true", help="every tensor, not the worst of each kind")
     options = parser.parse_args()
     torch.Tensor.cuda = lambda self, *_, **__: self  # type: ignore[method-assign, assignment]
-    print(f"torch {torch.__version__}. float64, tolerance {TOLERANCE:g}\n\n{heading()}")
-    worst = True
-    for title, lengths in (("sentences of one length", [7, 7, 7, 7]), ("of several lengths", [9, 4, 1, 6, 2])):
-        generator = torch.Generator().manual_seed(1)
-        mask_nT = (torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)).long()
-        states_nTH = torch.randn(*mask_nT.shape, HIDDEN, generator=generator, dtype=torch.float64) * mask_nT.unsqueeze(-1)
-        compared = differences(theirs(options.checkout, states_nTH, mask_nT), ours(states_nTH, mask_nT))
-        print(*lines(title, compared, TOLERANCE, options.all), sep="\n")
-        worst = worst and all(one.within(TOLERANCE) for one in compared)
-    sys.exit(0 if worst else 1)
+    cases = ((title, *both_sides(options.checkout, lengths)) for title, lengths in CASES)
+    sys.exit(0 if print_cases(cases, options.all) else 1)
 
 
 if __name__ == "__main__":

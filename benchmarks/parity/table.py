@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,3 +66,14 @@ def lines(title: str, compared: Sequence[Difference], tolerance: float, every: b
             numbers = f"{difference.largest:18.1e} {difference.scale:14.3g}"
             rows.append(f"{'' if rows else title:40} {what:27} {numbers}  {where}{flag}".rstrip())
     return rows
+
+
+def print_cases(cases: Iterable[tuple[str, Arrays, Arrays]], every: bool) -> bool:
+    """Prints the table of (title, theirs, ours); whether all of them agree."""
+    print(f"float64, tolerance {TOLERANCE:g}\n\n{heading()}")
+    same = True
+    for title, theirs, ours in cases:
+        compared = differences(theirs, ours)
+        print(*lines(title, compared, TOLERANCE, every), sep="\n")
+        same = same and all(one.within(TOLERANCE) for one in compared)
+    return same
