@@ -126,8 +126,10 @@ def scored(name: str, method: str, seed: int | None, noise: float, n: int, text:
         arrays = MAKERS[name](method, seed, noise, task.name, n)
         again = rescore((name, task.name, task.protocol, form), arrays)
         assert again is not None
+        reduced = task.reduced(arrays)
         score = Score(suite=name, task=task.name, protocol=task.protocol, metric=task.metric, value=again.value, n=again.n, std=again.std,
-                      text=form, detail=dict(again.detail), predictions_sha256=values_sha256(arrays))  # fmt: skip
+                      text=form, detail=dict(again.detail), predictions_sha256=values_sha256(arrays),
+                      reduced_sha256=None if reduced is None else values_sha256(reduced))  # fmt: skip
         found.append((score, arrays))
     return found
 

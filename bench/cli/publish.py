@@ -29,6 +29,8 @@ HELP = {
     "title": "Heading of the pages.  [default: as the last version]",
     "note": 'What a reader has to know, such as what these runs are not. "" for none.  [default: as the last version]',
     "statistics": "Intervals, verdicts and ranks: auto reads no predictions of more than 1,000 runs.",
+    "reduced": "Keep of new runs' predictions only what their scores follow from, to the last digit: about half of the bytes. What else a "
+    "record says of them (Pearson correlations, say) cannot be computed again from the version.",
     "anyway": "A version although no run is new: the same runs with newer pages.",
 }
 
@@ -52,6 +54,7 @@ HELP = {
 @click.option(
     "--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"]
 )
+@click.option("--reduced", is_flag=True, help=HELP["reduced"])
 @click.option("--anyway", is_flag=True, help=HELP["anyway"])
 @data_option
 @suite_file_option

@@ -24,7 +24,8 @@ RANKED, CLASSED = ("spearman", "spearman-bootstrap"), ("accuracy",)
 
 @dataclass(frozen=True)
 class ItemValue:
-    """A number of one item. ``place``: by rank among all items, 0 to 100; None for classes."""
+    """A number of one item. ``place``: by rank among all items, 0 to 100; None for classes. Where only the order is known, that is the value
+    and ``text`` is empty."""
 
     text: str
     value: float
@@ -135,6 +136,8 @@ def _right(p: Predicted) -> np.ndarray:
 
 def _ranked(values_N: np.ndarray) -> Callable[[int], ItemValue]:
     places_N = _places(values_N)
+    if values_N.dtype.kind != "f":  # of a version that keeps their order alone
+        return lambda i: ItemValue("", float(places_N[i]), float(places_N[i]))
     return lambda i: ItemValue(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i]))
 
 

@@ -127,6 +127,7 @@ class Asked:
     data: DataFolder | None = None
     preview: bool = False
     anyway: bool = False  # a version although nothing is new
+    reduced: bool = False  # of new runs' predictions only what their scores need
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +154,7 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
         manifests = {one.name: held_files(one.folder) for one in found}
         held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
         place = Place(aside / "version", held=held)
-        records = _store(gathered, place, manifests, report)
+        records = _store(gathered, place, manifests, report, reduced=asked.reduced)
 
         def write(runs: Sequence[PublishedRun]) -> tuple[Board, bool]:
             """The board of these runs, and whether it is news; then its files, in the place of those of another try."""
@@ -240,7 +241,9 @@ def _baseline(asked: Asked, last: Version | None) -> str | None:
     return _chosen(asked.baseline, last.baseline if last else None)
 
 
-def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report) -> dict[str, str]:
+def _store(
+    gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report, *, reduced: bool
+) -> dict[str, str]:  # fmt: skip
     """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied, and whose scores follow from their
     predictions; the others are left out, with the reason. What an older version holds is read from there."""
     packed, scored, stored, place = Packed(), ScoredRuns(), dict[str, str](), version.inside(published.RUNS)
@@ -255,7 +258,9 @@ def _store(gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[s
                 runs[i], stored[run_id] = replace(run, folder=folder, held_by=left[0]), left[1]
             else:
                 arrays = StoredArrays(run.record, run.folder)
-                stored[run_id] = store_run(run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN), arrays)
+                stored[run_id] = store_run(
+                    run.record, run.folder, place.inside(run_id), packed, version.inside(GIVEN), arrays, reduced=reduced
+                )
             if run.submitted_by is None:  # a submission was scored when it came in
                 scored.check(run.record, runs[i].folder, arrays)
         except (DataMissing, DataDamaged) as error:

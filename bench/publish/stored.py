@@ -13,6 +13,7 @@ import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,9 @@ from bench.publish.staging import Place
 from bench.runs.arrays import GIVEN_SHA256, LARGEST, read_arrays, read_own
 from bench.runs.curve import CURVE
 from bench.runs.reading import loads
-from bench.runs.record import AVERAGE, RunRecord
+from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.store import RECORD
-from bench.score.suites.from_predictions import GIVEN
+from bench.score.suites.from_predictions import GIVEN, reduce_predictions
 from bench.verify.scores import StoredArrays
 
 if TYPE_CHECKING:
@@ -57,28 +58,30 @@ def leave_run(
 
 def store_run(
     record: RunRecord, folder: Path, place: Place, packed: Packed | None = None, given: Place | None = None,
-    stored: StoredArrays | None = None,
+    stored: StoredArrays | None = None, *, reduced: bool = False,
 ) -> str:  # fmt: skip
     """Copy what lies in ``folder`` to ``place``; returns the sha256 of the record's file. Predictions are compared with the record's hashes.
 
     ``given``: where what all models are given is stored, once; without it each file holds it. ``stored`` keeps what was read for whoever
-    computes the scores again.
+    computes the scores again. ``reduced``: of predictions only what the scores need is copied, where the record has the hash of that.
 
     Raises DataMissing where a score has no predictions, DataDamaged where they are not those that were recorded, for nobody could
     check such a run; and where the record in the folder is not ``record`` any more.
     """
     packed, stored = packed or Packed(), stored or StoredArrays(record, folder)
-    hashes: dict[Path, str] = {}
+    files: dict[Path, File] = {}
     for score in stored.scores:
         path = stored.path(score)
-        if path not in hashes:  # two protocols may score one file
-            file = _read_file(path, score.task)
+        if path not in files:  # two protocols may score one file
+            file = files[path] = _read_file(path, score.task)
             stored.keep(score, dict(file.arrays))
-            hashes[path], data, shared = (*packed.whole(file), None) if given is None else packed.apart(file)
+            kept = (reduced and file.reduced(score)) or file
+            data, shared = (packed.whole(kept)[1], None) if given is None else packed.apart(kept)[1:]
             place.write(path.relative_to(folder).as_posix(), data)
             if given is not None and shared is not None:
-                _store_given(file.arrays, shared, given)
-        if score.predictions_sha256 not in (None, hashes[path]):  # a record of the first schema has no hash
+                _store_given(kept.arrays, shared, given)
+        # a record of the first schema has no hash
+        if score.sha256_of(files[path].arrays) not in (None, files[path].values_sha256):
             raise DataDamaged(f"predictions of {score.task} are not those that were recorded: another hash")
     if (curve := _curve(folder)) is not None:
         place.write(CURVE, curve)
@@ -233,11 +236,21 @@ class File:
         arrays, given = read_own(path, content=source)
         return cls(path, source, arrays if given is None else read_arrays(path), given)
 
+    @cached_property
     def values_sha256(self) -> str:
         try:
             return values_sha256(self.arrays)
         except ValueError as error:
             raise DataDamaged(f"{self.path}: {error}") from None
+
+    def reduced(self, score: Score) -> File | None:
+        """With what the score needs, and nothing else; None where the record has no hash of that, or it is reduced already."""
+        if score.reduced_sha256 is None or REDUCED in self.arrays:
+            return None
+        arrays = reduce_predictions(score.key, self.arrays)
+        if arrays is None or values_sha256(arrays) != score.reduced_sha256:  # another bench wrote the record
+            return None
+        return File(self.path, pack(arrays), arrays, None)
 
 
 class Packed:
@@ -260,7 +273,7 @@ class Packed:
         key = hashlib.sha256(file.source).hexdigest()
         if len(file.source) > SMALL_FILE and (kept := self._kept(key)) is not None:
             return kept
-        values = file.values_sha256()
+        values = file.values_sha256
         if len(file.source) <= SMALL_FILE:
             return values, file.source
         data = pack(file.arrays)
@@ -275,11 +288,11 @@ class Packed:
         import numpy as np
 
         if file.given is not None:  # it was published in this form
-            return file.values_sha256(), file.source, file.given
+            return file.values_sha256, file.source, file.given
         shared = {name: values for name, values in file.arrays.items() if name in GIVEN}
         if len(file.source) <= SMALL_FILE or not shared:
             return *self.whole(file), None
-        key, values = f"{APART}-{hashlib.sha256(file.source).hexdigest()}", file.values_sha256()
+        key, values = f"{APART}-{hashlib.sha256(file.source).hexdigest()}", file.values_sha256
         given = values_sha256(shared)
         if (kept := self._kept(key)) is not None:
             return *kept, given

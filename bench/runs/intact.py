@@ -57,7 +57,7 @@ def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | 
     store = RunsFolder(folder.parent)
     try:
         arrays = store.read_predictions(record.run_id, score.task, score.text, score.suite)
-        if score.predictions_sha256 not in (None, values_sha256(arrays)):
+        if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
             return ALTERED
     except DataMissing:
         return MISSING

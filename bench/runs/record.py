@@ -8,7 +8,7 @@ step at a time by ``UPGRADES``; a newer one is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -18,6 +18,7 @@ from bench.base.errors import RecordDamaged
 
 SCHEMA, VERSION = "bench.run", 3
 AVERAGE = "Avg."  # as a task: a suite's own average
+REDUCED = "reduced"  # the array by which stored predictions say that only what the score needs is left of them
 STATUSES = ("finished", "failed", "interrupted")
 SETTINGS = ("unsupervised", "supervised", "none")
 # `$(?!\n)`: Python's `$` also matches before a last newline, other dialects' does not; so all agree
@@ -56,11 +57,18 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     predictions_sha256: Name | None = (
         None  # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
     )
+    reduced_sha256: Name | None = None  # of what is left of them in a version that keeps what scores need; None: all of it
 
     @property
     def key(self) -> tuple[str, str, str, str | None]:
         """What makes two scores the same cell: (suite, task, protocol, text)."""
         return self.suite, self.task, self.protocol, self.text
+
+    def sha256_of(self, arrays: Container[str]) -> str | None:
+        """What the values of its predictions should hash to, in the form that they lie in, whole or reduced; None where nothing is recorded."""
+        if REDUCED in arrays:
+            return self.reduced_sha256 or (None if self.predictions_sha256 is None else "no hash of them")
+        return self.predictions_sha256
 
 
 class EncodingCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

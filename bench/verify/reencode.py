@@ -191,7 +191,7 @@ def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, c
     before, now = stored.get("prediction"), again.predictions.get("prediction")
     if before is None or now is None or before.shape != now.shape:
         why = "" if before is None and now is None else "predictions of another shape come out"
-    elif now.dtype.kind == "f":
+    elif now.dtype.kind == before.dtype.kind == "f":
         apart = float(np.abs(before.astype(float) - now).max(initial=0.0))
         why = "" if apart <= COSINE else f"predictions move by up to {apart:.2g}"
     else:

@@ -190,6 +190,8 @@ def of_schema_2() -> dict[str, Any]:
     for part, keys in NEW_IN_3.items():
         for key in keys:
             del old[part][key]
+    for score in old["scores"]:
+        del score["reduced_sha256"]
     return old
 
 

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from bench.base.errors import BenchError, UnknownName, one_line
 from bench.base.hashes import file_sha256, values_sha256
 from bench.base.plugin_file import check_file, import_file
-from bench.runs.record import AVERAGE
+from bench.runs.record import AVERAGE, REDUCED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,8 @@ _MODULES = {
 GROUP = "bench.suites"
 """The entry points under which installed packages register suites of their own: the name is the suite's, the object the suite."""
 ALL = "all"
+RANKED = ("spearman", "spearman-bootstrap")
+"""Metrics that ask of predictions only their order."""
 NOT_IN_ALL = ("check", "transfer-quick", "mteb")  # a small sample, a second look at the same sets, and to be named task by task
 
 
@@ -76,6 +78,9 @@ class TaskResult(Struct, frozen=True, kw_only=True):
     def predictions_sha256(self) -> str | None:
         """Of the values of the predictions, however they are stored; None where there are none."""
         return values_sha256(self.predictions) if self.predictions else None
+
+    reduced_sha256: str | None = None
+    """Of what is left of them in their reduced form (``Task.reduced``); None where they have none."""
 
 
 class TaskScore(Struct, frozen=True):
@@ -107,6 +112,25 @@ class Task:
     by_item: bool = False
     """Whether the rows of some items are what they would be without the others, so that ``rescore`` gives the score of these alone.
     Then tables have intervals and tests for a metric that they do not know."""
+    needs: tuple[str, ...] = ()
+    """The arrays of its predictions that ``rescore`` takes the score from; others are there for the detail. Empty: the suite says nothing
+    of it, and all are kept."""
+
+    def reduced(self, predictions: Arrays) -> dict[str, np.ndarray] | None:
+        """The least from which ``rescore`` gives the same score to the last digit; None where the suite does not say what it needs.
+
+        Of a rank correlation's predictions, (N,), that is their order: 0 for the lowest value, 1 for the next, one number for
+        equals, less half of how many there are, so that 65,536 fit into 16 bits.
+        """
+        import numpy as np
+
+        if not self.needs:
+            return None
+        kept = {name: predictions[name] for name in self.needs}
+        if self.metric in RANKED:
+            values, order_N = np.unique(kept["prediction"], return_inverse=True)
+            kept["prediction"] = order_N.reshape(-1) - (len(values) + 1) // 2
+        return kept | {REDUCED: np.array(True)}
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
         """The task with its data in a text form. Raises DataMissing, DataDamaged."""
@@ -157,10 +181,11 @@ class LoadedTask(ABC):
         """The task's result, scored from the predictions alone; ``detail`` is what they do not hold."""
         task = self.task
         assert task.rescore is not None
-        score = task.rescore(predictions, task.name)
+        score, reduced = task.rescore(predictions, task.name), task.reduced(predictions)
         return TaskResult(
             suite=task.suite, task=task.name, protocol=task.protocol, metric=task.metric, value=score.value, std=score.std,
             n=score.n, text=self.form, detail={**score.detail, **detail}, predictions=predictions,
+            reduced_sha256=None if reduced is None else values_sha256(reduced),
         )  # fmt: skip
 
 
@@ -385,6 +410,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         "n": sum(score.n for score in chosen),
         "text": text,
         "detail": {"tasks": list(names)},
+        "reduced_sha256": None,
     }
     # of the average itself there are no predictions: a result has the arrays, a score their hash
     if isinstance(first, TaskResult):

@@ -77,6 +77,7 @@ def _task(protocol: str) -> Task:
     return Task(
         suite="cxc", name=CXC, protocol=protocol, metric="spearman-bootstrap", n=data_set(CXC).items["test"],
         data=(CXC, CXC_OFFICIAL), read=_read, rescore=partial(score_predictions, protocol=protocol),
+        needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
     )  # fmt: skip
 
 

@@ -46,6 +46,13 @@ def rescore(key: Key, arrays: Arrays, metric: str = "") -> TaskScore | None:
     return found
 
 
+def reduce_predictions(key: Key, arrays: Arrays) -> dict[str, np.ndarray] | None:
+    """What the score needs of the stored arrays of one task (``Task.reduced``); None where its suite does not say, or is not here."""
+    suite, task, protocol, _ = key
+    found = find_suite(suite).tasks if suite in suite_names() and suite != "mteb" else ()
+    return next((one.reduced(arrays) for one in found if (one.name, one.protocol) == (task, protocol)), None)
+
+
 def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -> TaskScore | None:
     if suite == "mteb":
         return _mteb(arrays, metric)

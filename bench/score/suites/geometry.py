@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from bench.base.errors import RunFailed
 from bench.data.sets import DataFolder, SentencePairs, read_sts
+from bench.runs.record import REDUCED
 from bench.score.metrics.correlation import spearman
 from bench.score.metrics.geometry import (
     effective_rank,
@@ -121,28 +122,36 @@ def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
 
 def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
     """From stored predictions alone. Raises ValueError where something is undefined."""
+    prediction_N, whole = predictions["prediction"], REDUCED not in predictions
     if task == "uniformity":
-        potential_N = predictions["prediction"]
-        n = len(potential_N)
-        detail: dict[str, Any] = {
-            "pairs": n * (n - 1) // 2,
-            "anisotropy": float(predictions["mean_cosine"].mean()),
-            "effective_rank": effective_rank(predictions["singular_values"]),
-        }
-        return TaskScore(uniformity(potential_N), n, detail=detail)
-    gold = predictions["gold"]
-    positive = gold > ABOVE
-    if not positive.any():
+        return TaskScore(uniformity(prediction_N), len(prediction_N), detail=_of_sentences(predictions) if whole else {})
+    positive_N = predictions["gold"] > ABOVE
+    if not positive_N.any():
         raise ValueError(f"no pair with a gold score above {ABOVE:g}")
+    return TaskScore(
+        float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=_of_pairs(predictions) if whole else {}
+    )
+
+
+def _of_sentences(predictions: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    n = len(predictions["prediction"])
+    return {
+        "pairs": n * (n - 1) // 2,
+        "anisotropy": float(predictions["mean_cosine"].mean()),
+        "effective_rank": effective_rank(predictions["singular_values"]),
+    }
+
+
+def _of_pairs(predictions: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    gold = predictions["gold"]
     curve = [{"k": 0, "spearman": _spearman(predictions["cosine"], gold)}]
     curve += [{"k": k, "spearman": _spearman(predictions[f"without_{k}_cosine"], gold)} for k in REMOVED]
-    detail = {
+    return {
         "positive": f"gold > {ABOVE:g}",
         "cosine_edges": list(EDGES),
         "cosine_by_gold": histograms(predictions["cosine"], gold, LEVELS, EDGES),
         "without_frequent_words": curve,
     }
-    return TaskScore(float(predictions["prediction"][positive].mean()), int(positive.sum()), detail=detail)
 
 
 def _spearman(cosine: np.ndarray, gold: np.ndarray) -> float | None:
@@ -166,6 +175,7 @@ def _task(name: str) -> Task:
         data=(SET,),
         read=_read,
         rescore=score_predictions,
+        needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
     )
 
 

@@ -203,7 +203,7 @@ def _task(name: str) -> Task:
     gold = {str(file.subset): file.filled or file.rows for file in known.files if file.role == "gold"}
     return Task(
         suite="sts", name=name, protocol=PROTOCOL, metric="spearman", n=known.items["test"], data=(name,),
-        subsets=gold or {name: known.items["test"]}, read=_read, rescore=score_predictions,
+        subsets=gold or {name: known.items["test"]}, read=_read, rescore=score_predictions, needs=("prediction", "gold", "subset"),
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def print_items(
 
 
 def _said(one: ItemValue) -> str:
-    return one.text if one.place is None else f"{one.text} ({one.place:.0f})"
+    return one.text if one.place is None else f"{one.text} ({one.place:.0f})".lstrip()
 
 
 def as_data(found: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from bench.base.errors import BenchError, DataDamaged
 from bench.base.hashes import file_sha256
 from bench.runs.curve import CURVE
 from bench.runs.predictions import Run
-from bench.runs.record import RunRecord, Score
+from bench.runs.record import REDUCED, RunRecord, Score
 from bench.runs.store import RECORD, read_record
 from bench.verify.attestation import Attestation, attestation, sent
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport, cell
@@ -282,6 +282,10 @@ def _check_arrays(path: Path, score: Score, arrays: dict[str, np.ndarray] | Benc
     name, names = f"predictions/{path.name}", 1
     if isinstance(arrays, BenchError):
         raise DataDamaged(f"{name} is no predictions file: {arrays.message.rpartition(' is no predictions file: ')[2]}")
+    if REDUCED in arrays:  # the record's details would be anybody's word
+        raise DataDamaged(
+            f"{name} holds only what the score needs; a submission has all of the predictions: run its command again"
+        )
     for key, values in arrays.items():
         if values.dtype.kind not in "biufU":
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")
