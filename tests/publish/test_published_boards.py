@@ -4,6 +4,7 @@ larger than said."""
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ SAMPLE = [run for version in VERSIONS for run in sorted((version / "runs").iterd
 TRAINED = {"simcse", "promcse", "dcpcse", "conpvp", "focal-infonce"}
 SUITES = {"sts", "cxc", "transfer", "clustering", "geometry"}
 MEGABYTES = 40
+TREE_MEGABYTES = 60
 
 
 def test_nothing_published_was_altered() -> None:
@@ -35,6 +37,15 @@ def test_every_score_follows_from_the_predictions_beside_it(run: Path, monkeypat
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.name)
 def test_a_version_is_small_enough_for_a_repository(version: Path) -> None:
     assert sum(path.stat().st_size for path in version.rglob("*") if path.is_file()) < MEGABYTES * 1e6
+
+
+def test_the_whole_tree_is_small_enough_for_a_repository() -> None:
+    """A clone stays a matter of seconds, whatever boards are added."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PUBLISHED.parent, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout: which files are the repository's is not known")
+    files = [PUBLISHED.parent / name for name in listed.stdout.split("\0") if name]
+    assert sum(path.stat().st_size for path in files if path.is_file()) < TREE_MEGABYTES * 1e6
 
 
 def records(version: Path) -> list[dict[str, Any]]:
