@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from bench.base.errors import UnknownName
 from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Table
-from bench.runs import Provenance, Score
+from bench.runs import Provenance, RunRecord, Score
 from bench.show.tables import render
 
 
@@ -199,3 +199,18 @@ def test_the_only_task_of_a_suite_ranks_and_is_compared() -> None:
     table = only(summarise(made, baseline="cls"))
     assert [(one.name, one.difference) for one in table.rows] == [("simcse", 19.5), ("avg", 9.0), ("cls", 0.0)]
     assert table.head == "CHECK"
+
+
+def test_two_names_of_one_model_are_told() -> None:
+    def predicting(name: str, seed: int, what: str | None) -> RunRecord:
+        scores = tuple(replace(one, predictions_sha256=None if what is None else f"{what} on {one.task}") for one in sts_scores())
+        return record(name, seed, scores=scores)
+
+    said = ["the same model under 2 names, to the last bit of every prediction: dcpcse, promcse"]
+    alike = [predicting(name, seed, f"prompt {seed}") for name in ("promcse", "dcpcse") for seed in (1, 2)]
+    other = predicting("simcse", 1, "simcse 1")
+    assert list(only(summarise([*alike, other])).notes) == said
+    assert list(only(summarise([*alike[:1], predicting("dcpcse", 2, "prompt 1"), other])).notes) == said, "whatever their seeds"
+    apart = replace(other, scores=(replace(other.scores[0], predictions_sha256="prompt 1 on STS12"), *other.scores[1:]))
+    assert not only(summarise([alike[0], apart])).notes, "one task alike is no one model"
+    assert not only(summarise([predicting("a", 1, None), predicting("b", 1, None)])).notes, "nothing is known of them"

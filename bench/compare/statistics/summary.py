@@ -75,6 +75,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
             runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells,
         ))  # fmt: skip
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
+    notes += _the_same(rows, by_run)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"nothing trained: {', '.join(untrained)}")
@@ -92,6 +93,19 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
         notes=tuple(notes),
     )
     return against(table, baseline)
+
+
+def _the_same(rows: Sequence[Row], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
+    """A note of rows that are one model under several names: a recipe without its variant may be another method's."""
+    having: dict[tuple[tuple[str, str | None], ...], dict[str, None]] = {}
+    for row in rows:
+        name = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
+        for run in row.runs:
+            hashes = tuple((task, score.predictions_sha256) for task, score in sorted(by_run[run].items()) if task != AVERAGE)
+            if hashes and all(sha256 is not None for _, sha256 in hashes):
+                having.setdefault(hashes, {})[name] = None
+    same = dict.fromkeys(tuple(sorted(names)) for names in having.values() if len(names) > 1)
+    return [f"the same model under {len(names)} names, to the last bit of every prediction: {', '.join(names)}" for names in same]
 
 
 def _only(names: set[str]) -> str:
