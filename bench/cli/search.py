@@ -126,7 +126,7 @@ def search(
     from bench.run.executors.torchrun import launch
     from bench.run.plugins import discover
     from bench.run.search.sampling import check_optuna
-    from bench.run.search.study import Wanted, check_seeds, definition, jobs_of, open_study, search_name
+    from bench.run.search.study import Wanted, check_seeds, definition, jobs_of, open_study, search_name, unequal_budgets
     from bench.runs import RunsFolder
     from bench.runs.searches import read_study
     from bench.score.suites import check_suite, expand_suites, split_names
@@ -177,6 +177,8 @@ def search(
     title = name or search_name(asked)
     folder = store.folder(title)
     jobs = jobs_of(found.runs, folder, wanted, tuple(overrides))
+    for warning in unequal_budgets(jobs):
+        click.echo(f"warning: {warning}", err=True)
     if dry_run:
         show_space(jobs, wanted, title, store, device, as_json)
         if found.to_fetch:

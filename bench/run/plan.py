@@ -309,7 +309,7 @@ class _Planner:
             notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
         if by_ranks := _determined_by_ranks(cls, recipe, request.ranks) if trained else "":
             notes.append(by_ranks)
-        notes += _ended_early(recipe)
+        notes += ended_early(recipe)
         places = {
             key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
             for key in cls.places
@@ -353,7 +353,7 @@ def _determined_by_ranks(cls: type[Method], recipe: Recipe, ranks: int) -> str:
     return ""
 
 
-def _ended_early(recipe: Recipe) -> list[str]:
+def ended_early(recipe: Recipe) -> list[str]:
     """A line where a limit of steps that nobody typed ends the training before its budget of steps or sentences does."""
     budget, limit = budget_of(recipe), recipe.values_with_source().get("max_steps")
     if budget is None or limit is None or limit.value is None or limit.source == "--set":

@@ -307,6 +307,27 @@ def test_bad_spaces_and_options_are_one_line(ask: Any, tmp_path: Path) -> None:
     )
 
 
+def test_a_budget_that_is_not_the_same_for_each_method_is_told_and_the_advice_helps() -> None:
+    def said(*more: str) -> list[str]:
+        done = bench("search", "--method", "simcse,mirror-bert,ct", "--trials", "2", "--suite", "check", "--dry-run", *more)
+        assert done.exit_code == 0, done.output
+        return [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+
+    shorter, rows = said("--budget", "100steps")
+    assert (
+        shorter
+        == "warning: mirror-bert: the recipe ends after 50 steps, before the budget of 100steps does; to use it up: --max-steps 100"
+    )
+    assert rows == (
+        "warning: a step has 200 rows in mirror-bert and 64 in the others, so as many steps are not as much training; "
+        "--set batch_size=64, or a budget of sentences, gives each the same"
+    )
+    assert said("--budget", "100steps", "--max-steps", "100", "--set", "batch_size=64") == []
+    assert said("--budget", "6400sentences") == [], "50 steps of 200 rows are more than that"
+    assert said("--budget", "100steps", "--max-steps", "100") == [rows]
+    assert said() == [], "recipes as long as they say are not held to be alike"
+
+
 def test_a_seed_of_a_scored_run_is_refused(ask: Any, tiny: str, tmp_path: Path) -> None:
     from factories import record
 

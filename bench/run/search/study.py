@@ -6,6 +6,7 @@ import hashlib
 import json
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,7 +17,8 @@ from msgspec import structs
 
 from bench.base.errors import BenchError
 from bench.data.sets.sts import STS_TASKS
-from bench.run.plan import PlannedRun, with_fingerprint
+from bench.method.budget import STEPS, budget_of
+from bench.run.plan import PlannedRun, ended_early, with_fingerprint
 from bench.run.search.sampling import GRID, Sampling, check_grid
 from bench.run.search.space import Space, space_of, with_values
 from bench.runs.dev_pairs import dev_test_pairs
@@ -112,6 +114,24 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: 
             raise BenchError(f"--space {key}: it is set to one value by --set, or no method of this search has it")
     _check_alike(jobs)
     return jobs
+
+
+def unequal_budgets(jobs: Mapping[str, Job]) -> list[str]:
+    """A line for each way in which the budget that all methods share trains one of them on more, or less, than the others."""
+    recipes = {method: job.runs[0].recipe for method, job in jobs.items()}
+    lines = [f"{method}: {line}" for method, recipe in recipes.items() for line in ended_early(recipe)]
+    budgets = [budget_of(recipe) for recipe in recipes.values()]
+    rows = Counter(recipe.batch_size for recipe in recipes.values())
+    if len(rows) > 1 and all(budget is not None and budget.unit == STEPS for budget in budgets):
+        usual = max(rows, key=lambda size: (rows[size], -size))
+        others = [(recipe.batch_size, method) for method, recipe in recipes.items() if recipe.batch_size != usual]
+        (size, method), *more = others
+        each = "".join([f"{size} rows in {method}", *(f", {size} in {method}" for size, method in more)])
+        lines.append(
+            f"a step has {each} and {usual} in the others, so as many steps are not as much training; "
+            f"--set batch_size={usual}, or a budget of sentences, gives each the same"
+        )
+    return lines
 
 
 def _check_alike(jobs: Mapping[str, Job]) -> None:
