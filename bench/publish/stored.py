@@ -283,14 +283,14 @@ class Packed:
     def apart(self, file: File) -> tuple[str, bytes, str | None]:
         """(hash of all arrays' values, the file without what every model is given, the hash of that). Raises as ``whole``.
 
-        A small file stays whole, and its hash of what is given is None.
+        A small file stays whole, unless it is reduced, and its hash of what is given is None.
         """
         import numpy as np
 
         if file.given is not None:  # it was published in this form
             return file.values_sha256, file.source, file.given
         shared = {name: values for name, values in file.arrays.items() if name in GIVEN}
-        if len(file.source) <= SMALL_FILE or not shared:
+        if (len(file.source) <= SMALL_FILE and REDUCED not in file.arrays) or not shared:
             return *self.whole(file), None
         key, values = f"{APART}-{hashlib.sha256(file.source).hexdigest()}", file.values_sha256
         given = values_sha256(shared)

@@ -274,3 +274,15 @@ def test_what_a_killed_process_left_half_written_goes_when_the_run_is_worked_on_
         path.write_bytes(b"half")
     with store.lock(made.run_id):
         assert not any(path.exists() for path in orphans) and all(path.exists() for path in kept)
+
+
+def test_a_record_has_a_line_for_each_value_and_each_score(tmp_path: Path) -> None:
+    run = record(recipe={"temperature": 0.1, "é": None})
+    text = RunsFolder(tmp_path).write(run).read_text(encoding="utf-8")
+    lines = [line.strip().rstrip(",") for line in text.splitlines()]
+    assert json.loads(text) == run.to_json()
+    told = json.loads(text)
+    for key, value in told["recipe"].items():
+        assert f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}" in lines
+    assert [json.loads(line) for line in lines if line.startswith('{"suite"')] == told["scores"]
+    assert len(text) < 0.9 * len(json.dumps(told, indent=1))
