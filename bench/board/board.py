@@ -29,7 +29,7 @@ YOURS = "Your run in this table"
 """Topic of the facts that say how a reader's run gets there."""
 PAGES = 100
 """Runs of a version up to which each has a page. In a larger one the first run of a row has one, which tells of the others, too."""
-MOST_FINISHED = 3
+MOST_FINISHED = 5
 """Backbones beside which a table is set for scale."""
 GRADES = ("submitted", "own", "checkpoint", "retrained")
 """Of runs, from the weakest to the strongest; ``bench.board.grades.WORDS`` says whose word each is."""
@@ -182,22 +182,27 @@ class Board:
     plan: bytes | None = None  # what was to be found out and how, in Markdown, as it lay beside the versions
     searches: tuple[Search, ...] = ()  # that found recipe values of own runs
 
-    def finished(self, one: BoardTable) -> tuple[BoardTable, ...]:
-        """The untrained tables of other backbones that are scored as ``one`` is, those with the best row first: for scale, not ranked.
-
-        The first row of each is what a reader needs to judge the numbers of a small backbone.
+    def finished(self, one: BoardTable) -> tuple[tuple[BoardTable, int], ...]:
+        """(table, place of the row in it) of the best untrained row of each other backbone that is scored as ``one`` is, the best
+        first: for scale, not ranked. It is what a reader needs to judge the numbers of a small backbone.
         """
         mine = one.table
         if mine.setting == "none":
             return ()
         form = (mine.suite, mine.protocol, mine.text, mine.columns)
-        found = [
-            other for other in self.tables
-            if other.table.setting == "none" and other.table.backbone not in (None, mine.backbone) and other.table.rows
-            and (other.table.suite, other.table.protocol, other.table.text, other.table.columns) == form
-        ]  # fmt: skip
-        best = [-(cell.mean if (cell := other.table.rows[0].cells[-1]) is not None else 0.0) for other in found]
-        return tuple(found[i] for i in sorted(range(len(found)), key=lambda i: best[i])[:MOST_FINISHED])
+        found: dict[str, tuple[BoardTable, int]] = {}
+        for other in self.tables:
+            table = other.table
+            if table.setting == "none" and (table.suite, table.protocol, table.text, table.columns) == form:
+                for i, row in enumerate(table.rows):  # the best first
+                    if row.backbone != mine.backbone:
+                        found.setdefault(row.backbone, (other, i))
+
+        def mean(place: tuple[BoardTable, int]) -> float:
+            cell = place[0].table.rows[place[1]].cells[-1]
+            return 0.0 if cell is None else cell.mean
+
+        return tuple(sorted(found.values(), key=mean, reverse=True)[:MOST_FINISHED])
 
     @cached_property
     def page_of(self) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
-from bench.board.board import Board
+from bench.board.board import MOST_FINISHED, Board
 from bench.board.names import method_page
 from bench.compare.formatting import may_be_best, score, span_words, visible
 from bench.publish.errata import ERRATA, Erratum, errata_bytes
@@ -110,11 +110,23 @@ def main_table(version: Version) -> MainTable | None:
         tables = [one["table"] for one in loads((version.folder / "tables.json").read_bytes())["tables"]]
         first = tables[0]
         columns = [first["columns"][-1], *first["columns"][:-1]]
-        alike = [one for one in tables[1:] if one["setting"] == "none" and one["backbone"] != first["backbone"]
-                 and [one[key] for key in ("suite", "protocol", "text", "columns")] == [first[key] for key in ("suite", "protocol", "text", "columns")]]  # fmt: skip
+        form = [first[key] for key in ("suite", "protocol", "text", "columns")]
+        alike = [
+            one
+            for one in tables[1:]
+            if one["setting"] == "none" and [one[key] for key in ("suite", "protocol", "text", "columns")] == form
+        ]
+        finished: dict[str, Any] = {}
+        for row in (row for one in alike for row in one["rows"]):  # of each other backbone the best, which stands first
+            if row["backbone"] != first["backbone"]:
+                finished.setdefault(row["backbone"], row)
         verdicts = [((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict") for row in first["rows"]]
         rows = [_main_row(row, columns, version, verdicts) for row in first["rows"]]
-        rows += [_main_row(one["rows"][0], columns, version, None) for one in alike if first["setting"] != "none"]
+        rows += [
+            _main_row(row, columns, version, None)
+            for row in list(finished.values())[:MOST_FINISHED]
+            if first["setting"] != "none"
+        ]
         caption = ", ".join(str(first[key]) for key in ("suite", "setting", "backbone") if first[key] and first[key] != "none")
         return MainTable(caption=caption, columns=tuple(map(str, columns)), rows=tuple(rows))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):

@@ -72,7 +72,7 @@ def _tables(board: Board) -> Iterator[str]:
         last = place
         form = f" on {one.table.text} text" if one.table.text else ""
         yield f"### {markdown(f'{one.table.suite}, {one.table.protocol}{form}')}"
-        yield table(one.table, runs, [other.table for other in board.finished(one)])
+        yield table(one.table, runs, [(other.table, i) for other, i in board.finished(one)])
         told = " ".join(prose(text) for text in (one.selection, one.cost_note) if text)
         yield f"{told}{' ' if told else ''}[CSV](tables/{one.anchor}.csv)"
 
@@ -151,8 +151,8 @@ def _runs(board: Board) -> str:
 SEEDS = 10  # of a row that are linked; the list of runs has all
 
 
-def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[Table] = ()) -> str:
-    """The table, then what its signs mean and what a reader must know. The first row of each of ``finished`` stands last, for scale."""
+def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tuple[Table, int]] = ()) -> str:
+    """The table, then what its signs mean and what a reader must know. ``finished``: tables and the row of each that stands last, for scale."""
     before = [*(["rank"] if has_ranks(shown) else []), "method"]
     after = [*cost_columns(shown), "records by seed", "grade", "values"]
     heading = [*before, *shown.columns, *after]
@@ -163,8 +163,8 @@ def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[Tab
         lines += [
             _printed_cell(one, len(before) - 1, len(after)) for one in under(row, shown) if not one.label.startswith("less ")
         ]
-    for other in finished:
-        lines.append(line(_finished_cells(other, shown, runs)))
+    for other, i in finished:
+        lines.append(line(_finished_cells(other, other.rows[i], shown, runs)))
     notes = [f"<sup>{i}</sup> {markdown(note, limit=None)}" for i, note in enumerate(shown.footnotes, 1)]
     notes += [markdown(note, limit=None) for note in (*shown.notes, *legend(shown, SIGNS))]
     notes += ["*for scale*: nothing trained here, another backbone; not ranked"] if finished else []
@@ -189,10 +189,10 @@ def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str
     ]  # fmt: skip
 
 
-def _finished_cells(other: Table, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
-    """The first row of another backbone's table, under the headings of ``shown``."""
-    row = other.rows[0]
-    name = f"{markdown(row.method)} ({markdown(' '.join(part for part in (variant_words(row, other), row.backbone) if part))}) *for scale*"
+def _finished_cells(other: Table, row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
+    """A row of another backbone's table, under the headings of ``shown``."""
+    beside = " ".join(filter(None, (variant_words(row, other), other.backbone)))
+    name = f"{markdown(row.method)} ({markdown(beside)}) *for scale*"
     return [
         *([""] if has_ranks(shown) else []), name, *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
         *([""] * len(cost_columns(shown))), _records(row, runs), markdown(weakest(runs[run].grade for run in row.runs)), row.values,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,8 +17,10 @@ from bench.compare.formatting import is_top
 from bench.publish import index
 from bench.publish.data import as_json
 from bench.publish.index import ATOM, index_files, main_table
+from bench.publish.readme import markdown_page
 from bench.publish.versions import Version, VersionRun, versions
 from bench.runs import RunsFolder
+from bench.show.pages.board import render
 
 EVIL = HOSTILE + " [x](javascript:alert(1)) | \x00\x1b[2J \ud800"
 
@@ -142,6 +145,30 @@ def test_the_newest_versions_main_table_stands_first(tmp_path: Path) -> None:
     page = index_files([one])["index.html"].decode()
     assert page.index("promcse") < page.index("simcse") < page.index('<tbody class="finished">') < page.index('id="v1"')
     assert 'href="v1/methods/promcse.html"' in page
+
+
+def test_finished_encoders_of_several_backbones_stand_below_for_scale(tmp_path: Path) -> None:
+    """The best of each backbone, on the main page, in its Markdown and on the page of versions; their own table says what it is of."""
+    made_runs(tmp_path / "runs", {"simcse": 0.8, "promcse": 0.3}, seeds=(1, 2), suites=("sts", "geometry"))
+    for noise, backbone in ((0.1, "large"), (0.2, "mini"), (0.15, "mini-2")):
+        made_run(tmp_path / "runs", "pretrained", None, noise=noise, backbone=backbone, suites=("sts", "geometry"))
+    made_run(tmp_path / "runs", "cls", None, noise=0.9, backbone="mini", suites=("sts", "geometry"))
+    store = RunsFolder(tmp_path / "runs")
+    runs = [PublishedRun(record=one, folder=store.folder(one.run_id)) for one in store.records()[0]]
+    found = board(runs, version="v1", title="t", statistics="yes")
+    wanted = ["pretrained large", "pretrained mini-2", "pretrained mini"]
+    html = render(found).replace("&#8203;", "")
+    assert (
+        "nothing trained, several backbones" in html and "nothing trained, <" not in html and "nothing trained, None" not in html
+    )
+    grey = html[html.index('<tbody class="finished">') :].partition("</tbody>")[0]
+    assert [re.sub(r"<[^>]+>", " ", row).split()[1:3] for row in grey.split("<tr")[1:]] == [one.split() for one in wanted]
+    lines = [line for line in markdown_page(found).splitlines() if "*for scale*" in line and line.startswith("|")]
+    assert [name in line for name, line in zip(("large", "mini-2", "mini)"), lines, strict=False)] == [True] * 3
+    one = version(tmp_path, 1)
+    (one.folder / "tables.json").write_text(as_json(found), encoding="utf-8")
+    shown = main_table(one)
+    assert shown is not None and [row.method for row in shown.rows if row.finished] == wanted
 
 
 @pytest.mark.parametrize(

@@ -302,7 +302,7 @@ def _run(run: PublishedRun, board: Board) -> list[Any]:
 
 def _table(
     one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable],
-    texts: dict[str, int], finished: Sequence[BoardTable], *, whole: int,
+    texts: dict[str, int], finished: Sequence[tuple[BoardTable, int]], *, whole: int,
 ) -> dict[str, Any]:  # fmt: skip
     table = one.table
     columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
@@ -323,7 +323,7 @@ def _table(
     suites = (table.suite, *(other.suite for other in one.beside))
     records = {run_id: run.record for run_id, run in by_id.items()}
     pearson = [_pearson(row, table, records) for row in table.rows]
-    scale = [_pearson(other.table.rows[0], other.table, records) for other in finished]
+    scale = [_pearson(other.table.rows[i], other.table, records) for other, i in finished]
     metrics = (
         {"pearson": {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}}
         if any(map(any, pearson))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from bench.board.names import link, method_page, slug
 from bench.board.over_suites import Overview, Standing, overviews
 from bench.compare.formatting import is_top, rank_words, score, signed
-from bench.show.pages.score_tables import SETTINGS
+from bench.show.pages.score_tables import SETTINGS, SEVERAL
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable
@@ -109,8 +109,8 @@ def _page(one: Overview) -> PageOverview:
 
     setting = one.setting or ""
     return PageOverview(
-        anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, one.backbone)}", setting=setting, backbone=one.backbone or "",
-        title=f"All suites, {SETTINGS.get(setting, setting)}, {one.backbone}",
+        anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, one.backbone)}", setting=setting, backbone=one.backbone or SEVERAL,
+        title=f"All suites, {SETTINGS.get(setting, setting)}, {one.backbone or SEVERAL}",
         suites=tuple((suite.table.suite, suite.anchor) for suite in one.suites),
         rows=tuple(OverviewRow(method=method, beside=beside, page=link(method_page(method)), cells=tuple(map(_cell, row, one.suites)), profile=profile(row))
                    for (method, beside), row in zip(one.names, one.standings, strict=True)),

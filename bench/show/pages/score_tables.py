@@ -44,6 +44,7 @@ SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
 EXPLORATORY = {"b": "x", "w": "y"}
 """The same of a single task."""
 SETTINGS = {"none": "nothing trained"}
+SEVERAL = "several backbones"
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
@@ -162,11 +163,11 @@ def _finished(one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], k
     mine = one.table
     names = [*mine.columns, *(other.name for other in one.beside)]
     found = []
-    for other in board.finished(one):
-        table, row = other.table, _row(other, 0, runs, known)
+    for other, i in board.finished(one):
+        table, row = other.table, _row(other, i, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
-        costs = _costs(mine, encoding_under(_condition(mine), other.table.rows[0]))
-        beside = " ".join(part for part in (row.beside, table.backbone) if part)
+        costs = _costs(mine, encoding_under(_condition(mine), table.rows[i]))
+        beside = " ".join(filter(None, (row.beside, table.backbone)))  # a table of several backbones has them in its rows
         found.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
     return tuple(found)
 
@@ -202,7 +203,7 @@ def _table(
     cost = _cost_headings(table)
     return ScoreTable(
         anchor=one.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
-        backbone=table.backbone or "", suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
+        backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
         wide=_width(table, columns) > WIDEST, ranks=ranks, costs=cost, marks=any(cell.mark for cell in some), spreads=has_spread(table),
         signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
         rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=" ".join(filter(None, (one.selection, values_words(table)))), answer=answer([one]), how=compared_words(table),
