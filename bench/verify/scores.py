@@ -84,7 +84,7 @@ def check_given(stored: StoredArrays) -> Iterator[Finding]:
 def check_scores(
     record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True
 ) -> Iterator[Finding]:  # fmt: skip
-    """Findings of kinds score, predictions and gold for every task, then average. ``stored``: what was read of the run before; ``given``:
+    """Findings of kinds score, detail, predictions and gold for every task, then average. ``stored``: what was read of the run before; ``given``:
     False where predictions and gold values were looked at already."""
     stored = stored or StoredArrays(record, folder)
     for score in stored.scores:
@@ -93,6 +93,8 @@ def check_scores(
             yield Finding("score", cell(score), DIFFERS, arrays.message)
         else:
             yield _rescored(score, arrays)
+            if REDUCED in arrays and score.detail:
+                yield Finding("detail", cell(score), UNCHECKED, "only what the score needs is kept of the predictions")
             if given:
                 yield from stored.given(score)
     yield from _averages(record)

@@ -21,7 +21,8 @@ from bench.runs.predictions import predictions_file
 from bench.runs.record import REDUCED
 from bench.score.suites import suite, suite_names
 from bench.score.suites.from_predictions import rescore
-from bench.verify import verify_run
+from bench.verify import UNCHECKED, verify_run
+from bench.verify.findings import cell
 
 ALL = ("sts", "cxc", "transfer", "geometry")
 TASKS = [task for name in suite_names() if name != "mteb" for task in suite(name).tasks if task.needs]
@@ -67,6 +68,10 @@ def test_a_reduced_run_verifies_and_what_is_altered_in_it_is_seen(tmp_path: Path
     )
     assert report.count("score") == before.count("score") and report.count("predictions") == before.count("predictions")
 
+    assert {one.what for one in report.unchecked if one.kind == "detail"} == {
+        cell(one) for one in run.scores if one.reduced_sha256 is not None
+    }, "what a record says beside its scores is not looked at, and that is said"
+    assert not before.count("detail", UNCHECKED)
     path = predictions_file(to, ("sts", "STS13", "senteval-all/1", "tokenised"))
     arrays = read_arrays(path)
     for wrong in ({"prediction": arrays["prediction"][::-1]}, {"prediction": arrays["prediction"] * 2}):
