@@ -144,11 +144,9 @@ def show_answer(
 def _line(table: Table, first: Table) -> tuple[str, str]:
     """What a table that is not drawn is of, its highest value, and which other rows may be the best."""
     from bench.board.headline import row_name
-    from bench.compare.formatting import is_top, score
+    from bench.compare.formatting import SEVERAL, is_top, score
 
-    place = (
-        "" if (table.setting, table.backbone) == (first.setting, first.backbone) else f", {table.backbone or 'several backbones'}"
-    )
+    place = "" if (table.setting, table.backbone) == (first.setting, first.backbone) else f", {table.backbone or SEVERAL}"
     what = f"{table.protocol}{f' ({table.text})' if table.text not in (None, 'tokenised') else ''}{place}"
     ranked = sorted(((cell.mean, row) for row in table.rows if (cell := row.cells[-1]) is not None), key=lambda one: -one[0])
     if table.head is None or not ranked:

@@ -13,6 +13,8 @@ from bench.compare.statistics.grouping import SENDER
 from bench.compare.statistics.table import CORRECTIONS, Cell, Row, Table
 from bench.runs.searches import TUNED
 
+SEVERAL = "several backbones"
+"""What a table without a backbone of its own is of."""
 LONGEST = 300  # characters of a name that are shown
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bench.base.errors import BenchError, UnknownName
 from bench.compare.statistics.grouping import AVERAGE
 from bench.runs.predictions import Key, Run, read_predicted, score_of
+from bench.score.suites import RANKED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Texts = Callable[[Key, "np.ndarray"], "list[tuple[str, ...]] | None"]
 """The texts of every item of a task whose gold values are given; None where they are not at hand."""
-RANKED, CLASSED = ("spearman", "spearman-bootstrap"), ("accuracy",)
+CLASSED = ("accuracy",)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun, Refere
 from bench.board.grades import weakest
 from bench.board.names import link, run_file, search_file
 from bench.board.over_suites import Overview, overviews
-from bench.compare.formatting import cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
+from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, sign_name, under
 
@@ -68,7 +68,7 @@ def _tables(board: Board) -> Iterator[str]:
     for one in board.tables:
         place = (one.table.setting, one.table.backbone)
         if place != last:
-            yield f"## {markdown(SETTINGS.get(place[0]) or place[0] or '')}, {markdown(place[1] or 'several backbones')}"
+            yield f"## {markdown(SETTINGS.get(place[0]) or place[0] or '')}, {markdown(place[1] or SEVERAL)}"
         last = place
         form = f" on {one.table.text} text" if one.table.text else ""
         yield f"### {markdown(f'{one.table.suite}, {one.table.protocol}{form}')}"

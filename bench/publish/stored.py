@@ -248,9 +248,20 @@ class File:
         if score.reduced_sha256 is None or REDUCED in self.arrays:
             return None
         arrays = reduce_predictions(score.key, self.arrays)
-        if arrays is None or values_sha256(arrays) != score.reduced_sha256:  # another bench wrote the record
-            return None
-        return File(self.path, pack(arrays), arrays, None)
+        found = None if arrays is None else File(self.path, self.source, arrays, None)
+        return (
+            found if found is not None and found.values_sha256 == score.reduced_sha256 else None
+        )  # else another bench wrote the record
+
+    @property
+    def key(self) -> str:
+        """What its packed form is kept by: the hash of the file that it was read from, or of the values that are left of it."""
+        return self.values_sha256 if REDUCED in self.arrays else hashlib.sha256(self.source).hexdigest()
+
+    @property
+    def stays(self) -> bool:
+        """Whether the file is copied as it is: there is nothing to save."""
+        return len(self.source) <= SMALL_FILE and REDUCED not in self.arrays
 
 
 class Packed:
@@ -270,15 +281,13 @@ class Packed:
 
     def whole(self, file: File) -> tuple[str, bytes]:
         """(hash of the arrays' values, the file in its smallest form). Raises DataDamaged where it holds neither numbers nor text."""
-        key = hashlib.sha256(file.source).hexdigest()
-        if len(file.source) > SMALL_FILE and (kept := self._kept(key)) is not None:
+        if file.stays:
+            return file.values_sha256, file.source
+        if (kept := self._kept(file.key)) is not None:
             return kept
-        values = file.values_sha256
-        if len(file.source) <= SMALL_FILE:
-            return values, file.source
         data = pack(file.arrays)
-        self._keep(key, values, data)
-        return values, data
+        self._keep(file.key, file.values_sha256, data)
+        return file.values_sha256, data
 
     def apart(self, file: File) -> tuple[str, bytes, str | None]:
         """(hash of all arrays' values, the file without what every model is given, the hash of that). Raises as ``whole``.
@@ -290,9 +299,9 @@ class Packed:
         if file.given is not None:  # it was published in this form
             return file.values_sha256, file.source, file.given
         shared = {name: values for name, values in file.arrays.items() if name in GIVEN}
-        if (len(file.source) <= SMALL_FILE and REDUCED not in file.arrays) or not shared:
+        if file.stays or not shared:
             return *self.whole(file), None
-        key, values = f"{APART}-{hashlib.sha256(file.source).hexdigest()}", file.values_sha256
+        key, values = f"{APART}-{file.key}", file.values_sha256
         given = values_sha256(shared)
         if (kept := self._kept(key)) is not None:
             return *kept, given

@@ -21,6 +21,7 @@ from bench.runs.predictions import predictions_file
 from bench.runs.record import REDUCED
 from bench.score.suites import suite, suite_names
 from bench.score.suites.from_predictions import rescore
+from bench.show.pages.cosines import cosines
 from bench.verify import UNCHECKED, verify_run
 from bench.verify.findings import cell
 
@@ -72,6 +73,7 @@ def test_a_reduced_run_verifies_and_what_is_altered_in_it_is_seen(tmp_path: Path
         cell(one) for one in run.scores if one.reduced_sha256 is not None
     }, "what a record says beside its scores is not looked at, and that is said"
     assert not before.count("detail", UNCHECKED)
+    assert cosines(run, here) is not None and cosines(run, to) is None, "an order is not drawn as cosines"
     path = predictions_file(to, ("sts", "STS13", "senteval-all/1", "tokenised"))
     arrays = read_arrays(path)
     for wrong in ({"prediction": arrays["prediction"][::-1]}, {"prediction": arrays["prediction"] * 2}):

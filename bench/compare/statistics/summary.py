@@ -63,19 +63,20 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
     metrics = {task: score.metric for scores in by_run.values() for task, score in scores.items()}
     ranks = has_average or (len(columns) == 1 and metrics[columns[0]] not in LOWER_IS_BETTER)
     notes: list[str] = []
-    rows = []
+    rows, titles = [], dict[str, str]()
     for runs, differs in rows_of([record for record, _ in scored], notes):
         cells = tuple(_cell([by_run[run.run_id].get(column) for run in runs]) for column in columns)
         for column, cell in zip(columns, cells, strict=True):
             if cell is not None and len(cell.values) < len(runs):
                 notes.append(f"{title(runs[0], differs)}: {column} from {len(cell.values)} of {len(runs)} seeds")
         first = runs[0]
+        titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
         rows.append(Row(
             method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone_name, differs=differs,
             runs=tuple(run.run_id for run in runs), seeds=tuple(run.seed for run in runs), cells=cells,
         ))  # fmt: skip
     rows = sorted(_marked(rows, columns, metrics), key=_best_first if ranks else _by_name)
-    notes += _the_same(rows, by_run)
+    notes += _the_same(titles, by_run)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
         notes.insert(0, f"nothing trained: {', '.join(untrained)}")
@@ -95,15 +96,14 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
     return against(table, baseline)
 
 
-def _the_same(rows: Sequence[Row], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
-    """A note of rows that are one model under several names: a recipe without its variant may be another method's."""
+def _the_same(titles: Mapping[str, str], by_run: Mapping[str, Mapping[str, Score]]) -> list[str]:
+    """A note of rows that are one model under several names: a recipe without its variant may be another method's. ``titles``: of the
+    row of each run."""
     having: dict[tuple[tuple[str, str | None], ...], dict[str, None]] = {}
-    for row in rows:
-        name = " ".join([row.name, *(f"{key}={value}" for key, value in row.differs)])
-        for run in row.runs:
-            hashes = tuple((task, score.predictions_sha256) for task, score in sorted(by_run[run].items()) if task != AVERAGE)
-            if hashes and all(sha256 is not None for _, sha256 in hashes):
-                having.setdefault(hashes, {})[name] = None
+    for run, name in titles.items():
+        hashes = tuple((task, score.predictions_sha256) for task, score in sorted(by_run[run].items()) if task != AVERAGE)
+        if hashes and all(sha256 is not None for _, sha256 in hashes):
+            having.setdefault(hashes, {})[name] = None
     same = dict.fromkeys(tuple(sorted(names)) for names in having.values() if len(names) > 1)
     return [f"the same model under {len(names)} names, to the last bit of every prediction: {', '.join(names)}" for names in same]
 

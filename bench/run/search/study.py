@@ -124,9 +124,9 @@ def unequal_budgets(jobs: Mapping[str, Job]) -> list[str]:
     rows = Counter(recipe.batch_size for recipe in recipes.values())
     if len(rows) > 1 and all(budget is not None and budget.unit == STEPS for budget in budgets):
         usual = max(rows, key=lambda size: (rows[size], -size))
-        others = [(recipe.batch_size, method) for method, recipe in recipes.items() if recipe.batch_size != usual]
-        (size, method), *more = others
-        each = "".join([f"{size} rows in {method}", *(f", {size} in {method}" for size, method in more)])
+        each = ", ".join(
+            f"{recipe.batch_size} rows in {method}" for method, recipe in recipes.items() if recipe.batch_size != usual
+        )
         lines.append(
             f"a step has {each} and {usual} in the others, so as many steps are not as much training; "
             f"--set batch_size={usual}, or a budget of sentences, gives each the same"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page, slug
 from bench.board.over_suites import Overview, Standing, overviews
-from bench.compare.formatting import is_top, rank_words, score, signed
-from bench.show.pages.score_tables import SETTINGS, SEVERAL
+from bench.compare.formatting import SEVERAL, is_top, rank_words, score, signed
+from bench.show.pages.score_tables import SETTINGS
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable

@@ -13,6 +13,7 @@ from bench.board.names import link, method_page, run_page
 from bench.board.selection import values_words
 from bench.compare.budget import encoding_under
 from bench.compare.formatting import (
+    SEVERAL,
     cells_of,
     family_words,
     has_ranks,
@@ -44,7 +45,6 @@ SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
 EXPLORATORY = {"b": "x", "w": "y"}
 """The same of a single task."""
 SETTINGS = {"none": "nothing trained"}
-SEVERAL = "several backbones"
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
