@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from bench.board.board import BoardTable
-from bench.compare.formatting import duration, is_top, score, signed, variant_words, with_interval
+from bench.compare.formatting import SEVERAL, duration, is_top, score, signed, variant_words, with_interval
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Cell, Row, Table
 
 NAMED = 4  # rows that the sentence names
+WORDS = {"better": "better", "worse": "worse", "equivalent": "equivalent", "unknown": "cannot be told from it"}
+"""Verdicts against the baseline, as the sentence lists them."""
 NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 Ranked = tuple[Row, Cell]
 """A row, and its cell in the column that ranks."""
@@ -39,7 +42,7 @@ def answer(tables: Sequence[BoardTable]) -> str:
     if len(others) == 1 and others[0][0].is_baseline and (against := rows[0][1].against) is not None:
         name = row_name(others[0][0], table)
         said = f"{best} is highest on {what}, {value}, but cannot be told from {name}, the baseline ({with_interval(against.difference, against.low, against.high)})"
-        base = _worse(table, name)
+        base = _verdicts(table, name)
     elif not others:
         said = f"{best} is the best on {what}, {value}, {ahead} above {second}"
     else:
@@ -50,7 +53,7 @@ def answer(tables: Sequence[BoardTable]) -> str:
 
 def place_words(table: Table) -> str:
     """ "On the built-in backbone, unsupervised, 3 seeds" """
-    backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or "several backbones"
+    backbone = "the built-in backbone" if table.backbone == "builtin" else table.backbone or SEVERAL
     setting = {"none": "nothing trained", None: "several settings"}.get(table.setting, table.setting)
     counts = [len(row.runs) for row in table.rows if row.setting != "none"]
     seeds = ""
@@ -91,27 +94,31 @@ def _against_baseline(best: Ranked, table: Table) -> str:
     name = row_name(base, table)
     against = best[1].against
     if best[0].is_baseline:
-        return f", and it is the baseline{_worse(table, 'it')}"
+        return f", and it is the baseline{_verdicts(table, 'it')}"
     if against is None or against.verdict is None:
         return ""
-    by = with_interval(against.difference, against.low, against.high)
-    among = _worse(table, name) if is_top(base, table) else ""
+    by, counts = with_interval(against.difference, against.low, against.high), _verdicts(table, name)
     if against.verdict in ("better", "worse"):
-        return f"; it is {against.verdict} than the baseline {name}: {by}{among}"
+        return f"; it is {against.verdict} than the baseline {name}: {by}{counts}"
     if against.verdict == "equivalent":
-        return f"; it is equivalent to the baseline {name}: {by}{among}"
-    return (
-        f"; the difference to the baseline {name} is {by}{among}"
-        if is_top(base, table)
-        else f"; it cannot be told from the baseline {name}: {by}"
-    )
+        return f"; it is equivalent to the baseline {name}: {by}{counts}"
+    among = "the difference to the baseline {} is" if is_top(base, table) else "it cannot be told from the baseline {}:"
+    return f"; {among.format(name)} {by}{counts}"
 
 
-def _worse(table: Table, name: str) -> str:
-    """How many rows are worse than the baseline."""
-    heads = [cell.against for row in table.rows if (cell := row.cells[-1]) is not None]
-    worse = sum(against is not None and against.verdict == "worse" for against in heads)
-    return f"; {worse} of {len(table.rows) - 1} other rows {'is' if worse == 1 else 'are'} worse than {name}" if worse else ""
+def _verdicts(table: Table, name: str) -> str:
+    """How many of the rows that were tested against the baseline are better, worse, equivalent and unknown: one row alone may be none of
+    what the others are."""
+    found = [cell.against.verdict for row in table.rows if (cell := row.cells[-1]) is not None and cell.against is not None]
+    counts = Counter(verdict for verdict in found if verdict is not None)
+    if counts.total() < 2:
+        return f"; the other row is worse than {name}" if counts["worse"] and name == "it" else ""
+    several = [verdict for verdict in WORDS if counts[verdict]]
+    said = [f"{counts[verdict]} {WORDS[verdict]}" for verdict in several]
+    if several[0] != "unknown":
+        said[0] = f"{counts[several[0]]} {'is' if counts[several[0]] == 1 else 'are'} {several[0]}"
+    listed = f"{', '.join(said[:-1])} and {said[-1]}" if said[1:] else said[0]
+    return f"; of {counts.total()} rows tested against {name} {listed}"
 
 
 def _listed(names: Sequence[str]) -> str:
