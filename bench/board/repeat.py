@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from bench.run.recipes import one_value
 from bench.runs.record import AVERAGE, Facts, RunRecord, public_name
 
 SET = "--set"  # how the source of a recipe value that was given by hand begins
+RUN = re.compile(r"([^/\\]+-(?:s\d+|any)-[0-9a-f]{8})(?:[/\\]checkpoint)?[/\\]?$")
+"""The id of a run at the end of a path."""
 OWN = "sentence-bench"  # the distribution whose methods need nothing more
 
 
@@ -44,9 +47,14 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         if name.startswith(BY_HASH):
             needs.append(f"the training text {public_name(str(corpus.get('name')))} in the folder where you type it, or in train/ of --data: it is "
                          "found by its sha256, whatever its name")  # fmt: skip
-    by_hand = {key: one.value for key, one in first.recipe.items() if one.source.startswith(SET)}
+    of_file = (first.provenance.execution or {}).get("recipe_file") or ()
+    by_hand = {key: one.value for key, one in first.recipe.items() if one.source.startswith(SET) or key in of_file}
     if list(suites) == ["check"] and "select_on" in first.recipe:  # which has a default of its own where nothing else is scored
         by_hand.setdefault("select_on", first.recipe["select_on"].value)
+    for key, content in (determines.get("places") or {}).items():
+        if content is not None and by_hand.get(key) is not None:
+            by_hand[key], what = _place(str(by_hand[key]), str(content))
+            needs += [f"as {key} {what}"] if what else []
     for key, value in by_hand.items():
         words += ["--set", f"{key}={_value(value)}"]
     if (ranks := determines.get("ranks")) is not None:
@@ -83,6 +91,16 @@ def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
         words += ["--prompt", task, str(text)]
     needs = "the server, with the same model" if kind == "server" else f"the vectors, as FILE; their identity is {revision}..."
     return Repeat(command=shlex.join([*words, "--suite", ",".join(names)]), needs=f"Needs {needs}.")
+
+
+def _place(place: str, content: str) -> tuple[str, str]:
+    """(a file, a folder or a model that a recipe names, as anybody may type it; what one has to have, "" of a model of the hub)"""
+    if (run := RUN.search(place)) is not None:
+        return f"runs/{run[1]}", f"the run {run[1]}, made as its own row says"
+    name = public_name(place)
+    if name == place and len(content) == 40:  # a commit of the hub
+        return name if "@" in name else f"{name}@{content}", ""
+    return name, f"{name}, in the folder where you type it (sha256 {content[:12]}...)"
 
 
 def corpus_word(corpus: Mapping[str, object]) -> str:

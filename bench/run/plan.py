@@ -86,7 +86,7 @@ class PlannedRun:
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
     expect: Mapping[str, Any] | None = None
-    search: Mapping[str, Any] = field(default_factory=dict)  # that found its values (bench.runs.searches)
+    given: GivenRecipe | None = None  # that its values are from: --recipe
     determines: Mapping[str, Any] = field(default_factory=dict)  # what the fingerprint is of, beyond what the record says
     missing: tuple[DataMissing, ...] = ()  # tasks that were asked for and whose data is not here
     provisional: bool = False  # something that its fingerprint is of is yet to be fetched: a plan to look at, not to execute
@@ -324,7 +324,7 @@ class _Planner:
             with_fingerprint(PlannedRun(
                 plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
                 tasks=self.scored.tasks, task_data=self.scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
-                expect=entry.expect if entry is not None and of_paper else None, search=given.search if given else {}, determines=determines, missing=self.scored.missing,
+                expect=entry.expect if entry is not None and of_paper else None, given=given, determines=determines, missing=self.scored.missing,
                 provisional=later or "unknown" in places.values(),
             ))
             for seed in seeds

@@ -21,6 +21,19 @@ from bench.runs import RunsFolder
 pytestmark = pytest.mark.usefixtures("own_cache")
 TEXT = "".join(f"A sentence about {what} number {i}.\n" for i in range(8) for what in ("rivers", "bread", "rails", "snow"))
 
+FOUND = """
+method = "esimcse"
+setting = "unsupervised"
+corpus = "builtin"
+[values]
+budget = { value = "2steps", source = "search tests" }
+learning_rate = { value = 0.0007, source = "a guess of ours" }
+[search]
+name = "tests"
+trials = 3
+seeds = [9]
+"""
+
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,20 +74,22 @@ def run_again(command: str, runs: Path) -> None:
 @pytest.mark.usefixtures("short_check")
 def test_a_trained_and_an_untrained_row_are_made_again_by_what_their_page_says(tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text(TEXT)
+    (tmp_path / "found.toml").write_text(FOUND)
     trained = ("--corpus", tmp_path / "text.txt", "--max-steps", "3", "--set", "learning_rate=0.00031", "--precision", "fp32")
     builtin = ("--corpus", "builtin", "--max-steps", "2", "--precision", "fp32")
     for words in (
         ("--method", "cls,last-avg", "--seeds", "7"),
         ("--method", "simcse", *SMALL, *trained, "--seeds", "1,2"),
         ("--method", "promptbert", *SMALL, *builtin, "--set", "select_on=last", "--seeds", "3"),
+        ("--recipe", tmp_path / "found.toml", *SMALL, "--set", "select_on=last", "--precision", "fp32", "--seeds", "3"),
     ):
         done = bench("run", *words, "--suite", "check", "--plain", "--runs", tmp_path / "runs")
         assert done.exit_code == 0, done.output
     version = publish(tmp_path / "runs", tmp_path / "leaderboards")
     rows = rows_of(version / "index.html")
-    assert set(rows) == {"cls", "last-avg", "simcse", "promptbert"}
+    assert set(rows) == {"cls", "last-avg", "simcse", "promptbert", "esimcse"}
 
-    for method in ("last-avg", "promptbert"):  # which bench has all of
+    for method in ("last-avg", "promptbert", "esimcse"):  # which bench has all of
         command, needs = rows[method]
         assert needs == ""
         run_again(command, tmp_path / "again")
@@ -152,6 +167,27 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
         told.needs
         == "Needs the file new.py (sha256 of its source dddddddddddd...); and the file odd.py (sha256 of its source cccccccccccc...)."
     )
+
+
+def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
+    one = record("dclr", 1)
+    value = next(iter(one.recipe.values()))
+
+    def told(place: str, content: str) -> tuple[str, str]:
+        origin = replace(one.provenance, determines={"places": {"teacher": content, "other": None}}, corpus=None)
+        made = repeat([replace(one, recipe={"teacher": replace(value, value=place, source="--set")}, provenance=origin)])
+        assert "ada" not in made.command + made.needs
+        return words_after(made.command, "--set")[0], made.needs
+
+    run = "simcse-builtin-s1-cdd2eaf2"
+    for place in (f"/home/ada/x/{run}", f"other/{run}", f"/home/ada/{run}/checkpoint/", f"../runs3/{run}"):
+        assert told(place, "e" * 64) == (f"teacher=runs/{run}", f"Needs as teacher the run {run}, made as its own row says.")
+    assert told("owner/name", "a" * 40) == (f"teacher=owner/name@{'a' * 40}", "")
+    assert told("owner/name@main", "a" * 40) == ("teacher=owner/name@main", "")
+    file = ("teacher=vectors.txt", "Needs as teacher vectors.txt, in the folder where you type it (sha256 eeeeeeeeeeee...).")
+    assert told("/home/ada/vectors.txt", "e" * 64) == file
+    plain = replace(one, recipe={"teacher": replace(value, value=None, source="--set")}, provenance=replace(one.provenance, determines={"places": {"teacher": None}}))  # fmt: skip
+    assert words_after(repeat([plain]).command, "--set") == ["teacher=none"]
 
 
 def test_seeds_in_as_few_words_as_can_be() -> None:

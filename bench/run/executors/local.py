@@ -32,6 +32,7 @@ from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFo
 from bench.runs.curve import FAILED_BATCH
 from bench.runs.dev_pairs import dev_test_pairs
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, prediction_problems
+from bench.runs.record import Facts
 from bench.runs.store import data_key
 from bench.score.suites import AskingTask, RunPlace, suite_plugin
 
@@ -64,8 +65,8 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         ):
             record = replace(record, provenance=replace(record.provenance, backbone={**known, "title": title}))
             store.write(record)
-        if record is not None and run.search and (record.provenance.execution or {}).get("search") != run.search:
-            record = found_by_search(record, run)  # the same values by hand, before: what they are is known better now
+        if record is not None and (of_file := known_by_file(record, run)) != record:
+            record = of_file  # the same values by hand, before: what they are is known better now
             store.write(record)
         left = left_to_do(run, record, folder, reporter)
         if record is not None and record.status == "finished" and left.nothing:
@@ -130,9 +131,19 @@ def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
     return store.get(run.run_id, run.fingerprint)
 
 
-def found_by_search(record: RunRecord, run: PlannedRun) -> RunRecord:
+def _of_file(run: PlannedRun) -> Facts:
+    """What the record keeps of a file of --recipe: the keys of its values, which no recipe of bench has, and the search that found them."""
+    if run.given is None:
+        return {}
+    return {"recipe_file": sorted(run.given.values), **({"search": dict(run.given.search)} if run.given.search else {})}
+
+
+def known_by_file(record: RunRecord, run: PlannedRun) -> RunRecord:
+    """The record, with what a file of --recipe says of its values; as it is where it says so already."""
+    before = record.provenance.execution or {}
+    if (execution := {**before, **_of_file(run)}) == before:
+        return record
     recipe = {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
-    execution = {**(record.provenance.execution or {}), "search": dict(run.search)}
     return replace(record, recipe=recipe, provenance=replace(record.provenance, execution=execution))
 
 
@@ -151,7 +162,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
             corpus={"name": corpus.name, "sha256": corpus.sha256, "columns": list(corpus.columns)} if corpus else None,
             backbone={"name": run.backbone.name, "revision": run.backbone.revision,
                       **({"title": run.backbone.title} if run.backbone.title else {})},
-            determines=run.determines, execution={"search": dict(run.search)} if run.search else None,
+            determines=run.determines, execution=_of_file(run) or None,
         ),
     )  # fmt: skip
 
