@@ -11,8 +11,7 @@ from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Cell, Row, Table
 
 NAMED = 4  # rows that the sentence names
-WORDS = {"better": "better", "worse": "worse", "equivalent": "equivalent", "unknown": "cannot be told from it"}
-"""Verdicts against the baseline, as the sentence lists them."""
+VERDICTS = ("better", "worse", "equivalent", "unknown")  # in the order in which the sentence counts them
 NAMES = {"sts": "STS", "cxc": "CxC", "mteb": "MTEB"}
 Ranked = tuple[Row, Cell]
 """A row, and its cell in the column that ranks."""
@@ -42,7 +41,7 @@ def answer(tables: Sequence[BoardTable]) -> str:
     if len(others) == 1 and others[0][0].is_baseline and (against := rows[0][1].against) is not None:
         name = row_name(others[0][0], table)
         said = f"{best} is highest on {what}, {value}, but cannot be told from {name}, the baseline ({with_interval(against.difference, against.low, against.high)})"
-        base = _verdicts(table, name)
+        base = _verdicts(table)
     elif not others:
         said = f"{best} is the best on {what}, {value}, {ahead} above {second}"
     else:
@@ -94,10 +93,10 @@ def _against_baseline(best: Ranked, table: Table) -> str:
     name = row_name(base, table)
     against = best[1].against
     if best[0].is_baseline:
-        return f", and it is the baseline{_verdicts(table, 'it')}"
+        return f", and it is the baseline{_verdicts(table)}"
     if against is None or against.verdict is None:
         return ""
-    by, counts = with_interval(against.difference, against.low, against.high), _verdicts(table, name)
+    by, counts = with_interval(against.difference, against.low, against.high), _verdicts(table)
     if against.verdict in ("better", "worse"):
         return f"; it is {against.verdict} than the baseline {name}: {by}{counts}"
     if against.verdict == "equivalent":
@@ -106,19 +105,18 @@ def _against_baseline(best: Ranked, table: Table) -> str:
     return f"; {among.format(name)} {by}{counts}"
 
 
-def _verdicts(table: Table, name: str) -> str:
-    """How many of the rows that were tested against the baseline are better, worse, equivalent and unknown: one row alone may be none of
-    what the others are."""
+def _verdicts(table: Table) -> str:
+    """How many of the rows that were tested against the baseline, which was just named, are better, worse, equivalent, unknown: the best
+    may be none of what the others are. Empty where nothing is known of any, or of one alone."""
     found = [cell.against.verdict for row in table.rows if (cell := row.cells[-1]) is not None and cell.against is not None]
     counts = Counter(verdict for verdict in found if verdict is not None)
-    if counts.total() < 2:
-        return f"; the other row is worse than {name}" if counts["worse"] and name == "it" else ""
-    several = [verdict for verdict in WORDS if counts[verdict]]
-    said = [f"{counts[verdict]} {WORDS[verdict]}" for verdict in several]
-    if several[0] != "unknown":
-        said[0] = f"{counts[several[0]]} {'is' if counts[several[0]] == 1 else 'are'} {several[0]}"
-    listed = f"{', '.join(said[:-1])} and {said[-1]}" if said[1:] else said[0]
-    return f"; of {counts.total()} rows tested against {name} {listed}"
+    first, *others = [verdict for verdict in VERDICTS if counts[verdict]] or ["unknown"]
+    if counts.total() < 2 or first == "unknown":
+        return ""
+    be = "is" if counts[first] == 1 else "are"
+    return (
+        f"; {', '.join([f'{counts[first]} of {counts.total()} rows {be} {first}', *(f'{counts[one]} {one}' for one in others)])}"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

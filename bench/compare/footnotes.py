@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bench.base.errors import BenchError
 from bench.compare.budget import terms
-from bench.compare.formatting import listed
+from bench.compare.formatting import listed, tuned_alike
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Row, Table
 from bench.runs import FOREIGN
@@ -64,7 +64,9 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
         replace(row, footnotes=tuple(marks.get(i, ())), values=values_words([records[run] for run in row.runs]))
         for i, row in enumerate(table.rows)
     )
-    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=(*table.notes, *_chosen_on(table, records)))
+    alike = tuned_alike(replace(table, rows=marked))
+    said = (*table.notes, *((f"all that was trained: {alike} each",) if alike else ()), *_chosen_on(table, records))
+    return replace(table, rows=marked, footnotes=tuple(footnotes), notes=said)
 
 
 def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...]:

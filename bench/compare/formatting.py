@@ -43,9 +43,16 @@ def variant_words(row: Row, table: Table) -> str:
         parts.append(row.backbone)
     if table.setting is None:
         parts.append("untrained" if row.setting == "none" else row.setting)
-    if by_values or row.values.startswith(TUNED):
+    if by_values or (row.values.startswith(TUNED) and not tuned_alike(table)):
         parts.append(row.values)
     return " ".join(parts)
+
+
+def tuned_alike(table: Table) -> str:
+    """ "tuned with 12 trials" where all rows that were trained are, which is then said once; "" where rows differ, or are not tuned."""
+    kinds = {row.values for row in table.rows if row.values}
+    alike = kinds.pop() if len(kinds) == 1 else ""
+    return alike.replace(":", " with", 1) if alike.startswith(TUNED) and "," not in alike else ""
 
 
 def _told_by_values(row: Row, table: Table) -> bool:

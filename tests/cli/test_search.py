@@ -109,6 +109,8 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_says_so(ask: 
     assert record.training is not None and record.training.dev_score == pytest.approx(best.score) and record.scores
     kept = (record.provenance.execution or {})["search"]
     assert (kept["trials"], kept["seeds"], kept["steps"]) == (8, [901], 18) and kept["seconds"] > 0
+    alone = " ".join(bench("compare", "--runs", tmp_path / "tuned", "--statistics", "no").stdout.split())
+    assert "all that was trained: tuned with 8 trials each" in alone and "made tuned" not in alone, alone
     own_values = bench("run", "--method", "made", *command[3:-2], "--backbone", tiny, "--corpus", tmp_path / "text.txt", "--budget", "2steps",
                        "--set", "batch_size=4", "--runs", tmp_path / "tuned")  # fmt: skip
     assert own_values.exit_code == 0, own_values.output

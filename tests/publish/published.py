@@ -30,6 +30,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of v1: two settings, two backbones, five suites, ablations."""
     root = tmp_path_factory.mktemp("host")
     whole_folder(root / "runs")
+    plan = root / SUB_PATH / "leaderboards" / "plans" / "v1.md"
+    plan.parent.mkdir(parents=True)
+    plan.write_text("# Plan\n\nEverything, once.\n", encoding="utf-8")
     yield publish(root / "runs", root / SUB_PATH / "leaderboards", "--note", "Made by a test: no evidence of anything.")
 
 

@@ -55,7 +55,7 @@ def test_rows_that_cannot_be_told_apart_and_beat_the_baseline() -> None:
     ]
     assert says(*rows) == (
         "On the built-in backbone, unsupervised, 3 seeds: promptbert is highest on the STS average, 72.00, but cannot be told from "
-        "conpvp and promcse; it is better than the baseline simcse: +2.00 [+1.50, +2.50]; of 3 rows tested against simcse 3 are better."
+        "conpvp and promcse; it is better than the baseline simcse: +2.00 [+1.50, +2.50]; 3 of 3 rows are better."
     )
 
 
@@ -70,18 +70,18 @@ def test_one_row_above_all() -> None:
 @pytest.mark.parametrize(
     "rows, end",
     [
-        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "but cannot be told from b; it is better than the baseline simcse: +1.00 [+0.50, +1.50]; of 2 rows tested against simcse 1 is better and 1 cannot be told from it."),
-        ([row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "; it cannot be told from the baseline simcse: +1.00 [+0.50, +1.50]; of 2 rows tested against simcse 2 cannot be told from it."),
+        ([row("a", 71, 1, "better", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "but cannot be told from b; it is better than the baseline simcse: +1.00 [+0.50, +1.50]; 1 of 2 rows is better, 1 unknown."),
+        ([row("a", 71, 1, "unknown", 1), row("b", 70.5, 1, "unknown", 0.5), SIMCSE], "; it cannot be told from the baseline simcse: +1.00 [+0.50, +1.50]."),
         ([row("a", 71, 1, "worse", -1), SIMCSE], "; it is worse than the baseline simcse: -1.00 [-1.50, -0.50]."),
-        ([row("a", 71, 1, "unknown", 0.2), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3, "worse", -10)], "a is highest on the STS average, 71.00, but cannot be told from simcse, the baseline (+0.20 [-0.30, +0.70]); of 2 rows tested against simcse 1 is worse and 1 cannot be told from it."),
+        ([row("a", 71, 1, "unknown", 0.2), replace(SIMCSE, rank=(1, 2)), row("c", 60, 3, "worse", -10)], "a is highest on the STS average, 71.00, but cannot be told from simcse, the baseline (+0.20 [-0.30, +0.70]); 1 of 2 rows is worse, 1 unknown."),
         ([row("a", 71, 1, "better", 1), replace(SIMCSE, rank=(1, 2))], "a is the best on the STS average, 71.00, 1.00 above simcse; it is better than the baseline simcse: +1.00 [+0.50, +1.50]."),
-        ([row("a", 71, 1, "unknown", 0.2), row("b", 70.9, 1, "unknown", 0.1), replace(SIMCSE, rank=(1, 3))], "but cannot be told from any other row; the difference to the baseline simcse is +0.20 [-0.30, +0.70]; of 2 rows tested against simcse 2 cannot be told from it."),
-        ([replace(SIMCSE, rank=(1, 2)), row("c", 69, 1, "worse", -1)], "simcse is the best on the STS average, 70.00, 1.00 above c, and it is the baseline; the other row is worse than it."),
+        ([row("a", 71, 1, "unknown", 0.2), row("b", 70.9, 1, "unknown", 0.1), replace(SIMCSE, rank=(1, 3))], "but cannot be told from any other row; the difference to the baseline simcse is +0.20 [-0.30, +0.70]."),
+        ([replace(SIMCSE, rank=(1, 2)), row("c", 69, 1, "worse", -1)], "simcse is the best on the STS average, 70.00, 1.00 above c, and it is the baseline."),
         ([row("a", 71, 1), replace(SIMCSE, rank=(1, 2)), row("c", 60, 1)], "a is highest on the STS average, 71.00, but cannot be told from any other row."),
-        ([replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)], "10.00 above c, and it is the baseline; the other row is worse than it."),
+        ([replace(SIMCSE, rank=(1, 1)), row("c", 60, 2, "worse", -10)], "10.00 above c, and it is the baseline."),
         ([replace(SIMCSE, rank=(1, 2)), row("c", 60, 2)], "simcse is the best on the STS average, 70.00, 10.00 above c, and it is the baseline."),
         ([row("a", 71, 1, "equivalent", 0.1), SIMCSE], "; it is equivalent to the baseline simcse: +0.10 [-0.40, +0.60]."),
-        ([SIMCSE, *(row(f"m{i}", 60 - i, 5, one, -10) for i, one in enumerate(["better", "worse", "worse", "equivalent", "unknown", None]))], ", and it is the baseline; of 5 rows tested against it 1 is better, 2 worse, 1 equivalent and 1 cannot be told from it."),
+        ([SIMCSE, *(row(f"m{i}", 60 - i, 5, one, -10) for i, one in enumerate(["better", "worse", "worse", "equivalent", "unknown", None]))], ", and it is the baseline; 1 of 5 rows is better, 2 worse, 1 equivalent, 1 unknown."),
         ([row("a", 71, 1), SIMCSE], "a is the best on the STS average, 71.00, 1.00 above simcse."),
     ],
 )  # fmt: skip
@@ -125,6 +125,17 @@ def test_where_the_numbers_are_from() -> None:
     assert "on CxC-STS (raw)" in says(
         row("a", 71.0), row("b", 70.0), baseline=None, suite="cxc", columns=("CxC-STS",), text="raw"
     )
+
+
+def test_what_every_row_has_is_said_once() -> None:
+    """Values that a search found: beside each row only where not all trained ones have them."""
+    tuned, other, cls = (replace(row(name, mean), values=values) for name, mean, values in (("a", 71.0, "tuned: 6 trials"), ("b", 70.0, "tuned: 6 trials"), ("cls", 50.0, "")))  # fmt: skip
+    assert says(tuned, other, cls, baseline=None).startswith(
+        "On the built-in backbone, unsupervised, 3 seeds: a has the highest value"
+    )
+    for values in ("paper", "tuned: 12 trials", "tuned: 6 trials, paper"):
+        said = says(tuned, replace(other, values=values), cls, baseline=None)
+        assert said.startswith("On the built-in backbone, unsupervised, 3 seeds: a (tuned: 6 trials) has"), said
 
 
 def test_the_first_table_that_ranks_several_rows_gives_the_answer() -> None:
