@@ -49,8 +49,9 @@ def variant_words(row: Row, table: Table) -> str:
 
 
 def tuned_alike(table: Table) -> str:
-    """ "tuned with 12 trials" where all rows that were trained are, which is then said once; "" where rows differ, or are not tuned."""
-    kinds = {row.values for row in table.rows if row.values}
+    """ "tuned with 12 trials" where all rows that were trained are, which is then said once; "" where they differ, or are not tuned. What
+    is fitted without a setting of its own (flow) is none of them."""
+    kinds = {row.values for row in table.rows if row.values and row.setting != "none"}
     alike = kinds.pop() if len(kinds) == 1 else ""
     return alike.replace(":", " with", 1) if alike.startswith(TUNED) and "," not in alike else ""
 

@@ -24,7 +24,7 @@ from bench.runs.record import RunRecord
 from bench.runs.store import RunsFolder
 
 VERSION_FILE, SCHEMA = "version.json", "bench.version/1"
-STATISTICS = 2
+STATISTICS = 3
 """Version of the statistics: another one where the same predictions get other intervals or verdicts. A version without one has 1."""
 RUNS = "runs"  # folder of a version that holds its runs
 NAMED = 3  # runs of another grade that are named

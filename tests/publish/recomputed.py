@@ -124,8 +124,9 @@ def bisected(function, low: float, high: float) -> float:  # type: ignore[no-unt
     return (low + high) / 2
 
 
-def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], list[float]]:
-    """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), none below their mean; and degrees of freedom."""
+def borrowed(variances: list[float], freedoms: list[int], statistics: int = 3) -> tuple[list[float], list[float]]:
+    """Variances over seeds drawn towards what all have (Smyth 2004, section 6.2), and degrees of freedom. What is then below the mean is
+    drawn up to it, in logarithms by the share that was borrowed; up to version 2 of the ``statistics`` it was raised to the mean."""
     d, s = np.array(freedoms, dtype=float), np.array(variances)
     pooled, total = float((d * s).sum() / d.sum()), float(d.sum())
     if len(d) == 1:
@@ -138,7 +139,9 @@ def borrowed(variances: list[float], freedoms: list[int]) -> tuple[list[float], 
     half = bisected(lambda x: excess - trigamma(x), 1e-6, 1e9)
     prior = math.exp(float(e.mean()) + digamma(half) - math.log(half))
     posterior = (d * s + 2 * half * prior) / (d + 2 * half)
-    return [max(pooled, one) for one in posterior], [min(total, one + 2 * half) for one in d]
+    shares = 2 * half / (d + 2 * half) if statistics > 2 else np.ones(len(d))
+    up = [math.exp(s * math.log(pooled) + (1 - s) * math.log(one)) for s, one in zip(shares, posterior, strict=True)]
+    return [max(pair) for pair in zip(up, posterior, strict=True)], [min(total, one + 2 * half) for one in d]
 
 
 # --- Student's t ---
@@ -202,10 +205,11 @@ def primary_family(version: Path) -> list[dict[str, Any]]:
             of_row.append(round(sum(round(one, 2) for one in scores) / len(scores), 2))
             moved.append(np.concatenate(parts))
         values.append(of_row)
-    return list(_compared(rows, table["baseline"], values, np.array(moved), pairs))
+    rule = json.loads((version / "version.json").read_text(encoding="utf-8"))["statistics"]
+    return list(_compared(rows, table["baseline"], values, np.array(moved), pairs, rule))
 
 
-def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyped-def]
+def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no-untyped-def]
     counts, starts = [len(one) for one in values], np.concatenate([[0], np.cumsum([len(one) for one in values])])
     mean = [float(np.mean(one)) for one in values]
     near, equal = over_items(moved_RN, pairs)
@@ -219,7 +223,7 @@ def _compared(rows, baseline, values, moved_RN, pairs):  # type: ignore[no-untyp
         own.append(max(0.0, (np.trace(part) - part.sum() / n) / (n - 1)) / n if n > 1 else 0.0)
     several = [i for i, row in enumerate(rows) if row["seeds"] != [None] and counts[i] > 1]
     variance, of_seeds = dict.fromkeys(range(len(rows)), 0.0), dict.fromkeys(range(len(rows)), math.inf)
-    found, freedoms = borrowed([float(np.var(values[i], ddof=1)) for i in several], [counts[i] - 1 for i in several])
+    found, freedoms = borrowed([float(np.var(values[i], ddof=1)) for i in several], [counts[i] - 1 for i in several], rule)
     for i, one, its in zip(several, found, freedoms, strict=True):
         variance[i], of_seeds[i] = one, its
     total = float(sum(counts[i] - 1 for i in several))

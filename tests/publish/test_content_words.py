@@ -130,9 +130,9 @@ def test_where_the_numbers_are_from() -> None:
 def test_what_every_row_has_is_said_once() -> None:
     """Values that a search found: beside each row only where not all trained ones have them."""
     tuned, other, cls = (replace(row(name, mean), values=values) for name, mean, values in (("a", 71.0, "tuned: 6 trials"), ("b", 70.0, "tuned: 6 trials"), ("cls", 50.0, "")))  # fmt: skip
-    assert says(tuned, other, cls, baseline=None).startswith(
-        "On the built-in backbone, unsupervised, 3 seeds: a has the highest value"
-    )
+    flow = replace(cls, method="flow", setting="none", values="paper")  # fitted, by a setting of no search
+    for rows in ((tuned, other, cls), (tuned, other, flow)):
+        assert says(*rows, baseline=None).startswith("On the built-in backbone, unsupervised, 3 seeds: a has the highest value")
     for values in ("paper", "tuned: 12 trials", "tuned: 6 trials, paper"):
         said = says(tuned, replace(other, values=values), cls, baseline=None)
         assert said.startswith("On the built-in backbone, unsupervised, 3 seeds: a (tuned: 6 trials) has"), said

@@ -107,10 +107,29 @@ def test_five_seeds_beside_one() -> None:
     assert (found.freedom_P[1:] <= 12).all() and not np.isnan(found.p_P[1:]).any()
 
 
-def test_nobody_varies_less_than_all_on_average() -> None:
-    of = only_seeds([[70.0, 70.0001, 70.0002], [70.0, 72.0, 74.0], [70.0, 71.0, 72.0]])
-    assert of.seed_M.min() == pytest.approx((4 + 1 + 1e-8) / 3)
-    assert of.seed_M[1] > of.seed_M.min()
+def test_a_small_variance_is_drawn_up_to_the_mean_of_all_by_the_share_that_was_borrowed() -> None:
+    """Whole where methods are alike; hardly where their own seeds say nearly all; and never down."""
+    values = [[70.0, 70.1, 70.2], [70.0, 72.0, 74.0], [70.0, 71.0, 72.0], [70.0]]
+    of, samples = only_seeds(values), [0.01, 4.0, 1.0]
+    assert of.prior is not None and 0 < of.prior[1] < 10
+    mean, prior, freedom = np.mean(samples), *of.prior
+    for i, sample in enumerate(samples):
+        own, share = (2 * sample + freedom * prior) / (2 + freedom), freedom / (2 + freedom)
+        expected = own if own > mean else math.exp(share * math.log(mean) + (1 - share) * math.log(own))
+        assert of.seed_M[i] == pytest.approx(expected) and of.seed_M[i] >= own
+    assert of.seed_M[3] == pytest.approx(max(mean, prior)), "of a single seed all is borrowed"
+    alike = only_seeds([[70.0, 71.0, 72.0], [70.0, 71.1, 72.2], [70.0, 70.9, 71.8]])
+    assert np.ptp(alike.seed_M) == pytest.approx(0) and alike.seed_M[0] == pytest.approx((1 + 1.21 + 0.81) / 3)
+
+
+def test_a_method_that_varies_much_does_not_hide_what_others_differ_by() -> None:
+    """Ten seeds and six, 1.85 points apart with deviations of 0.45, are told apart also beside one that varies by three points."""
+    rng = np.random.default_rng(0)
+    quiet = [(mean + 0.45 * scipy.stats.zscore(rng.normal(size=n), ddof=1)).tolist() for mean, n in ((60.67, 10), (58.82, 6), (60.9, 6), (58.2, 6))]  # fmt: skip
+    wild = (46 + 3.2 * scipy.stats.zscore(rng.normal(size=6), ddof=1)).tolist()
+    for values in (quiet, [*quiet, wild]):
+        said, *_ = verdicts(only_seeds(values).less(0))
+        assert said[1] == "worse" and said[2] == "unknown" and said[3] == "worse"
 
 
 def test_the_chance_of_one_new_run() -> None:

@@ -144,7 +144,9 @@ def test_the_number_of_cells_is_paid_for(runs: list[Run]) -> None:
     p = {how: [cell.against.p_adjusted for one in made.rows for cell in one.cells if cell and cell.against and cell.against.p_adjusted is not None]
          for how, made in by.items()}  # fmt: skip
     assert len(p["holm"]) == 24 and all(made.tested is not None for made in by.values())
-    assert all(a >= b >= c for a, b, c in zip(p["holm"], p["bh"], p["none"], strict=True)) and p["holm"] != p["none"]
+    assert (
+        all(a * (1 + 1e-12) >= b >= c for a, b, c in zip(p["holm"], p["bh"], p["none"], strict=True)) and p["holm"] != p["none"]
+    )
     for how, words in (("holm", "Holm over 3"), ("bh", "Benjamini-Hochberg over 3"), ("none", "not adjusted over 3")):
         assert words in " ".join(printed((by[how],), 120).split())
 
@@ -213,7 +215,7 @@ def test_too_many_predictions_are_left_alone_unless_asked_for(runs: list[Run], m
 
 def test_one_seed_is_judged_only_with_what_others_lend(tmp_path: Path) -> None:
     made = [
-        *family(tmp_path, {"five": 0.3, "more": 1.0}, seeds=SEEDS),
+        *family(tmp_path, {"five": 0.3, "more": 0.4}, seeds=SEEDS),
         sts_run(tmp_path, "one", 1, 0.1),
         sts_run(tmp_path, "fixed", None, 0.1),
     ]

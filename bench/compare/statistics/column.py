@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bench.compare.statistics.adjust import adjusted, critical
 from bench.compare.statistics.influence import Influence, Items, influence
-from bench.compare.statistics.seed_variance import moderated_variances
+from bench.compare.statistics.seed_variance import moderated_variances, raised
 from bench.runs.predicted import Floats, Predicted, same_items
 
 LEVEL = 0.95
@@ -121,8 +121,8 @@ class Column:
         if self.total_freedom > 0:
             prior, prior_freedom, seed_M, seed_freedom_M = moderated_variances(spread_M, freedom_M)
             known_M = random_M & (seed_freedom_M > 0)
-            if prior_freedom > 0:  # known badly from few methods: nobody is taken to vary less than all do on average
-                seed_M = np.maximum(seed_M, np.average(spread_M, weights=freedom_M))
+            if prior_freedom > 0:
+                seed_M = raised(seed_M, freedom_M, prior_freedom, float(np.average(spread_M, weights=freedom_M)))
             self.seed_M[known_M], self.seed_freedom_M[known_M] = seed_M[known_M], seed_freedom_M[known_M]
             self.prior = prior, prior_freedom
         self.lent_M &= ~np.isnan(self.seed_M)

@@ -59,6 +59,18 @@ def moderated_variances(variances: ArrayLike, degrees_of_freedom: ArrayLike) -> 
     return prior_variance, prior_freedom, posterior_M, np.minimum(freedom_M + prior_freedom, freedom_M.sum())
 
 
+def raised(posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean: float) -> Floats:
+    """(M,) posterior variances, those below ``mean``, the methods' mean variance, drawn up to it by the share that was borrowed.
+
+    The prior is known badly from few methods, and a variance that is small by chance calls methods different that are not. Of a method
+    whose own seeds say little the mean itself is the least; one whose own seeds say most of what is known keeps what they say, so that
+    a single method that varies much does not hide all differences of a table. Shares are of the logarithm.
+    """
+    share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
+    found_M: Floats = np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
+    return found_M
+
+
 def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
     """Scaled inverse chi-square prior by moments of log variances."""
     from scipy.special import digamma, polygamma
