@@ -15,7 +15,7 @@ from bench.board.board import Board
 from bench.compare.statistics.table import Against, Row, Table
 from bench.references import results
 from bench.references.rows import PrintedGain, printed_gains
-from bench.show.figures.gains import Gain, Noise, gain_words, gains, paper_gains, paper_words, row_gains
+from bench.show.figures.gains import Gain, Noise, fences, gain_words, gains, paper_gains, paper_words, row_gains
 from bench.show.figures.points import Group, groups
 
 
@@ -106,6 +106,29 @@ def test_the_caption_counts_verdicts_and_pairs() -> None:
     assert told("worse", "better", otherwise=(1, 4)).endswith("in 5 of 18 pairs; most often of m1 (4 of 9).")
     assert told("worse", "better", otherwise=(4, 4)).endswith("in 8 of 18 pairs; most often of m0 (4 of 9) and m1 (4 of 9).")
     assert told("equivalent").startswith("Of 1 row compared with simcse: 1 equivalent.")
+
+
+def test_rows_far_from_the_others_do_not_hide_what_these_differ_by(group: Group) -> None:
+    """Their gain is written at the edge; its number is in the data; a row that is not far is drawn to scale."""
+    table = group.tables["sts"].table
+    row = next(row for row in table.rows if not row.is_baseline)
+
+    def of(*differences: float) -> Table:
+        rows = [next(row for row in table.rows if row.is_baseline)]
+        for i, difference in enumerate(differences):
+            cell = row.cells[-1]
+            assert cell is not None
+            against = Against(difference=difference, low=difference - 1, high=difference + 1, verdict="worse")
+            rows.append(replace(row, method=f"m{i}", cells=(*row.cells[:-1], replace(cell, against=against))))
+        return replace(table, rows=tuple(rows))
+
+    close = [-1.0, -1.5, -2.0, -2.5, -3.0]
+    near, far = (gains(with_table(group, of(*close, *more))) for more in ([-5.5], [-14.58, 21.0]))
+    assert near is not None and "edge" not in near.caption and "←" not in near.svg and near.svg.count("m5: -5.50") == 1
+    assert far is not None and "Of 2 rows far from the others the gain is written at the edge." in far.caption
+    assert "← -14.58" in far.svg and "+21.00 →" in far.svg and "m5: " not in far.svg and far.svg.count("m4: -3.00") == 1
+    assert {row[0]: row[1] for row in far.data}["m5"] == -14.58
+    assert fences([1.0, 1.1, 1.2], 0.5) == (pytest.approx(-0.45), pytest.approx(2.65))
 
 
 def test_there_is_none_without_verdicts_or_without_a_baseline(made: Board, group: Group, tmp_path: Path) -> None:

@@ -148,7 +148,9 @@ def test_the_words_follow_the_numbers() -> None:
     assert "moves by 4.00 at the median (least: b, 2.00; most: a, 6.00), more than the 3.00 between" in values_words(
         {"a": [60.0, 66.0], "b": [61.0, 63.0]}
     )
-    assert "less than the 10.00 between" in values_words({"a": [60.0, 66.0], "b": [54.0, 56.0]})
+    assert "less than the 10.00 between the best trials of the methods (b, 56.00, to a, 66.00)." in values_words(
+        {"a": [60.0, 66.0], "b": [54.0, 56.0]}
+    )
     assert "as much as the 2.00 between" in values_words({"a": [60.0, 62.0], "b": [58.0, 60.0]})
 
 

@@ -58,22 +58,32 @@ def gains(group: Group) -> Figure | None:
     alt = f"{counted(len(shown), 'line')}, one a row: its difference from {base} on {what}, with an interval. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
+        lowest, highest = fences([one.against.difference for one in shown], margin)
         ends = [end for one in shown for end in (one.against.low, one.against.high, one.against.difference) if end is not None]
+        ends = [min(max(end, lowest), highest) for end in ends]
         left = min(150.0, max(width(one.label, TEXT) for one in shown) + 14)
         axes = _axes(drawing, left, [*ends, -margin, margin], len(shown))
         axes.axvspan(-margin, margin, color=LINE, alpha=0.5, linewidth=0, zorder=0)
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
         drawing.text(WIDTH - 2, drawing.height - TOP + 8, "other sign", size=SMALL, anchor="end", colour=QUIET)
+        edges, far = axes.get_xlim(), 0
         for i, one in enumerate(reversed(shown)):
-            told = one.against.verdict in ("better", "worse")
-            if one.against.low is not None and one.against.high is not None:
-                drawing.bar(axes, (one.against.low, one.against.high), (i, i), strong=told)
-            drawing.dot(axes, one.against.difference, i, f"{one.label}: {_told(one)}", strong=told)
+            told, value = one.against.verdict in ("better", "worse"), one.against.difference
+            if not lowest <= value <= highest:
+                far += 1
+                below = value < lowest
+                drawing.text(drawing.at(axes, edges[not below], i)[0], drawing.at(axes, 0, i)[1] - 0.35 * SMALL,
+                             f"← {signed(value)}" if below else f"{signed(value)} →", size=SMALL, anchor="start" if below else "end", colour=QUIET)  # fmt: skip
+            else:
+                if one.against.low is not None and one.against.high is not None:
+                    drawing.bar(axes, (max(one.against.low, edges[0]), min(one.against.high, edges[1])), (i, i), strong=told)
+                drawing.dot(axes, value, i, f"{one.label}: {_told(one)}", strong=told)
             height = drawing.at(axes, 0, i)[1]
             drawing.text(2, height - 0.35 * TEXT, fitting(one.label, left - 10))
             drawing.text(WIDTH - 2, height - 0.35 * SMALL, _share(one), size=SMALL, anchor="end", colour=QUIET)
         drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, f"{what} less that of {base}", anchor="middle", colour=QUIET)
         rest = f" Shown are the first {len(shown)} of {len(found)} rows." if len(shown) < len(found) else ""
+        rest += f" Of {counted(far, 'row')} far from the others the gain is written at the edge." if far else ""
         name = group.name("gains")
         return Figure(
             name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=(table.suite,), caption=f"{finding} {_how(table.tested)}{rest}",
@@ -81,6 +91,15 @@ def gains(group: Group) -> Figure | None:
             data=tuple((one.label, _cell(one.against.difference), _cell(one.against.low), _cell(one.against.high), one.against.verdict or "",
                         float(one.pairs), float(one.otherwise), _cell(one.against.chance)) for one in found),
         )  # fmt: skip
+
+
+def fences(values: Sequence[float], least: float) -> tuple[float, float]:
+    """What is drawn to scale: three quartile ranges around the middle half (Tukey 1977), and zero; a range is ``least`` at the least."""
+    from numpy import percentile
+
+    low, high = (float(one) for one in percentile(values, [25, 75]))
+    reach = 3 * max(high - low, least)
+    return min(low - reach, 0.0), max(high + reach, 0.0)
 
 
 def row_gains(table: Table) -> list[Gain]:

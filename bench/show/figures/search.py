@@ -251,12 +251,13 @@ def values_and_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> F
 def values_words(scores: Mapping[str, Sequence[float]]) -> str:
     """How far a method moves from its worst trial to its best, and how far methods are apart at their best: which of the two is larger."""
     moves = {method: round(max(own) - min(own), 2) for method, own in scores.items()}
-    best = [max(own) for own in scores.values()]
-    usual, apart = round(median(moves.values()), 2), round(max(best) - min(best), 2)
+    best = {method: max(own) for method, own in scores.items()}
+    last, first = (pick(best, key=lambda method: best[method]) for pick in (min, max))
+    usual, apart = round(median(moves.values()), 2), round(best[first] - best[last], 2)
     least, most = (pick(moves, key=lambda method: moves[method]) for pick in (min, max))
     larger = "more than" if usual > apart else "less than" if usual < apart else "as much as"
     return (f"From its worst trial to its best a method moves by {score(usual)} at the median (least: {least}, {score(moves[least])}; most: {most}, "
-            f"{score(moves[most])}), {larger} the {score(apart)} between the best trials of the methods.")  # fmt: skip
+            f"{score(moves[most])}), {larger} the {score(apart)} between the best trials of the methods ({last}, {score(best[last])}, to {first}, {score(best[first])}).")  # fmt: skip
 
 
 # --- what each value does ---
