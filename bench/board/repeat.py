@@ -103,6 +103,21 @@ def _place(place: str, content: str) -> tuple[str, str]:
     return name, f"{name}, in the folder where you type it (sha256 {content[:12]}...)"
 
 
+def without_folders(command: str) -> str:
+    """A command as it was typed, without its author's folders: what is elsewhere there is named alone, and where runs and data lie is left
+    to who types it again."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # no command that a shell would take
+        return command
+    kept: list[str] = []
+    for before, word in zip(["", *words], words, strict=False):
+        if not {before, word.partition("=")[0]} & {"--runs", "--data"}:
+            key, equals, value = word.rpartition("=")
+            kept.append(key + equals + (f"runs/{run[1]}" if (run := RUN.search(value)) is not None else public_name(value)))
+    return shlex.join(kept)
+
+
 def corpus_word(corpus: Mapping[str, object]) -> str:
     """What --corpus takes: a name that bench can find or fetch, else the hash of the text."""
     name, sha256 = str(corpus.get("name")), str(corpus.get("sha256"))

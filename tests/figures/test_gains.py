@@ -170,7 +170,10 @@ def test_the_caption_counts_the_gains_above_our_spread(group: Group, sd: float, 
     assert table.tested is not None
     figure = paper_gains(with_table(group, replace(table, tested=replace(table.tested, seed_sd=sd))))
     assert figure is not None
-    assert f"with our spread over seeds ({sd:.2f}) {1.959964 * np.sqrt(2) * sd:.2f}, and {above} are above" in figure.caption
+    assert (
+        f"with our spread over seeds ({sd:.2f}) {1.959964 * np.sqrt(2) * sd:.2f}, and {above} {'is' if above == 1 else 'are'} above"
+        in figure.caption
+    )
     assert sum(row[5] == "yes" for row in figure.data) == above
     assert "0.25) 0.69, and 4 are above" in figure.caption and "0.88) 2.44, and 0 are above" in figure.caption
 

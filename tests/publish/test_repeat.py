@@ -15,7 +15,7 @@ from factories import record
 from msgspec.structs import replace
 from published import publish
 
-from bench.board.repeat import repeat, seed_words
+from bench.board.repeat import repeat, seed_words, without_folders
 from bench.runs import RunsFolder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -188,6 +188,14 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
     assert told("/home/ada/vectors.txt", "e" * 64) == file
     plain = replace(one, recipe={"teacher": replace(value, value=None, source="--set")}, provenance=replace(one.provenance, determines={"places": {"teacher": None}}))  # fmt: skip
     assert words_after(repeat([plain]).command, "--set") == ["teacher=none"]
+
+
+def test_a_command_as_it_was_typed_without_its_authors_folders() -> None:
+    typed = "bench search --method a,b --runs /home/ada/runs2 --data=/data --set teacher=/home/ada/x/simcse-builtin-s901-440f6ddc --corpus ~/my/text.txt --backbone owner/name --set t=.05"
+    assert without_folders(typed) == (
+        "bench search --method a,b --set teacher=runs/simcse-builtin-s901-440f6ddc --corpus text.txt --backbone owner/name --set t=.05"
+    )
+    assert without_folders("bench run --note 'it") == "bench run --note 'it"
 
 
 def test_seeds_in_as_few_words_as_can_be() -> None:

@@ -216,7 +216,7 @@ def paper_gains(group: Group) -> Figure | None:
         Noise("most printed", f"the most, {most[0]},", most[1]),
     ]
     finding = paper_words(printed, noises)
-    title = group.titled("Printed gains over SimCSE")
+    title = "Gains over SimCSE that papers print"
     alt = f"{counted(len(printed), 'point')}, the gains that papers print over their own SimCSE, and three lines. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + 0.75 * ROW * len(printed) + STEP)
@@ -267,8 +267,9 @@ PAPER_HOW = (
 def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
     """How many of the gains are above what two single runs can show, by each spread."""
     told = [
-        f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {sum(one.gain > noise.least for one in printed)} are above"
+        f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above"
         for noise in noises
+        for above in [sum(one.gain > noise.least for one in printed)]
     ]
     return (f"{counted(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
             f"certain size on: {'; '.join(told)}.")  # fmt: skip

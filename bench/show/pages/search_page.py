@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bench.board.names import search_file
+from bench.board.repeat import without_folders
 from bench.compare.formatting import score
 from bench.runs.searches import RECIPE, best_trial
 from bench.show.figures.search import of_all_methods, of_each_method
@@ -27,7 +28,7 @@ def render(board: Board, search: Search) -> str:
     study = search.study
     figures = [*of_all_methods(study, search.trials), *of_each_method(study, search.trials)]
     return rendered(
-        "search.html", study=study, board=board, up=UP, figures=figures, drawn=Markup, lead=_lead(study),
+        "search.html", study=study, board=board, up=UP, figures=figures, drawn=Markup, lead=_lead(study), command=without_folders(study.command),
         data=search_file(search.name, "json").rsplit("/", 1)[-1],
         sections=[_trials(study, method, own) for method, own in search.trials.items()],
     )  # fmt: skip
