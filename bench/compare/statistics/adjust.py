@@ -32,7 +32,7 @@ def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArra
     if how == "holm":
         sorted_M = np.maximum.accumulate(p_M[order_M] * (len(p_M) + 1 - rank_M))
     else:
-        sorted_M = np.minimum.accumulate((p_M[order_M] * len(p_M) / rank_M)[::-1])[::-1]
+        sorted_M = np.minimum.accumulate((p_M[order_M] * (len(p_M) / rank_M))[::-1])[::-1]
     found_M = np.empty_like(p_M)
     found_M[order_M] = np.minimum(sorted_M, 1.0)
     return found_M
