@@ -95,12 +95,18 @@ def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
 
 def _place(place: str, content: str) -> tuple[str, str]:
     """(a file, a folder or a model that a recipe names, as anybody may type it; what one has to have, "" of a model of the hub)"""
-    if (run := RUN.search(place)) is not None:
-        return f"runs/{run[1]}", f"the run {run[1]}, made as its own row says"
-    name = public_name(place)
+    name = _without_folder(place)
+    if RUN.search(place) is not None:
+        return name, f"the run {Path(name).name}, made as its own row says"
     if name == place and len(content) == 40:  # a commit of the hub
         return name if "@" in name else f"{name}@{content}", ""
     return name, f"{name}, in the folder where you type it (sha256 {content[:12]}...)"
+
+
+def _without_folder(place: str) -> str:
+    """A run in the folder that runs are in where nothing else is said, anything else by its own name."""
+    run = RUN.search(place)
+    return public_name(place) if run is None else f"runs/{run[1]}"
 
 
 def without_folders(command: str) -> str:
@@ -114,7 +120,7 @@ def without_folders(command: str) -> str:
     for before, word in zip(["", *words], words, strict=False):
         if not {before, word.partition("=")[0]} & {"--runs", "--data"}:
             key, equals, value = word.rpartition("=")
-            kept.append(key + equals + (f"runs/{run[1]}" if (run := RUN.search(value)) is not None else public_name(value)))
+            kept.append(key + equals + _without_folder(value))
     return shlex.join(kept)
 
 

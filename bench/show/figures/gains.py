@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bench.board.headline import VERDICTS
 from bench.compare.formatting import score, signed, with_interval
 from bench.compare.statistics.table import CORRECTIONS, PRIMARY
 from bench.references.rows import PrintedGain, printed_gains
@@ -125,10 +126,7 @@ def other_sign(point: Point, base: Point) -> int:
 
 def gain_words(found: Sequence[Gain], base: str) -> str:
     """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
-    by = {
-        verdict: [one for one in found if one.against.verdict == verdict]
-        for verdict in ("better", "worse", "equivalent", "unknown")
-    }
+    by = {verdict: [one for one in found if one.against.verdict == verdict] for verdict in VERDICTS}
     names = ", ".join(f"{len(ones)} {verdict}" + (f" ({listed([one.label for one in ones])})" if verdict == "better" else "")
                       for verdict, ones in by.items() if ones)  # fmt: skip
     parts = [f"Of {counted(len(found), 'row')} compared with {base}: {names}."]
