@@ -215,6 +215,11 @@ class Board:
         return found | told | {runs[0]: runs[0] for runs in rows}
 
     @cached_property
+    def paged(self) -> tuple[PublishedRun, ...]:
+        """The runs that have a page, and a file of their scores beside it."""
+        return tuple(run for run in self.runs if self.page_of[run.record.run_id] == run.record.run_id)
+
+    @cached_property
     def by_run(self) -> Mapping[str, Sequence[Place]]:
         """Run id -> the rows that it is in, in the order of the board's tables."""
         found: dict[str, list[Place]] = {}

@@ -78,7 +78,7 @@ def version_files(
     for figure in figures:
         yield f"figures/{figure.name}.svg", figure.svg.encode()
         yield f"figures/{figure.name}.csv", figure.csv.encode()
-    for run in board.runs:
+    for run in board.paged:
         yield addresses.run_file(run.record.run_id, "scores.csv"), scores_csv(run.record).encode()
     if "md" in formats:
         yield "README.md", readme.markdown_page(board, figures, pages="html" in formats).encode()
@@ -97,9 +97,8 @@ def _pages(board: Board, figures: Sequence[Figure], report: Callable[[str, int, 
         yield "changes.html", engine.render("changes.html", board=board, changes=board.changes, up=0).encode()
     for search in board.searches:
         yield addresses.search_file(search.name, "html"), search_page.render(board, search).encode()
-    paged = [run for run in board.runs if board.page_of[run.record.run_id] == run.record.run_id]
-    for i, run in enumerate(paged):
-        report("writing pages", i, len(paged))
+    for i, run in enumerate(board.paged):
+        report("writing pages", i, len(board.paged))
         yield addresses.run_page(run.record.run_id), run_page.render(board, run).encode()
     for method in board.methods:
         yield addresses.method_page(method), method_page.render(board, method).encode()

@@ -138,8 +138,10 @@ def _runs(board: Board) -> str:
         run_id = one.record.run_id
         seed = "any" if one.record.seed is None else str(one.record.seed)
         grade = markdown(one.grade if one.submitted_by is None else f"{one.grade}, sent by {one.submitted_by}")
-        lines.append(line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})",
-                            f"[CSV]({link(run_file(run_id, 'scores.csv'))})"]))  # fmt: skip
+        scores = f"[CSV]({link(run_file(run_id, 'scores.csv'))})" if board.page_of[run_id] == run_id else ""
+        lines.append(
+            line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})", scores])
+        )
     words = "The record of a run holds its recipe, its command and every score."
     return "\n".join(
         [f"<details><summary>{len(board.runs):,} runs and their records</summary>", "", words, "", *lines, "", "</details>"]

@@ -65,6 +65,8 @@ def test_no_link_leads_nowhere(version: Path) -> None:
                 assert (page.parent / href).resolve().exists(), (page, href)
     tables = json.loads((version / "tables.json").read_text())
     assert all((version / run["page"]).is_file() and (version / run["record"]).is_file() for run in tables["runs"])
+    linked = {version / path for path in re.findall(r"\[CSV\]\((runs/[^)]+)\)", (version / "README.md").read_text())}
+    assert linked == set(version.glob("runs/*/scores.csv")) and {path.parent.name for path in linked} == pages(version)
     data = json.loads(
         re.search(r'<script type="application/json"[^>]*>(.*?)</script>', (version / "index.html").read_text(), re.S)[1]
     )  # type: ignore[index]
