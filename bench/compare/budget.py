@@ -75,16 +75,17 @@ TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
 def terms(record: RunRecord) -> dict[str, str]:
     """What a trained run was given besides its method and its corpus: term -> value in words; empty where nothing was trained.
 
-    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is left out: that
-    methods were searched alike is what they share.
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is "searched",
+    whatever it is: that methods were searched alike is what they share. So is the rate of a recipe that no trial of its search beat.
     """
     done = record.training
     if done is None:
         return {}
+    rate = "learning_rate" if search_of(record) else None
     found = {
-        key: str(one.value)
+        key: "searched" if key == rate or is_tuned(one) else str(one.value)
         for key in TERMS
-        if (one := record.recipe.get(key)) is not None and one.value is not None and not is_tuned(one)
+        if (one := record.recipe.get(key)) is not None and one.value is not None
     }
     return found | {"steps": f"{done.steps:,}"} if record.recipe.get("learning_rate") is not None else found
 

@@ -392,6 +392,23 @@ def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
     assert compare_runs(nowhere[:2], TableOptions(strict=True))[0].footnotes == ()
 
 
+def test_a_footnote_tells_rates_that_were_searched_from_a_rate_that_most_others_have() -> None:
+    """Two recipes that no trial of their search beat keep their rate, 3e-05; that is no rule for the searched ones beside them."""
+
+    def run(name: str, rate: float, searched: bool) -> RunRecord:
+        one, source = record(name, 1), "search s, 6 trials, dev 60.00" if searched and rate != 3e-5 else "ours"
+        execution = {"search": {"name": "s", "trials": 6}} if searched else None
+        recipe = {**one.recipe, "learning_rate": RecipeValue(value=rate, source=source)}
+        return structs.replace(one, recipe=recipe, provenance=structs.replace(one.provenance, execution=execution))
+
+    made = [run("a", 3e-5, True), run("b", 3e-5, True), run("c", 1e-4, True), run("d", 2e-4, True), run("flow", 1e-3, False)]
+    (table,) = compare_runs([(one, Path("nowhere") / one.run_id) for one in made], TableOptions())
+    (rates,) = [one for one in table.footnotes if one.startswith("learning_rate")]
+    assert rates == "learning_rate: 0.001 in flow; searched in the others"
+    (table,) = compare_runs([(one, Path("nowhere") / one.run_id) for one in made[:-1]], TableOptions())
+    assert not table.footnotes
+
+
 def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
     from factories import sts_scores
 
