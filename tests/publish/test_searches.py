@@ -22,7 +22,7 @@ from bench.runs.searches import (
     write_study,
     write_trial,
 )
-from bench.show.figures.search import values_and_methods, values_words
+from bench.show.figures.search import board_values, scores_by_method, values_and_methods, values_words
 from bench.verify.folders import runs_below
 
 DEV = {"simcse": (55.5, 51.0, 57.0, 56.0), "promcse": (48.0, 50.5, 44.0, None)}
@@ -156,7 +156,7 @@ def test_the_words_follow_the_numbers() -> None:
 
 def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> None:
     search = made_search(tmp_path / "runs")
-    figure = values_and_methods(search.study, search.trials)
+    figure = values_and_methods(scores_by_method(search.trials), "captions dev")
     assert figure is not None and figure.data == (
         ("simcse", 51.0),
         ("simcse", 57.0),
@@ -165,5 +165,32 @@ def test_a_figure_of_one_method_or_of_single_scores_is_none(tmp_path: Path) -> N
         ("promcse", 44.0),
     )
     assert "by 6.25 at the median (least: simcse, 6.00; most: promcse, 6.50), less than the 6.50 between" in figure.caption
-    assert values_and_methods(search.study, {"simcse": search.trials["simcse"]}) is None
-    assert values_and_methods(search.study, {method: own[:2] for method, own in search.trials.items()}) is None
+    assert values_and_methods({"simcse": [51.0, 57.0]}, "captions dev") is None
+    assert values_and_methods({"simcse": [51.0], "promcse": [50.5]}, "captions dev") is None
+
+
+def test_methods_of_two_searches_that_were_searched_alike_are_in_one_figure_and_others_in_another(tmp_path: Path) -> None:
+    """A second search of the same kind, of a variant; one of another setting; and one with other seeds."""
+    search = made_search(tmp_path / "runs")
+    of = search.study.methods["promcse"]
+
+    def like(name: str, **changes: str) -> Search:
+        study = structs.replace(search.study, name=name, methods={"promcse": structs.replace(of, **changes)})
+        return Search(study=study, trials={"promcse": search.trials["promcse"]})
+
+    (one,) = board_values([search, like("second", variant="eh")])
+    assert {row[0] for row in one.data} == {"simcse", "promcse", "promcse+eh"} and one.name == "values-and-methods"
+    assert {row[0] for row in board_values([search, like("again")])[0].data} == {"simcse", "promcse", "promcse (again)"}
+    assert one.suites == (), "dev scores stand beside tables of any suite: a filter for sts does not hide them"
+
+    other = structs.replace(
+        search.study, methods={key: structs.replace(value, setting="supervised") for key, value in search.study.methods.items()}
+    )
+    figures = board_values([Search(study=other, trials=search.trials), search, like("second", variant="eh")])
+    assert [(len({row[0] for row in figure.data}), figure.name) for figure in figures] == [
+        (3, "values-and-methods"),
+        (2, "values-and-methods-2"),
+    ]
+    assert figures[1].title.endswith(" (supervised)")
+    seeds = structs.replace(search.study, seeds=(1, 2, 3))
+    assert len(board_values([search, Search(study=seeds, trials=search.trials)])) == 2

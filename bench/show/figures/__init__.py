@@ -17,7 +17,8 @@ __all__ = ["Figure", "figures"]
 
 
 def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
-    """The figures of a version, best first: gains over the baseline, quality against cost, STS against CxC, paper against reproduced, then the others.
+    """The figures of a version, best first: gains over the baseline, what values do, gains that papers print,
+    quality against cost, STS against CxC, paper against reproduced, then the others.
 
     ``pairs`` are the sentences of STS-B test, where they are at hand (``bench.show.figures.groups.pairs``): with them, and with the
     vectors that a run has kept, groups of sentences are drawn.

@@ -23,7 +23,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     from bench.show.figures.groups import grouped
     from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
-    from bench.show.figures.search import board_gain, values_and_methods
+    from bench.show.figures.search import board_gain, board_values
     from bench.show.figures.shift import shift
     from bench.show.figures.spectrum import spectrum
     from bench.show.figures.sphere import sphere
@@ -34,12 +34,10 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     found = groups(board)
     made: list[Figure | None] = [] if found else [papers(board)]
     for i, group in enumerate(found):
-        made += [gains(group), time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
-        made += (
-            [*(values_and_methods(one.study, one.trials) for one in board.searches), paper_gains(group), papers(board)]
-            if i == 0
-            else []
-        )
+        made += [gains(group)]
+        made += [*board_values(board.searches), paper_gains(group)] if i == 0 else []
+        made += [time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
+        made += [papers(board)] if i == 0 else []
         made += [
             sphere(group),
             spectrum(group, runs),

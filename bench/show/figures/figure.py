@@ -11,6 +11,7 @@ from typing import Any
 SUITES = {
     "shift": ("sts", "cxc"),
     "papers": (),
+    "search": (),
     "geometry": ("geometry",),
     "frequent-words": ("geometry",),
     "few-shot": ("fewshot",),
@@ -35,7 +36,7 @@ class Figure:
 
     @property
     def suites(self) -> tuple[str, ...]:
-        """The suites that it shows; none where it shows whatever a paper printed."""
+        """The suites that it shows; none where it shows whatever a paper printed, or dev scores: it stands beside tables of any suite."""
         return self.of or SUITES.get(self.kind, ("sts",))
 
     @property

@@ -21,7 +21,7 @@ from bench.show.figures.svg import QUIET
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord
-    from bench.runs.searches import Study, Trial
+    from bench.runs.searches import Search, Study, Trial
 
 PANEL, ROW = 150.0, 34.0  # units of height of a panel, and of a row of the gains
 CURVE = "Expected best dev score of n of the trials (Dodge et al. 2019); a trial that failed or was pruned counts as the lowest."
@@ -38,7 +38,7 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
     """The figures that compare methods, as far as there is data for them."""
-    found = expected(study, trials), tuning_gain(study, trials), values_and_methods(study, trials)
+    found = expected(study, trials), tuning_gain(study, trials), values_and_methods(scores_by_method(trials), study.select_on)
     return [figure for figure in found if figure is not None]
 
 
@@ -85,7 +85,7 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
         drawing.names(axes, "trials", study.select_on)
         rest = f" Shown are {len(shown)} of {len(curves)} methods." if len(shown) < len(curves) else ""
         return Figure(
-            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {CURVE}{rest}", of=("search",),
+            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {CURVE}{rest}",
             header=("method", "trials", "expected best"), data=tuple((method, float(n), round(y, 4)) for method, curve in curves.items() for n, y in enumerate(curve, 1)),
         )  # fmt: skip
 
@@ -223,26 +223,48 @@ def gain_words(pairs: Sequence[Pair]) -> str:
 # --- what values do beside what methods do ---
 
 
-def values_and_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
-    """A row for each method with all its trials. None for fewer than two methods with two scores."""
-    scores = {method: [trial.score for trial in counted_trials(own) if trial.score is not None] for method, own in trials.items()}
+def board_values(searches: Sequence[Search]) -> list[Figure]:
+    """A figure for each setting and way of searching, of all methods that were searched so; that of most methods first."""
+    found: dict[tuple[object, ...], dict[str, list[float]]] = {}
+    for search in searches:
+        for method, own in scores_by_method(search.trials).items():
+            of = search.study.methods[method]
+            label = f"{method}+{of.variant}" if of.variant else method
+            alike = found.setdefault((search.study.select_on, of.setting, of.backbone, of.dev, search.study.words), {})
+            alike[f"{label} ({search.name})" if label in alike else label] = own
+    ordered = sorted(found.items(), key=lambda one: -len(one[1]))
+    made = [
+        values_and_methods(scores, str(dev), "" if len(ordered) == 1 else str(setting), i)
+        for i, ((dev, setting, *_), scores) in enumerate(ordered)
+    ]
+    return [figure for figure in made if figure is not None]
+
+
+def scores_by_method(trials: Mapping[str, Sequence[Trial]]) -> dict[str, list[float]]:
+    return {method: [trial.score for trial in counted_trials(own) if trial.score is not None] for method, own in trials.items()}
+
+
+def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, setting: str = "", place: int = 0) -> Figure | None:
+    """A row for each method with the scores of its trials on ``dev``. None for fewer than two methods with two scores. ``place``: among
+    several on a page, from 0."""
     scores = {method: own for method, own in sorted(scores.items(), key=lambda one: -max(one[1], default=0.0)) if len(own) > 1}
     if len(scores) < 2:
         return None
-    name, title = "values-and-methods", f"What values do beside what methods do, on {study.select_on}"
+    name = f"values-and-methods-{place + 1}" if place else "values-and-methods"
+    title = f"What values do beside what methods do, on {dev}{f' ({setting})' if setting else ''}"
     finding = values_words(scores)
     alt = f"{counted(len(scores), 'row')} of points, a row a method, a point a trial. {finding}"
     with library():
         drawing, axes = _rows(
             list(scores), [score(max(own) - min(own)) for own in scores.values()],
-            [value for own in scores.values() for value in own], study.select_on,
+            [value for own in scores.values() for value in own], dev,
         )  # fmt: skip
         for i, (method, own) in enumerate(reversed(scores.items())):
             drawing.bar(axes, (min(own), max(own)), (i, i))
             for value in sorted(own):
                 drawing.dot(axes, value, i, f"{method}: {score(value)}", strong=value == max(own))
         return Figure(
-            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=("search",), header=("method", study.select_on),
+            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), header=("method", dev),
             caption=f"{finding} A point is a trial: other values of the same recipe, same budget and seeds; filled: the best. Trials without a score are not drawn.",
             data=tuple((method, round(value, 4)) for method, own in scores.items() for value in own),
         )  # fmt: skip
@@ -290,7 +312,7 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
         failed = len(counted_trials(trials)) - len(scored)
         rest = f" {counted(failed, 'trial')} without a score {'is' if failed == 1 else 'are'} not drawn." if failed else ""
         return Figure(
-            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=("search",),
+            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt),
             caption=f"{finding} Each point is a trial; the other values differ, too. Filled: the best.{rest}", header=("trial", *keys, study.select_on),
             data=tuple((float(trial.number), *(_mark(trial.values[key]) for key in keys), round(trial.score or 0.0, 4)) for trial in scored),
         )  # fmt: skip
