@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,9 @@ def test_every_trial_is_in_the_version_and_on_a_page(runs: Path, tmp_path: Path)
     main, readme = (folder / "index.html").read_text(), (folder / "README.md").read_text()
     assert 'href="searches/search-1a2b3c4d.html"' in main and "(searches/search-1a2b3c4d.json)" in readme
     assert (folder / "figures" / "values-and-methods.svg").is_file()
+    seen = re.findall(r'<figure id="figure-([^"]+)" data-suites="([^"]*)"', main.split('<details class="more">')[0])
+    assert [name for name, _ in seen][1:] == ["values-and-methods", "printed-gains-unsupervised-builtin"]
+    assert dict(seen)["values-and-methods"] == "", "no choice of a suite hides it"
     assert "simcse, promcse; 3 random trials of each method and its recipe as it is" in " ".join(main.split())
     assert bench("publish", "--check", "--out", tmp_path / "boards").exit_code == 0
     file.write_bytes(file.read_bytes().replace(b"57.0", b"67.0"))

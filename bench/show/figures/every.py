@@ -31,13 +31,13 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     board = replace(board, tables=tuple(one for one in board.tables if one.checked))  # a caption is no sender's word
     runs = {run.record.run_id: run for run in board.runs}
     records = {run_id: run.record for run_id, run in runs.items()}
-    found = groups(board)
+    found, values = groups(board), board_values(board.searches)
     made: list[Figure | None] = [] if found else [papers(board)]
     for i, group in enumerate(found):
         made += [gains(group)]
-        made += [*board_values(board.searches), paper_gains(group)] if i == 0 else []
+        made += [*values[:1], paper_gains(group)] if i == 0 else []
         made += [time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
-        made += [papers(board)] if i == 0 else []
+        made += [papers(board), *values[1:]] if i == 0 else []
         made += [
             sphere(group),
             spectrum(group, runs),
