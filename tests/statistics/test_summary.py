@@ -139,7 +139,7 @@ def test_untrained_rows_stand_in_the_unsupervised_table_of_their_backbone() -> N
     untrained = record("cls", None, setting="none")
     assert only(summarise([untrained])).setting == "none"
     table = only(summarise([untrained, record("simcse", 1)]))
-    assert table.setting == "unsupervised" and table.notes == ("nothing trained: cls",)
+    assert table.setting == "unsupervised" and table.notes == ("encoder not trained: cls",)
     assert len(summarise([untrained, record("simcse", 1, setting="supervised")])) == 2
     assert len(summarise([untrained, record("simcse", 1, backbone="other")])) == 2
     together = only(summarise([untrained, record("simcse", 1, backbone="other")], together=True))

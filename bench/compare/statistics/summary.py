@@ -79,7 +79,7 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
     notes += _the_same(titles, by_run)
     untrained = dict.fromkeys(row.name for row in rows if row.setting == "none")
     if untrained and setting == "unsupervised":
-        notes.insert(0, f"nothing trained: {', '.join(untrained)}")
+        notes.insert(0, f"encoder not trained: {', '.join(untrained)}")
     if falling := [column for column in columns if metrics.get(column) in LOWER_IS_BETTER]:
         notes.insert(0, f"lower is better: {', '.join(falling)}")
     table = Table(
