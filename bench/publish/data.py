@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -65,11 +66,19 @@ def _table(one: BoardTable) -> dict[str, Any]:
 
 
 def _against(table: Table) -> dict[str, Any]:
-    """The rows of the same table against another baseline: for each of them, task -> difference."""
+    """The rows of the same table against another baseline: for each of them, task -> difference, to six digits."""
     return {
         "tested": tested_data(table.tested),
-        "rows": [{task: against_data(cell) for task, cell in zip(table.columns, row.cells, strict=True)} for row in table.rows],
+        "rows": [
+            {task: _short(against_data(cell)) for task, cell in zip(table.columns, row.cells, strict=True)} for row in table.rows
+        ],
     }
+
+
+def _short(difference: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if difference is None:
+        return None
+    return {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in difference.items()}
 
 
 def _run(one: PublishedRun, board: Board) -> dict[str, Any]:
