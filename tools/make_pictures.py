@@ -1,7 +1,8 @@
-"""The pictures of README and docs/statistics.md, from the runs of leaderboards/v2: ``python tools/make_pictures.py`` writes docs/pictures/.
+"""The pictures of README and docs: ``python tools/make_pictures.py`` writes docs/pictures/.
 
-The terminal is the output of ``bench compare`` itself; the page is that of ``bench publish --preview`` in Chromium (``dev`` extra); what is drawn
-of statistics is in the JSON of the same comparison. Elements of an SVG that stand for a number have an id, so that a test can measure them.
+The terminal is the output of ``bench compare`` on the runs of leaderboards/v3 itself, the page that version's own, in Chromium (``dev`` extra). The
+pictures of docs/statistics.md are of leaderboards/v2, an example of few seeds, from the JSON of the same verb. Elements of an SVG that stand
+for a number have an id, so that a test can measure them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
-RUNS = "leaderboards/v2/runs"
-COMMAND = ("compare", "--runs", RUNS)
-NOTE = "The runs of leaderboards/v2, on this project's own small backbone, 150 steps of 64 sentences each. This is not the papers' setting."
+VERSION = "leaderboards/v3"
+COMMAND = ("compare", "--runs", f"{VERSION}/runs")
+EXAMPLE = "leaderboards/v2/runs"
 COLUMNS = 100
 COLOURS = {"better": "#1b7837", "worse": "#a6361c", "equivalent": "#2b5c8a", "unknown": "#666666"}
 MARGIN = 0.5  # points; what ``bench compare`` calls equivalent
@@ -48,26 +48,24 @@ def board(to: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     chromium = next((path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).is_file()), None)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        publish = ("publish", "--preview", "--runs", RUNS, "--out", folder, "--title", "Sentence embeddings", "--note", NOTE)
-        subprocess.run(
-            [sys.executable, "-m", "bench", *publish], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True
-        )
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
-        page.goto((Path(folder) / "preview" / "index.html").as_uri())
+        page.goto((ROOT / VERSION / "index.html").as_uri())
         page.screenshot(path=to)
         browser.close()
 
 
-def judged() -> list[dict[str, Any]]:
-    """Rows of the STS table of those runs, as ``--format json`` has them."""
-    words = [*COMMAND, "--suite", "sts", "--baseline", "simcse", "--format", "json"]
+def judged(runs: str) -> list[dict[str, Any]]:
+    """Rows of the unsupervised STS table of those runs on the built-in backbone, as ``--format json`` has them."""
+    words = ("compare", "--runs", runs, "--suite", "sts", "--baseline", "simcse", "--format", "json")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-m", "bench", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
-    (table,) = [one for one in json.loads(done.stdout)["tables"] if len(one["rows"]) > 1]
+    (table,) = [
+        one for one in json.loads(done.stdout)["tables"] if (one["setting"], one["backbone"]) == ("unsupervised", "builtin")
+    ]
     return list(table["rows"])
 
 
@@ -76,7 +74,7 @@ def seeds() -> dict[str, dict[int, float]]:
     from bench.runs import RunsFolder
 
     found: dict[str, dict[int, float]] = {}
-    for run in RunsFolder(ROOT / RUNS).records()[0]:
+    for run in RunsFolder(ROOT / EXAMPLE).records()[0]:
         if run.training is not None and run.seed is not None:
             (value,) = [one.value for one in run.scores if (one.suite, one.task) == ("sts", "Avg.")]
             found.setdefault(run.method, {})[run.seed] = value
@@ -84,7 +82,7 @@ def seeds() -> dict[str, dict[int, float]]:
 
 
 def draw_differences(axes: Axes) -> None:
-    rows = [one for one in judged() if "against" in one["cells"]["Avg."] and one["cells"]["Avg."]["against"]]
+    rows = [one for one in judged(EXAMPLE) if "against" in one["cells"]["Avg."] and one["cells"]["Avg."]["against"]]
     axes.axvspan(-MARGIN, MARGIN, color="#2b5c8a", alpha=0.12, linewidth=0)
     axes.axvline(0, color="#222222", linewidth=0.8)
     for y, row in enumerate(reversed(rows)):

@@ -35,7 +35,7 @@ WHY = {  # docs/verified.md has the same reasons for the reader
     r"--plugin|--check my_\w+\.py|odd\.py": "files that a page shows; tests/docs/test_add_a_method.py, tests/docs/test_add_a_suite.py",
     r"^bench evaluate ": "a model, a server or a file of the reader's; tests/docs/test_evaluate_page.py, tests/library",
     r"^bench (encode|export) ": "a trained run; tests/cli/test_encode.py, tests/export",
-    r"--runs leaderboards/v2|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
+    r"--runs leaderboards/v[23]|^bench methods simcse|roberta-large --dry-run|^bench doctor": "run elsewhere: tests/docs/test_readme.py, tests/docs/test_numbers.py",
     r"mteb:": "mteb is slow to import; tests/suites/test_mteb.py",
     r"^bench verify leaderboards/v1": "19 runs; tests/publish/test_published_boards.py",
     r"--sign|--signers": "a key; tests/publish/test_versions_signed.py",

@@ -77,13 +77,17 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
 
 def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     found = {
-        f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"] for row in make_pictures.judged()
+        f"{row['method']} {row.get('variant') or ''}".strip(): row["cells"]["Avg."]["against"]
+        for row in make_pictures.judged(f"{make_pictures.VERSION}/runs")
     }
     rows = table("choose-a-method.md", "measured")
     assert {method for method, _, _ in rows} == {method for method, against in found.items() if against}
     for method, difference, verdict in rows:
         of = found[method]
         assert difference == f"{of['difference']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]" and verdict == of["verdict"]
+    verdicts = [verdict for _, _, verdict in rows]
+    page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")
+    assert f"None of the {len(rows)} is better than simcse, {verdicts.count('worse')} are worse." in page and "better" not in verdicts
 
 
 def score(run: str, task: str) -> dict[str, object]:

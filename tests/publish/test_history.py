@@ -49,6 +49,8 @@ def test_the_published_versions_moved_by_their_statistics_alone() -> None:
     ranks = [{row["method"]: row["rank"] for row in table["rows"]} for table in tables]
     for row in found.rows:
         (mean, was), (same, now) = row.cells[:2]
+        if not mean:
+            continue  # new in a later version
         name = row.method.split(" ")[0]
         assert mean == same and was == str(ranks[0][name])
         kept = ranks[1][name] == [ranks[0][name]] * 2

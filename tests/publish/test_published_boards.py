@@ -13,7 +13,8 @@ from commands import bench
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboards"
 VERSIONS = sorted(path.parent for path in PUBLISHED.glob("v*/MANIFEST.json"))
-SAMPLE = [run for version in VERSIONS for run in sorted((version / "runs").iterdir())[::9]]  # all of them: bench verify VERSION
+RUNS = [sorted((version / "runs").iterdir()) for version in VERSIONS]
+SAMPLE = [run for runs in RUNS for run in runs[:: -(-len(runs) // 3)]]  # three of each version; all of them: bench verify VERSION
 TRAINED = {"simcse", "promcse", "dcpcse", "conpvp", "focal-infonce"}
 SUITES = {"sts", "cxc", "transfer", "clustering", "geometry"}
 MEGABYTES = 40
