@@ -45,7 +45,9 @@ def test_the_verdicts_of_a_published_board_come_out_again(version: Path) -> None
     for one in found:
         here, said = one["here"], one["table"]
         assert here["verdict"] == said["verdict"], one
-        assert here["difference"] == pytest.approx(said["difference"], abs=0.0101), "which is that of two means as they are printed, with two digits each"
+        assert here["difference"] == pytest.approx(said["difference"], abs=0.0101), (
+            "which is that of two means as they are printed, with two digits each"
+        )
         for key in ("low", "high", "level"):
             assert here[key] == pytest.approx(said[key], abs=1e-6), (one, key)
         for key in ("p", "p_adjusted"):
