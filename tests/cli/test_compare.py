@@ -40,7 +40,7 @@ def test_compare_prints_the_table(runs: Path) -> None:
     assert lines[0].startswith("unsupervised, builtin, 1 to 3 seeds, senteval-all/1 (tokenised)")
     assert max(map(len, lines)) <= 80
     assert [line.split()[0] for line in lines if line[:1].isalpha()][1:] == [
-        "baseline:", "method", "promcse", "dcpcse", "simcse", "first-last-avg", "cls", "nothing", "checkpoints:", "not", "less"]  # fmt: skip
+        "baseline:", "method", "promcse", "dcpcse", "simcse", "first-last-avg", "cls", "encoder", "checkpoints:", "not", "less"]  # fmt: skip
     assert sum(line.startswith("  less simcse") for line in lines) == 4, "under every row but the baseline's"
 
 
