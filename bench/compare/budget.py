@@ -72,10 +72,14 @@ TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
 """Recipe values that two methods may have unlike each other without being other methods for it."""
 
 
+SEARCHED = "searched"
+"""What a footnote calls a value that a search chose."""
+
+
 def terms(record: RunRecord) -> dict[str, str]:
     """What a trained run was given besides its method and its corpus: term -> value in words; empty where nothing was trained.
 
-    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is "searched",
+    Rows of one table that differ in one of them get a footnote, and ``--strict`` refuses them. What a search chose is SEARCHED,
     whatever it is: that methods were searched alike is what they share. So is the rate of a recipe that no trial of its search beat.
     """
     done = record.training
@@ -83,7 +87,7 @@ def terms(record: RunRecord) -> dict[str, str]:
         return {}
     rate = "learning_rate" if search_of(record) else None
     found = {
-        key: "searched" if key == rate or is_tuned(one) else str(one.value)
+        key: SEARCHED if key == rate or is_tuned(one) else str(one.value)
         for key in TERMS
         if (one := record.recipe.get(key)) is not None and one.value is not None
     }

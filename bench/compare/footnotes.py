@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bench.base.errors import BenchError
-from bench.compare.budget import terms
+from bench.compare.budget import SEARCHED, terms
 from bench.compare.formatting import listed, tuned_alike
 from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.table import Row, Table
@@ -49,7 +49,10 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
     for what in dict.fromkeys(key for one in facts.values() for key in one):
         having = {run: one[what] for run, one in facts.items() if what in one}
         counts = Counter(having.values())
-        if len(counts) < 2:
+        different = set(counts)
+        if all(search_of(records[run]) for run in having):
+            different -= {SEARCHED}  # rows of a search may differ in what it chose
+        if len(different) < 2:
             continue
         rule = max(counts, key=lambda value: (counts[value], value))
         told = []

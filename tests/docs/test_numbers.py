@@ -86,6 +86,7 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
         of = found[method]
         assert difference == f"{of['difference']:+.2f} [{of['low']:+.2f}, {of['high']:+.2f}]" and verdict == of["verdict"]
     verdicts = [verdict for _, _, verdict in rows]
+    assert f"{len(rows) + 1} rows on seven STS sets" in (ROOT / "README.md").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")
     assert (
         f"None of the {len(rows)} is better than simcse, {verdicts.count('worse')} are worse." in page
