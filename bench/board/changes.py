@@ -14,6 +14,7 @@ from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, data_key
 
 MOST = 3  # recipe values that are named
+UNSET = "null"  # of a value of the recipe that was left out, or that its record did not have
 MOST_LINES = 20  # rows, names or other changes that are named in words; ``Changes`` itself has them all
 Key = tuple[tuple[str, str, str, str], str]
 """Of a row: (method, variant, setting, backbone), and everything else but the seed that decides the result."""
@@ -64,11 +65,12 @@ def changes_since(
     replaced = _replaced(rows_before, rows_now)
     scores: list[ChangedScore] = []
     found = list(others)
-    for key, runs in rows_now.items():
-        earlier = rows_before.get(replaced.get(key, key))
-        if earlier is not None:
-            scores += _changed(earlier, runs)
-            found += _other_tasks(earlier, runs)
+    pairs = [
+        (earlier, runs) for key, runs in rows_now.items() if (earlier := rows_before.get(replaced.get(key, key))) is not None
+    ]
+    for earlier, runs in pairs:
+        scores += _changed(earlier, runs)
+    found += _other_suites(pairs)
     ids_before, ids_now = ({record.run_id for record in records} for records in (old, new))
     names_before, names_now = ({name_of(record) for record in records} for records in (old, new))
     made = Changes(
@@ -177,9 +179,10 @@ def _versions(what: str, before: Sequence[RunRecord], now: Sequence[RunRecord], 
 
 
 def _recipe(before: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
-    changed = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
+    changed = sorted(key for key in {*before, *now} if before.get(key, UNSET) != now.get(key, UNSET))
     for key in changed[:MOST]:
-        yield f"recipe: {key} {before.get(key, 'not set')} before, {now.get(key, 'not set')} now"
+        was, is_now = ("not set" if value == UNSET else value for value in (before.get(key, UNSET), now.get(key, UNSET)))
+        yield f"recipe: {key} {was} before, {is_now} now"
     if len(changed) > MOST:
         yield f"recipe: {len(changed) - MOST} more values"
 
@@ -192,14 +195,21 @@ def _data(run: RunRecord, key: tuple[str, str, str, str | None]) -> str:
     return json.dumps([str(run.provenance.data.get(data_key(one, text, suite))) for one in tasks])
 
 
-def _other_tasks(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[str]:
-    """Suites that the row has now and had not, or the other way round."""
-    old, new = ({key[0] for key in _cells(runs)} for runs in (before, now))
-    name = f"{name_of(now[0])} ({now[0].setting}, {now[0].backbone})"
-    if new - old:
-        yield f"{name} is scored on {', '.join(sorted(new - old))} as well."
-    if old - new:
-        yield f"{name} has no scores on {', '.join(sorted(old - new))} any more."
+def _other_suites(pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]]]) -> Iterable[str]:
+    """Suites that rows have now and had not, then the other way round; rows with the same suites in one sentence."""
+    more: dict[str, list[str]] = {}
+    fewer: dict[str, list[str]] = {}
+    for before, now in pairs:
+        old, new = ({key[0] for key in _cells(runs)} for runs in (before, now))
+        for rows, suites in ((more, new - old), (fewer, old - new)):
+            if suites:
+                rows.setdefault(", ".join(sorted(suites)), []).append(
+                    _row_words(name_of(now[0]), now[0].setting, now[0].backbone)
+                )
+    for suites, rows in more.items():
+        yield f"Scored on {suites} as well: {_list(rows)}."
+    for suites, rows in fewer.items():
+        yield f"No scores on {suites} any more: {_list(rows)}."
 
 
 # --- in words ---
@@ -211,9 +221,9 @@ def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
         n, of = len(changes.verdicts), len(changes.verdicts) + changes.same_verdicts
         by = Counter(one.why for one in changes.verdicts)
         reasons = "; ".join(
-            f"{count} for {' and '.join(why)}" for why, count in sorted(by.items(), key=lambda one: (-one[1], one[0]))
+            f"{count} because of {' and '.join(why)}" for why, count in sorted(by.items(), key=lambda one: (-one[1], one[0]))
         )
-        yield f"{n:,} of {of:,} verdicts {'is' if n == 1 else 'are'} another one now ({reasons}): tables/changes.csv has each."
+        yield f"{n:,} of {of:,} verdicts changed ({reasons}): tables/changes.csv has each."
     if changes.new_runs:
         yield f"{_count(len(changes.new_runs), 'new run')}: {_by_name(changes.new_runs, records)}."
     if changes.new_methods:
@@ -222,20 +232,38 @@ def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
         yield f"{_count(len(changes.removed_runs), 'run')} no longer shown: {_by_name(changes.removed_runs, records)}."
     if changes.removed_methods:
         yield f"Methods no longer shown: {_list(changes.removed_methods)}."
-    rows: dict[tuple[str, ...], list[ChangedScore]] = {}
-    for one in changes.scores:
-        rows.setdefault((one.method, one.setting, one.backbone, one.suite, "; ".join(one.why)), []).append(one)
-    for i, ((method, setting, backbone, suite, why), scores) in enumerate(rows.items()):
-        if i == MOST_LINES:
-            yield f"Scores of {_count(len(rows) - i, 'more row')} changed."
-            break
-        head = next((one for one in scores if one.task == AVERAGE), scores[0])
-        more = f" (and {len(scores) - 1} more)" if len(scores) > 1 else ""
-        setting = "nothing trained" if setting == "none" else setting
-        yield f"{method} ({setting}, {backbone}): {suite} {head.task}{more} {head.before:.2f} before, {head.after:.2f} now; {why}."
+    yield from _score_lines(changes.scores)
     yield from changes.others[:MOST_LINES]
     if len(changes.others) > MOST_LINES:
         yield f"And {len(changes.others) - MOST_LINES} changes more."
+
+
+def _score_lines(scores: Sequence[ChangedScore]) -> Iterable[str]:
+    """A sentence a row and suite with the reasons of its own, after one with those that all have. What moved by less than is printed
+    is counted."""
+    seen = [one for one in scores if f"{one.before:.2f}" != f"{one.after:.2f}"]
+    rows: dict[tuple[str, str, tuple[str, ...]], list[ChangedScore]] = {}
+    for one in seen:
+        rows.setdefault((_row_words(one.method, one.setting, one.backbone), one.suite, one.why), []).append(one)
+    every = [why for why in seen[0].why if all(why in one.why for one in seen)] if len(rows) > 1 else []
+    if every:
+        yield f"Every row whose scores changed differs in: {'; '.join(every)}."
+    for i, ((row, suite, why), those) in enumerate(rows.items()):
+        if i == MOST_LINES:
+            yield f"Scores of {_count(len(rows) - i, 'more row')} changed."
+            break
+        head = next((one for one in those if one.task == AVERAGE), max(those, key=lambda one: abs(one.after - one.before)))
+        more = f" (and {len(those) - 1} more)" if len(those) > 1 else ""
+        own = "; ".join(["", *(one for one in why if one not in every)])
+        yield f"{row}: {suite} {head.task}{more} {head.before:.2f} before, {head.after:.2f} now{own}."
+    if unseen := [one for one in scores if f"{one.before:.2f}" == f"{one.after:.2f}"]:
+        names = list(dict.fromkeys(_row_words(one.method, one.setting, one.backbone) for one in unseen))
+        yield f"{_count(len(unseen), 'score')} moved by less than 0.01: {_list(names)}."
+
+
+def _row_words(name: str, setting: str, backbone: str) -> str:
+    """ "simcse (unsupervised, builtin)" """
+    return f"{name} ({'nothing trained' if setting == 'none' else setting}, {backbone})"
 
 
 def _by_name(run_ids: Iterable[str], records: Mapping[str, RunRecord]) -> str:

@@ -25,6 +25,7 @@ T = TypeVar("T")
 Made = TypeVar("Made")
 _PLACE = re.compile(r"(?:^|[\s='\"])(?:/|~/|[A-Za-z]:[\\/])(?=\w)")
 LONGEST = 200  # characters of an error that are told
+MOST_BESIDE = 2  # runs that are left out because all fails with them, although each of them alone does not
 
 
 @dataclass
@@ -86,19 +87,26 @@ def all_but_failing(items: Sequence[T], make: Callable[[Sequence[T]], Made], lea
     """``make`` of the items, without those with which it raises anything but a BenchError: a record that somebody made up stops nobody.
 
     ``leave`` is told of each item that is left out. First those with which alone it fails; where there are none, the one after which all
-    before it fail. Raises what ``make`` raised where it fails with each: then it is no item's fault.
+    before it fail. Raises what ``make`` raised where it fails with each, or beside the others with more than ``MOST_BESIDE``: then it is
+    no item's fault. A BenchError is raised as it is, with what was left out before.
     """
+    beside, left = 0, list[Exception]()
     while True:
         try:
             return make(items)
-        except BenchError:
-            raise
+        except BenchError as error:
+            if not left:
+                raise
+            words = "; ".join(dict.fromkeys(map(error_words, left)))
+            raise BenchError(f"{error.message} ({len(left)} left out before: {words})", error.hint) from None
         except Exception as error:
             failing = {i: why for i, one in enumerate(items) if (why := _failure(make, [one])) is not None}
-            if len(failing) == len(items):
+            beside += not failing
+            if len(failing) == len(items) or beside > MOST_BESIDE:
                 raise
             for i, why in (failing := failing or {_first_failing(items, make): error}).items():
                 leave(items[i], why)
+                left.append(why)
             items = [one for i, one in enumerate(items) if i not in failing]
 
 

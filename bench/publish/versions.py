@@ -224,10 +224,10 @@ def other_news(last: Version, board: Board) -> list[str]:
     if last.statistics != STATISTICS:
         news.append(f"The statistics are of version {STATISTICS}; {last.name} has version {last.statistics}: docs/statistics.md.")
     if last.references != references_sha256(board):
-        news.append("What papers printed, or what is remarked on it, is other than before.")
+        news.append("The numbers printed in papers, or the remarks on them, were changed.")
     for what, old_text, new_text in (("title", last.title, board.title), ("note", last.note, board.note)):
         if old_text != new_text:
-            news.append(f"The {what} is another one.")
+            news.append(f"The {what} was changed.")
     return news
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import html
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -89,14 +93,87 @@ def test_a_suite_that_was_scored_since_is_said() -> None:
     old = record("simcse", 1)
     more = replace(old, scores=(*old.scores, replace(old.scores[0], suite="cxc", task="CxC-STS", protocol="cxc-promcse/1")))
     found = changes_since("v1", [old], [more])
-    assert found.lines == ("simcse (unsupervised, builtin) is scored on cxc as well.",) and found.scores == ()
+    assert found.lines == ("Scored on cxc as well: simcse (unsupervised, builtin).",) and found.scores == ()
+
+
+def test_suites_that_several_rows_lost_are_one_sentence() -> None:
+    def both(made: RunRecord) -> RunRecord:
+        return replace(
+            made, scores=(*made.scores, replace(made.scores[0], suite="cxc", task="CxC-STS", protocol="cxc-promcse/1"))
+        )
+
+    new = [record(name, 1) for name in ("conpvp", "simcse")]
+    found = changes_since("v1", [both(one) for one in new], new)
+    assert found.lines == ("No scores on cxc any more: conpvp (unsupervised, builtin), simcse (unsupervised, builtin).",)
+
+
+def test_reasons_that_all_rows_have_are_said_once_and_those_of_one_beside_it() -> None:
+    old = [record(name, 1) for name in ("conpvp", "simcse")]
+    new = [moved(old[0], packages={"torch": "3.0"}), moved(old[1], packages={"torch": "3.0"}, plugin={"sha256": "b" * 64})]
+    lines = [one for one in changes_since("v1", old, new).lines if "before" in one]
+    assert lines[0] == "Every row whose scores changed differs in: library: torch 2.13.0 before, 3.0 now."
+    assert lines[1].startswith("conpvp (unsupervised, builtin): sts Avg.") and lines[1].endswith(" now.")
+    assert lines[2].startswith("simcse (unsupervised, builtin): sts Avg.") and lines[2].endswith(" now; code: the method's.")
+    alone = [one for one in changes_since("v1", old[1:], new[1:]).lines if "before" in one]
+    assert len(alone) == 1 and alone[0].endswith("; code: the method's; library: torch 2.13.0 before, 3.0 now.")
+
+
+def test_what_is_printed_alike_is_counted_and_not_printed_twice() -> None:
+    old = record("simcse", 1)
+    values = [round(one.value, 2) + 0.001 for one in old.scores]
+    old = replace(old, scores=tuple(replace(one, value=value) for one, value in zip(old.scores, values, strict=True)))
+    found = changes_since("v1", [old], [moved(old, by=0.001)])
+    assert len(found.scores) == 8
+    assert found.lines[-1] == "8 scores moved by less than 0.01: simcse (unsupervised, builtin)." and "before" not in " ".join(
+        found.lines
+    )
+
+
+def test_a_value_that_was_left_out_is_that_of_a_record_without_it() -> None:
+    old = record("simcse", 1)
+    none = {**old.recipe, "edit": RecipeValue(value=None, source="none")}
+    assert {one.why for one in changes_since("v1", [old], [replace(moved(old), recipe=none)]).scores} == {
+        ("nothing that the records keep",)
+    }
+    given = {**old.recipe, "edit": RecipeValue(value="swap", source="none")}
+    why = {one.why for one in changes_since("v1", [replace(old, recipe=none)], [replace(moved(old), recipe=given)]).scores}
+    assert why == {("recipe: edit not set before, swap now",)}
 
 
 def test_many_changes_make_few_lines() -> None:
     old = [record(f"m{i:02d}", 1) for i in range(30)]
     found = changes_since("v1", old, [moved(one) for one in old])
-    assert len(found.scores) == 240 and len(found.lines) == 23
+    assert len(found.scores) == 240 and len(found.lines) == 24
     assert found.lines[-1] == "Scores of 10 more rows changed." and "and 10 more" in found.lines[0]
+
+
+def test_the_page_has_every_score_and_reason_where_the_reason_is_that_above_too() -> None:
+    """Read from the page: two rows of eight tasks, the second with another reason from its fourth task on."""
+    from bench.show.pages import engine
+
+    old = [record(name, 1) for name in ("conpvp", "simcse")]
+    found = changes_since("v1", old, [moved(old[0]), moved(old[1])])
+    scores = tuple(
+        dataclasses.replace(one, why=("seeds: <3> before, 4 now",)) if i > 10 else one for i, one in enumerate(found.scores)
+    )
+    found = dataclasses.replace(
+        found, scores=scores, errata=("Erratum to v1: none.",), lines=("Erratum to v1: none.", *found.lines)
+    )
+    page = engine.render("changes.html", board=SimpleNamespace(version="v2"), changes=found, up=0)
+    rows = [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in re.findall(r"<tr>(<th scope=.row.*?)</tr>", page)]  # fmt: skip
+    assert sum(row[4] == "as above" for row in rows) == 16 - 3, "each row's first, and the one with another reason"
+    for above, row in zip([[], *rows], rows, strict=False):
+        if row[4] == "as above":
+            assert row[0] == above[0]
+            row[4] = above[4]
+    assert rows == [
+        [one.method, one.task, f"{one.before:.2f}", f"{one.after:.2f}", "; ".join(one.why), "builtin", "sts, senteval-all/1, tokenised"]
+        for one in scores
+    ]  # fmt: skip
+    assert (
+        tuple(map(html.unescape, re.findall(r"<li>(.*?)</li>", page))) == found.lines[1:]
+        and "<p>Erratum to v1: none.</p>" in page
+    )
 
 
 # --- verdicts ---
@@ -126,7 +203,7 @@ def test_a_verdict_that_the_statistics_changed() -> None:
     assert (one.method, one.task, one.baseline, one.before, one.after) == ("promcse", "STS12", "simcse", "unknown", "better")
     assert one.why == ("statistics: version 1 before, 2 now",) and found.same_verdicts == 0
     assert found.lines == (
-        "1 of 1 verdicts is another one now (1 for statistics: version 1 before, 2 now): tables/changes.csv has each.",
+        "1 of 1 verdicts changed (1 because of statistics: version 1 before, 2 now): tables/changes.csv has each.",
     )
     assert changed(table(None), table("better"), (1, 2)).verdicts[0].before == "not tested"
 

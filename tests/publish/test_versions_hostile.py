@@ -126,6 +126,33 @@ def test_what_fails_with_every_run_is_no_fault_of_a_run() -> None:
         all_but_failing(["bad 1", "bad 2"], failing(), lambda *_: pytest.fail("one was left out"))
 
 
+def test_what_fails_with_whatever_runs_are_together_is_no_fault_of_a_run() -> None:
+    """An error of bench's own on a page that one run alone does not have: not one run after the other is left out for it."""
+
+    def make(items: Sequence[str]) -> Sequence[str]:
+        if len(items) > 1:
+            raise ZeroDivisionError("division by zero")
+        return items
+
+    left: list[str] = []
+    with pytest.raises(ZeroDivisionError):
+        all_but_failing(list("abcdefgh"), make, lambda one, why: left.append(one))
+    assert len(left) == 2
+
+
+def test_what_is_wrong_without_those_that_were_left_out_says_so() -> None:
+    def make(items: Sequence[str]) -> Sequence[str]:
+        if "bad" in items:
+            raise OverflowError("too large")
+        if "base" not in items:
+            raise BenchError("unknown baseline 'bad'", "--baseline")
+        return items
+
+    with pytest.raises(BenchError, match="unknown baseline 'bad' .1 left out before: OverflowError: too large.") as caught:
+        all_but_failing(["bad", "a"], make, lambda *_: None)
+    assert caught.value.hint == "--baseline"
+
+
 def test_a_run_whose_page_cannot_be_made_is_left_out_by_name(quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.show.pages import run_page
 
