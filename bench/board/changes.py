@@ -206,10 +206,8 @@ def _other_suites(pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]
                 rows.setdefault(", ".join(sorted(suites)), []).append(
                     _row_words(name_of(now[0]), now[0].setting, now[0].backbone)
                 )
-    for suites, rows in more.items():
-        yield f"Scored on {suites} as well: {_list(rows)}."
-    for suites, rows in fewer.items():
-        yield f"No scores on {suites} any more: {_list(rows)}."
+    yield from (f"Scored on {suites} as well: {_list(rows)}." for suites, rows in more.items())
+    yield from (f"No scores on {suites} any more: {_list(rows)}." for suites, rows in fewer.items())
 
 
 # --- in words ---

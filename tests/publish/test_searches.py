@@ -196,5 +196,6 @@ def test_methods_of_two_searches_that_were_searched_alike_are_in_one_figure_and_
         (2, "values-and-methods-2"),
     ]
     assert figures[1].title.endswith(" (supervised)")
-    seeds = structs.replace(search.study, seeds=(1, 2, 3))
-    assert len(board_values([search, Search(study=seeds, trials=search.trials)])) == 2
+    seeds = structs.replace(search.study, name="more-seeds", seeds=(1, 2, 3))
+    two = board_values([search, Search(study=seeds, trials=search.trials)])
+    assert [figure.title.rpartition(" (")[2] for figure in two] == [f"unsupervised, {search.name})", "unsupervised, more-seeds)"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -225,18 +226,23 @@ def gain_words(pairs: Sequence[Pair]) -> str:
 
 def board_values(searches: Sequence[Search]) -> list[Figure]:
     """A figure for each setting and way of searching, of all methods that were searched so; that of most methods first."""
-    found: dict[tuple[object, ...], dict[str, list[float]]] = {}
+    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    names: dict[tuple[str, ...], list[str]] = {}
     for search in searches:
         for method, own in scores_by_method(search.trials).items():
             of = search.study.methods[method]
             label = f"{method}+{of.variant}" if of.variant else method
-            alike = found.setdefault((search.study.select_on, of.setting, of.backbone, of.dev, search.study.words), {})
+            key = (search.study.select_on, of.setting, of.backbone, of.dev, search.study.words)
+            alike, named = found.setdefault(key, {}), names.setdefault(key, [])
+            named += [search.name] if search.name not in named else []
             alike[f"{label} ({search.name})" if label in alike else label] = own
     ordered = sorted(found.items(), key=lambda one: -len(one[1]))
-    made = [
-        values_and_methods(scores, str(dev), "" if len(ordered) == 1 else str(setting), i)
-        for i, ((dev, setting, *_), scores) in enumerate(ordered)
-    ]
+    settings = Counter(setting for _, setting, *_ in found)
+    made = []
+    for i, (where, scores) in enumerate(ordered):
+        dev, setting, *_ = where
+        words = "" if len(ordered) == 1 else setting if settings[setting] == 1 else f"{setting}, {' and '.join(names[where])}"
+        made.append(values_and_methods(scores, dev, words, i))
     return [figure for figure in made if figure is not None]
 
 
@@ -244,14 +250,14 @@ def scores_by_method(trials: Mapping[str, Sequence[Trial]]) -> dict[str, list[fl
     return {method: [trial.score for trial in counted_trials(own) if trial.score is not None] for method, own in trials.items()}
 
 
-def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, setting: str = "", place: int = 0) -> Figure | None:
-    """A row for each method with the scores of its trials on ``dev``. None for fewer than two methods with two scores. ``place``: among
-    several on a page, from 0."""
+def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, where: str = "", place: int = 0) -> Figure | None:
+    """A row for each method with the scores of its trials on ``dev``. None for fewer than two methods with two scores. ``where``: what
+    tells it from others on a page; ``place``: among them, from 0."""
     scores = {method: own for method, own in sorted(scores.items(), key=lambda one: -max(one[1], default=0.0)) if len(own) > 1}
     if len(scores) < 2:
         return None
     name = f"values-and-methods-{place + 1}" if place else "values-and-methods"
-    title = f"What values do beside what methods do, on {dev}{f' ({setting})' if setting else ''}"
+    title = f"What values do beside what methods do, on {dev}{f' ({where})' if where else ''}"
     finding = values_words(scores)
     alt = f"{counted(len(scores), 'row')} of points, a row a method, a point a trial. {finding}"
     with library():
