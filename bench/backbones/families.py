@@ -122,7 +122,7 @@ def check_prefix(folder: Path | None) -> None:
     """Raises BenchError where the layers of this backbone take no keys and values from outside. None: it is not here yet."""
     family = family_of(folder)
     if family is not None and not family.prefix:
-        able = ", ".join(one.title for one in FAMILIES.values() if one.prefix)
+        able = ", ".join(known_family.title for known_family in FAMILIES.values() if known_family.prefix)
         raise BenchError(f"a deep prompt does not work on {family.title}: its layers take no keys and values from outside",
                          f"take a backbone of one of these families: {able}")  # fmt: skip
 

@@ -134,7 +134,7 @@ def _check_space(name: str, needed: int) -> None:
     from huggingface_hub import constants
 
     cache = Path(constants.HF_HUB_CACHE)
-    folder = next(one for one in (cache, *cache.parents) if one.exists())
+    folder = next(parent for parent in (cache, *cache.parents) if parent.exists())
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         raise NotAModel(f"backbone '{name}' needs {needed / 1e6:,.0f} MB, and {cache} has {free / 1e6:,.0f} MB free",

@@ -120,7 +120,7 @@ def _kept(entry: CacheEntry) -> Answer | None:
 def _answer(content: Any, kept: Path | None = None) -> Answer:
     """Raises ValueError, KeyError or TypeError for what is none."""
     ended, times = content.get("ended", ""), (content["bf16"], content["fp32"])
-    if not isinstance(ended, str) or (not ended and not all(math.isfinite(one) and one > 0 for one in times)):
+    if not isinstance(ended, str) or (not ended and not all(math.isfinite(seconds) and seconds > 0 for seconds in times)):
         raise ValueError("no answer")
     return Answer(ended, None if ended else float(times[0]), None if ended else float(times[1]), kept)
 

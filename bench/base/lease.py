@@ -321,7 +321,7 @@ def _refuses(folder: Path) -> str | None:
     """Why a lock cannot be had in ``folder``; None where it can."""
     import fcntl
 
-    existing = next((one for one in (folder, *folder.absolute().parents) if one.is_dir()), None)
+    existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.is_dir()), None)
     if existing is None:
         return None
     name = existing / f".probe-{secrets.token_hex(6)}"

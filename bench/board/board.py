@@ -55,7 +55,7 @@ class PublishedRun:
 
 def dating(runs: Sequence[PublishedRun]) -> Sequence[PublishedRun]:
     """Those whose days date a version: the own ones, where there are any. A sender may write any day into a record."""
-    return [one for one in runs if one.submitted_by is None] or runs
+    return [run for run in runs if run.submitted_by is None] or runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,11 +182,11 @@ class Board:
     plan: bytes | None = None  # what was to be found out and how, in Markdown, as it lay beside the versions
     searches: tuple[Search, ...] = ()  # that found recipe values of own runs
 
-    def finished(self, one: BoardTable) -> tuple[tuple[BoardTable, int], ...]:
+    def finished(self, board_table: BoardTable) -> tuple[tuple[BoardTable, int], ...]:
         """(table, place of the row in it) of the best untrained row of each other backbone that is scored as ``one`` is, the best
         first: for scale, not ranked. It is what a reader needs to judge the numbers of a small backbone.
         """
-        mine = one.table
+        mine = board_table.table
         if mine.setting == "none":
             return ()
         form = (mine.suite, mine.protocol, mine.text, mine.columns)
@@ -210,7 +210,7 @@ class Board:
         found = {run.record.run_id: run.record.run_id for run in self.runs}
         if len(found) <= PAGES:
             return found
-        rows = [row.runs for one in reversed(self.tables) for row in one.table.rows]  # of several rows the first one's
+        rows = [row.runs for table in reversed(self.tables) for row in table.table.rows]  # of several rows the first one's
         told = {run: runs[0] for runs in rows for run in runs}
         return found | told | {runs[0]: runs[0] for runs in rows}
 
@@ -238,7 +238,7 @@ class Board:
 
     @property
     def _places(self) -> list[Place]:
-        return [Place(one, row) for one in self.tables for row in one.table.rows]
+        return [Place(table, row) for table in self.tables for row in table.table.rows]
 
     @cached_property
     def reproduced(self) -> Mapping[Key, Reproduced]:

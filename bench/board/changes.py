@@ -95,7 +95,7 @@ def name_of(record: RunRecord) -> str:
 def _rows(records: Iterable[RunRecord]) -> dict[Key, list[RunRecord]]:
     """Runs that differ in nothing but the seed, the newest of each seed, as the tables show them; in alphabetical order."""
     rows: dict[Key, list[RunRecord]] = {}
-    for runs, _ in rows_of(sorted(records, key=lambda one: one.run_id), []):
+    for runs, _ in rows_of(sorted(records, key=lambda record: record.run_id), []):
         first = runs[0]
         name = (first.method, first.variant, first.setting, first.backbone)
         rows[name, json.dumps(configuration(first), sort_keys=True)] = runs
@@ -104,7 +104,7 @@ def _rows(records: Iterable[RunRecord]) -> dict[Key, list[RunRecord]]:
 
 def _replaced(before: Mapping[Key, object], now: Mapping[Key, object]) -> dict[Key, Key]:
     """A new row -> the one whose place it takes: of the same name, with another recipe, where there is just one of each."""
-    gone, come = [[key for key in one if key not in other] for one, other in ((before, now), (now, before))]
+    gone, come = [[key for key in keys if key not in other] for keys, other in ((before, now), (now, before))]
     pairs = {}
     for key in come:
         same_gone, same_come = [one for one in gone if one[0] == key[0]], [one for one in come if one[0] == key[0]]
@@ -131,7 +131,7 @@ def _changed(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[
         if key not in cells_before:
             continue
         old, new = cells_before[key], scores
-        means = [sum(one.value for one in side.values()) / len(side) for side in (old, new)]
+        means = [sum(score.value for score in side.values()) / len(side) for side in (old, new)]
         if abs(means[0] - means[1]) > NOISE:
             why = (*_seeds(old, new), *_reasons(_moved(before, old, new), _moved(now, old, new), key))
             yield ChangedScore(
@@ -190,9 +190,9 @@ def _recipe(before: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
 def _data(run: RunRecord, key: tuple[str, str, str, str | None]) -> str:
     """Hash of the set; of an average, of all its sets."""
     suite, task, protocol, text = key
-    keys = [one.key for one in run.scores if (one.suite, one.protocol, one.text) == (suite, protocol, text)]
-    tasks = [one[1] for one in keys if one[1] != AVERAGE] if task == AVERAGE else [task]
-    return json.dumps([str(run.provenance.data.get(data_key(one, text, suite))) for one in tasks])
+    keys = [score.key for score in run.scores if (score.suite, score.protocol, score.text) == (suite, protocol, text)]
+    tasks = [name[1] for name in keys if name[1] != AVERAGE] if task == AVERAGE else [task]
+    return json.dumps([str(run.provenance.data.get(data_key(name, text, suite))) for name in tasks])
 
 
 def _other_suites(pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]]]) -> Iterable[str]:
@@ -217,9 +217,9 @@ def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
     yield from changes.errata
     if changes.verdicts:
         n, of = len(changes.verdicts), len(changes.verdicts) + changes.same_verdicts
-        by = Counter(one.why for one in changes.verdicts)
+        by = Counter(verdict.why for verdict in changes.verdicts)
         reasons = "; ".join(
-            f"{count} because of {' and '.join(why)}" for why, count in sorted(by.items(), key=lambda one: (-one[1], one[0]))
+            f"{count} because of {' and '.join(why)}" for why, count in sorted(by.items(), key=lambda item: (-item[1], item[0]))
         )
         yield f"{n:,} of {of:,} verdicts changed ({reasons}): tables/changes.csv has each."
     if changes.new_runs:
@@ -239,23 +239,25 @@ def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
 def _score_lines(scores: Sequence[ChangedScore]) -> Iterable[str]:
     """A sentence a row and suite with the reasons of its own, after one with those that all have. What moved by less than is printed
     is counted."""
-    seen = [one for one in scores if f"{one.before:.2f}" != f"{one.after:.2f}"]
+    seen = [score for score in scores if f"{score.before:.2f}" != f"{score.after:.2f}"]
     rows: dict[tuple[str, str, tuple[str, ...]], list[ChangedScore]] = {}
-    for one in seen:
-        rows.setdefault((_row_words(one.method, one.setting, one.backbone), one.suite, one.why), []).append(one)
-    every = [why for why in seen[0].why if all(why in one.why for one in seen)] if len(rows) > 1 else []
+    for change in seen:
+        rows.setdefault((_row_words(change.method, change.setting, change.backbone), change.suite, change.why), []).append(change)
+    every = [why for why in seen[0].why if all(why in change.why for change in seen)] if len(rows) > 1 else []
     if every:
         yield f"Every row whose scores changed differs in: {'; '.join(every)}."
     for i, ((row, suite, why), those) in enumerate(rows.items()):
         if i == MOST_LINES:
             yield f"Scores of {_count(len(rows) - i, 'more row')} changed."
             break
-        head = next((one for one in those if one.task == AVERAGE), max(those, key=lambda one: abs(one.after - one.before)))
+        head = next(
+            (change for change in those if change.task == AVERAGE), max(those, key=lambda one: abs(one.after - one.before))
+        )
         more = f" (and {len(those) - 1} more)" if len(those) > 1 else ""
-        own = "; ".join(["", *(one for one in why if one not in every)])
+        own = "; ".join(["", *(reason for reason in why if reason not in every)])
         yield f"{row}: {suite} {head.task}{more} {head.before:.2f} before, {head.after:.2f} now{own}."
-    if unseen := [one for one in scores if f"{one.before:.2f}" == f"{one.after:.2f}"]:
-        names = list(dict.fromkeys(_row_words(one.method, one.setting, one.backbone) for one in unseen))
+    if unseen := [score for score in scores if f"{score.before:.2f}" == f"{score.after:.2f}"]:
+        names = list(dict.fromkeys(_row_words(change.method, change.setting, change.backbone) for change in unseen))
         yield f"{_count(len(unseen), 'score')} moved by less than 0.01: {_list(names)}."
 
 
@@ -316,8 +318,8 @@ Judgements = Mapping[tuple[str | None, ...], Judgement]
 def judgements(tables: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, ...], Judgement]:
     """Of tables as ``tables.json`` has them, of any version of bench. Raises KeyError, TypeError, AttributeError for anything else."""
     found: dict[tuple[str | None, ...], Judgement] = {}
-    for one in tables:
-        table = one["table"]
+    for entry in tables:
+        table = entry["table"]
         where = tuple(table[key] for key in ("setting", "backbone", "suite", "protocol", "text", "baseline"))
         base = next((tuple(row["runs"]) for row in table["rows"] if _row_name(row) == table["baseline"]), ())
         for row in table["rows"]:

@@ -39,15 +39,18 @@ def board(
 
     Raises BenchError where none of them is finished and has a score, UnknownName for a baseline that no table has.
     """
-    kept = tuple(sorted((one for one in runs if one.record.status == "finished"), key=lambda one: one.record.run_id))
-    if not any(one.record.scores for one in kept):
+    kept = tuple(sorted((run for run in runs if run.record.status == "finished"), key=lambda run: run.record.run_id))
+    if not any(published_run.record.scores for published_run in kept):
         raise BenchError("none of these runs is finished and has a score", "bench run ... --suite sts, then bench publish")
-    records = {one.record.run_id: one.record for one in kept}
-    checked, sent = ([(apart(one), one.folder) for one in kept if one.checked is is_checked] for is_checked in (True, False))
+    records = {published_run.record.run_id: published_run.record for published_run in kept}
+    checked, sent = (
+        [(apart(published_run), published_run.folder) for published_run in kept if published_run.checked is is_checked]
+        for is_checked in (True, False)
+    )
     judged = judged_tables(checked, sent, baseline=baseline, statistics=statistics, report=report)
     tables = board_tables(judged, records)
     made = Board(
-        version=version, date=max(one.record.provenance.created for one in dating(kept))[:10], title=title, note=note or None,
+        version=version, date=max(published_run.record.provenance.created for published_run in dating(kept))[:10], title=title, note=note or None,
         answer=answer(tables), runs=kept, left_out=tuple(left_out), tables=tables, references=reference_tables(), changes=changes,
         methods=tuple(sorted({record.method for record in records.values()})),
     )  # fmt: skip
@@ -65,7 +68,7 @@ def with_plan(board: Board, plan: bytes | None) -> Board:
 
 def with_searches(board: Board, searches: Sequence[Search], missing: Sequence[str]) -> Board:
     """The board with the searches that found values of its runs; ``missing``: names of those that were not found."""
-    told = [Fact(topic="Searches", text=_searched(one)) for one in searches]
+    told = [Fact(topic="Searches", text=_searched(search)) for search in searches]
     if missing:
         told.append(
             Fact(
@@ -86,7 +89,7 @@ def _searched(search: Search) -> str:
 
 def yours(tables: Sequence[BoardTable]) -> tuple[Fact, ...]:
     """How a reader sets a run of their own among the rows of the first table: run it, look at it there, hand it in."""
-    first = next((one.table for one in tables if one.checked), tables[0].table if tables else None)
+    first = next((table.table for table in tables if table.checked), tables[0].table if tables else None)
     if first is None:
         return ()
     seeds = sorted({seed for row in first.rows for seed in row.seeds if seed is not None})
@@ -115,8 +118,8 @@ def facts(board: Board) -> tuple[Fact, ...]:
     What records alone say is told of the board's own runs, where it has any: of the others it is their senders' word.
     """
     runs, tables = board.runs, board.tables
-    records = [one.record for one in dating(runs)]
-    own = [one for one in tables if one.checked] or list(tables)
+    records = [run.record for run in dating(runs)]
+    own = [table for table in tables if table.checked] or list(tables)
     found = [
         Fact(topic="Protocols", text=_protocols(tables)), Fact(topic="Selection", text=_selection(records)),
         Fact(topic="Seeds", text=_seeds(records)), Fact(topic="Training", text=_training(own, records)),
@@ -142,15 +145,15 @@ def _pages(board: Board) -> str:
 def _another_processor(tables: Sequence[BoardTable]) -> str:
     """What a command may give otherwise elsewhere. Two kinds of processor were tried (an Intel Xeon, an AMD EPYC): of all suites the
     clusterings differed, in the second decimal."""
-    if not any(one.table.suite == "clustering" for one in tables):
+    if not any(table.table.suite == "clustering" for table in tables):
         return ""
     return " On another kind of processor a clustering may differ in the second decimal: k-means works in float32, and small differences grow."
 
 
 def _protocols(tables: Sequence[BoardTable]) -> str:
     forms: dict[tuple[str, str, str], dict[str, None]] = {}
-    for one in tables:
-        forms.setdefault((one.table.suite, one.table.protocol, one.table.metric), {})[one.table.text or ""] = None
+    for table in tables:
+        forms.setdefault((table.table.suite, table.table.protocol, table.table.metric), {})[table.table.text or ""] = None
     told = [f"{suite}: {protocol}, {metric_words(metric)}" + (f", {' and '.join(sorted(form for form in found if form))} text" if any(found) else "")
             for (suite, protocol, metric), found in forms.items()]  # fmt: skip
     return "; ".join(told) + ". Numbers of different protocols or text forms never share a column." if told else ""
@@ -163,7 +166,8 @@ def _selection(records: Sequence[RunRecord]) -> str:
     if len(rules) == 1:
         return f"Checkpoint of every trained run: {next(iter(rules))}."
     told = [
-        f"{found} ({count} run{'s' * (count != 1)})" for found, count in sorted(rules.items(), key=lambda one: (-one[1], one[0]))
+        f"{found} ({count} run{'s' * (count != 1)})"
+        for found, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))
     ]
     return f"Checkpoints of trained runs: {'; '.join(told)}."
 
@@ -179,28 +183,32 @@ def _seeds(records: Sequence[RunRecord]) -> str:
 
 def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str:
     by_id = {record.run_id: record for record in records}
-    rows = {row.runs: row for one in tables for row in one.table.rows if by_id.keys() >= set(row.runs)}
+    rows = {row.runs: row for table in tables for row in table.table.rows if by_id.keys() >= set(row.runs)}
     found = [
-        one
+        budget
         for row in rows.values()
-        if (one := row_budget([by_id[run] for run in row.runs])) is not None and one.sentences is not None
+        if (budget := row_budget([by_id[run] for run in row.runs])) is not None and budget.sentences is not None
     ]
     if not found:
         return ""
-    seen = sorted({one.sentences for one in found if one.sentences is not None})
-    corpora = sorted({one.corpus for one in found if one.corpus})
+    seen = sorted({own_budget.sentences for own_budget in found if own_budget.sentences is not None})
+    corpora = sorted({own_budget.corpus for own_budget in found if own_budget.corpus})
     rows_seen = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
     usual = found[0]
-    equal = all(one.sentences is not None and usual.sentences is not None and abs(one.sentences - usual.sentences) <= 0.01 * usual.sentences
-                for one in found)  # fmt: skip
+    equal = all(own_budget.sentences is not None and usual.sentences is not None and abs(own_budget.sentences - usual.sentences) <= 0.01 * usual.sentences
+                for own_budget in found)  # fmt: skip
     same = ", the same for every trained row" if equal and len(corpora) == 1 else ""
     return f"Each trained run saw {rows_seen} rows of {_few(corpora, 'training texts')}{same}."
 
 
 def _statistics(tables: Sequence[BoardTable]) -> str:
-    tested = next((one.table.tested for one in tables if one.table.tested), None)
+    tested = next((table.table.tested for table in tables if table.table.tested), None)
     covers = {
-        cell.spread.covers for one in tables for row in one.table.rows for cell in row.cells if cell is not None and cell.spread
+        cell.spread.covers
+        for table in tables
+        for row in table.table.rows
+        for cell in row.cells
+        if cell is not None and cell.spread
     }
     if tested is None or not tested.families:
         return (
@@ -233,8 +241,8 @@ def _hardware(records: Sequence[RunRecord]) -> str:
 
 
 def _not_comparable(tables: Sequence[BoardTable]) -> str:
-    places = {(one.table.setting, one.table.backbone) for one in tables}
-    noted = sum(bool(one.table.footnotes) for one in tables)
+    places = {(table.table.setting, table.table.backbone) for table in tables}
+    noted = sum(bool(table.table.footnotes) for table in tables)
     said = (
         ["Rows of different tables: another setting, backbone, protocol or text form."]
         if len(places) > 1 or len(tables) > 1
@@ -248,17 +256,17 @@ def _not_comparable(tables: Sequence[BoardTable]) -> str:
 
 
 def _grades(runs: Sequence[PublishedRun]) -> str:
-    counts = Counter(one.grade for one in runs)
+    counts = Counter(run.grade for run in runs)
     told = [f"{counts[grade]:,} {grade}: {WORDS[grade]}" for grade in GRADES if counts[grade]]
     return f"Runs by grade. {' '.join(told)}"
 
 
 def _sent(runs: Sequence[PublishedRun]) -> str:
     """Whose word the submitted runs are."""
-    sent = [one for one in runs if one.submitted_by is not None]
+    sent = [run for run in runs if run.submitted_by is not None]
     if not sent:
         return ""
-    senders, checked = sorted({str(one.submitted_by) for one in sent}), sum(one.checked for one in sent)
+    senders, checked = sorted({str(published_run.submitted_by) for published_run in sent}), sum(one.checked for one in sent)
     return (f"{_runs_words(len(sent))} sent in by {_few(senders, 'senders')}; the predictions of {checked or 'none'} of them were made "
             "again here. Recipe, training, date, hardware and cost of a run that was sent in are its sender's word, and the facts above "
             "are not of such runs.")  # fmt: skip
@@ -284,42 +292,42 @@ BESIDE = {"sts": (("cxc", "cxc-promcse/1"),)}
 def board_tables(judged: Sequence[Judged], records: Mapping[str, RunRecord]) -> tuple[BoardTable, ...]:
     """Blocks of one setting and backbone, the largest first within a setting; in a block the suites in the papers' order."""
     rows: dict[tuple[str | None, str | None], int] = {}
-    for one in judged:
-        place = (one.table.setting, one.table.backbone)
-        rows[place] = max(rows.get(place, 0), len(one.table.rows) if one.checked else 0)
+    for judged_table in judged:
+        place = (judged_table.table.setting, judged_table.table.backbone)
+        rows[place] = max(rows.get(place, 0), len(judged_table.table.rows) if judged_table.checked else 0)
     ordered = sorted(judged, key=lambda one: _place(one, rows))
     taken: set[str] = set()
     made = []
-    for one in ordered:
-        made.append(_board_table(one, records, taken))
+    for judged_table in ordered:
+        made.append(_board_table(judged_table, records, taken))
         taken.add(made[-1].anchor)
-    return tuple(replace(one, beside=_beside(one, made)) for one in made)
+    return tuple(replace(table, beside=_beside(table, made)) for table in made)
 
 
-def _place(one: Judged, rows: Mapping[tuple[str | None, str | None], int]) -> tuple[object, ...]:
-    table = one.table
+def _place(judged_table: Judged, rows: Mapping[tuple[str | None, str | None], int]) -> tuple[object, ...]:
+    table = judged_table.table
     suite = SUITES.index(table.suite) if table.suite in SUITES else len(SUITES)
-    return (not one.checked, bool(one.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
-            table.suite, table.protocol, table.text != "tokenised", table.text or "", one.chosen_on)  # fmt: skip
+    return (not judged_table.checked, bool(judged_table.chosen_on), SETTINGS.index(table.setting), -rows[table.setting, table.backbone], table.backbone or "", suite,
+            table.suite, table.protocol, table.text != "tokenised", table.text or "", judged_table.chosen_on)  # fmt: skip
 
 
-def _board_table(one: Judged, records: Mapping[str, RunRecord], taken: set[str]) -> BoardTable:
-    costed = costs.comparable(one.table, records)
+def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: set[str]) -> BoardTable:
+    costed = costs.comparable(judged_table.table, records)
     table = costed.table
     untrained = "untrained" if table.setting == "none" else table.setting
     address = slug(
-        untrained, table.backbone, table.suite, table.protocol, table.text, f"on {one.chosen_on}" if one.chosen_on else None,
-        None if one.checked else "submitted",
+        untrained, table.backbone, table.suite, table.protocol, table.text, f"on {judged_table.chosen_on}" if judged_table.chosen_on else None,
+        None if judged_table.checked else "submitted",
     )  # fmt: skip
     said = selection.words(table, records)
-    if one.chosen_on:
+    if judged_table.chosen_on:
         said += " This is no development set: these scores stand in a table of their own."
-    if not one.checked:
+    if not judged_table.checked:
         said += " Sent in by others, and not checked here: these rows stand in a table of their own, and nothing is ranked."
     return BoardTable(
         anchor=unused(address, taken), table=table, selection=said, costs_comparable=costed.comparable, cost_note=costed.note,
-        baselines={name: _costs_of(costed.table, other) for name, other in one.baselines.items()}, cost_of=costed.of,
-        checked=one.checked,
+        baselines={name: _costs_of(costed.table, other) for name, other in judged_table.baselines.items()}, cost_of=costed.of,
+        checked=judged_table.checked,
     )  # fmt: skip
 
 
@@ -328,20 +336,24 @@ def _costs_of(table: Table, other: Table) -> Table:
     return replace(other, rows=tuple(replace(b, cost=a.cost) for a, b in zip(table.rows, other.rows, strict=True)))
 
 
-def _beside(one: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
+def _beside(board_table: BoardTable, every: Sequence[BoardTable]) -> tuple[Beside, ...]:
     found = []
-    for suite, protocol in BESIDE.get(one.table.suite, ()):
+    for suite, protocol in BESIDE.get(board_table.table.suite, ()):
         for other in every:
             table = other.table
-            same = (table.setting, table.backbone, table.text) == (one.table.setting, one.table.backbone, one.table.text)
+            same = (table.setting, table.backbone, table.text) == (
+                board_table.table.setting,
+                board_table.table.backbone,
+                board_table.table.text,
+            )
             if (
                 not same
-                or other.checked != one.checked
+                or other.checked != board_table.checked
                 or (table.suite, table.protocol) != (suite, protocol)
                 or table.columns != table.columns[:1]
             ):
                 continue
-            cells = tuple(_cell_of(row, table) for row in one.table.rows)
+            cells = tuple(_cell_of(row, table) for row in board_table.table.rows)
             if any(cells):
                 found.append(Beside(name=table.columns[0], suite=suite, protocol=protocol, metric=table.metric, anchor=other.anchor,
                                     cells=cells))  # fmt: skip

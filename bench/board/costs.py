@@ -38,11 +38,11 @@ def comparable(table: Table, records: Mapping[str, RunRecord]) -> Costs:
     """
     made = [_made_in([records[run] for run in row.runs]) for row in table.rows]
     timed = [_is_timed(row) for row in table.rows]
-    counts = Counter(place for place, one in zip(made, timed, strict=True) if place is not None and one)
+    counts = Counter(place for place, is_timed in zip(made, timed, strict=True) if place is not None and is_timed)
     if not counts:
         return Costs(table=_without(table, timed), of=None, comparable=not any(timed), note=_note(None, _names(table, timed)))
     usual = min(counts, key=lambda place: (-counts[place], place))
-    elsewhere = [one and place != usual for place, one in zip(made, timed, strict=True)]
+    elsewhere = [is_timed and place != usual for place, is_timed in zip(made, timed, strict=True)]
     return Costs(
         table=_without(table, elsewhere), of=usual, comparable=not any(elsewhere), note=_note(usual, _names(table, elsewhere))
     )
@@ -74,7 +74,7 @@ def _without(table: Table, rows: Sequence[bool]) -> Table:
 
 
 def _names(table: Table, rows: Sequence[bool]) -> list[str]:
-    return list(dict.fromkeys(row.name for row, one in zip(table.rows, rows, strict=True) if one))
+    return list(dict.fromkeys(row.name for row, is_noted in zip(table.rows, rows, strict=True) if is_noted))
 
 
 def _note(of: CostOf | None, elsewhere: Sequence[str]) -> str:

@@ -51,8 +51,8 @@ def graded(own: Sequence[Run], submissions: Submissions | None = None) -> tuple[
     lent = seed_variances(list(group.values()) for group in trained.values())
     mine = [_own(run, trained.get(same_recipe(run[0]), {}), lent) for run in own]
     theirs = [
-        _submitted(one, trained.get(same_recipe(one.record), {}), lent)
-        for one in (submissions.runs if submissions is not None else ())
+        _submitted(submitted_run, trained.get(same_recipe(submitted_run.record), {}), lent)
+        for submitted_run in (submissions.runs if submissions is not None else ())
     ]
     return (*mine, *theirs)
 
@@ -77,15 +77,17 @@ def weakest(grades: Iterable[str]) -> str:
 
 def _own(run: Run, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     record, folder = run
-    again = trained_again(training(record), [one for run_id, one in alike.items() if run_id != record.run_id], lent)
+    again = trained_again(
+        training(record), [own_training for run_id, own_training in alike.items() if run_id != record.run_id], lent
+    )
     grade, why = _grade(OWN, attestation(folder), again, f"it was run by whoever publishes this board{_unknown_model(record)}")
     return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
 
 
-def _submitted(one: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
-    again = trained_again(training(one.record), list(alike.values()), lent)
-    grade, why = _grade("submitted", one.attested, again, one.words() + _unknown_model(one.record))
-    return PublishedRun(record=one.record, folder=one.folder, grade=grade, submitted_by=one.sender, reason=why)
+def _submitted(run: SubmittedRun, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
+    again = trained_again(training(run.record), list(alike.values()), lent)
+    grade, why = _grade("submitted", run.attested, again, run.words() + _unknown_model(run.record))
+    return PublishedRun(record=run.record, folder=run.folder, grade=grade, submitted_by=run.sender, reason=why)
 
 
 def _unknown_model(record: RunRecord) -> str:
@@ -162,17 +164,17 @@ class Repeated:
 
     @property
     def within(self) -> bool:
-        return not self.unknown and all(one.holds for one in self.found)
+        return not self.unknown and all(score.holds for score in self.found)
 
     def words(self) -> str:
         """What lies outside; or else the averages, which lie within."""
         if self.unknown:
             return self.unknown
-        outside = [one for one in self.found if not one.holds]
-        shown = outside[:MANY] or [one for one in self.found if one.task == AVERAGE] or self.found[:1]
+        outside = [score for score in self.found if not score.holds]
+        shown = outside[:MANY] or [score for score in self.found if score.task == AVERAGE] or self.found[:1]
         more = f" and {len(outside) - MANY} more" if len(outside) > MANY else ""
         rest = "" if outside else f"; all {len(self.found)} scores do" if len(self.found) > len(shown) else ""
-        return ", ".join(one.words() for one in shown) + more + rest
+        return ", ".join(score.words() for score in shown) + more + rest
 
 
 def same_recipe(record: RunRecord) -> str:
@@ -184,7 +186,7 @@ def same_recipe(record: RunRecord) -> str:
     determines = record.provenance.determines or {}
     places = determines.get("places")
     contents = places if isinstance(places, dict) else {}
-    recipe = {key: one.value for key, one in record.recipe.items() if key not in contents}
+    recipe = {key: value.value for key, value in record.recipe.items() if key not in contents}
     parts = (record.method, record.variant, record.setting, record.backbone, backbone.get("revision"), corpus.get("sha256"), recipe,
              contents, determines.get("precision"), determines.get("ranks"))  # fmt: skip
     return json.dumps(parts, sort_keys=True, default=str)
@@ -207,9 +209,9 @@ class Training:
         return any(self.scores[key].metric in CONTINUOUS for key in same) or (bool(both) and len(same) == len(both))
 
 
-def _same(one: Score, other: Score) -> bool:
-    hashes = one.predictions_sha256, other.predictions_sha256
-    return (None not in hashes and hashes[0] == hashes[1]) or close(one.value, other.value)
+def _same(score: Score, other: Score) -> bool:
+    hashes = score.predictions_sha256, other.predictions_sha256
+    return (None not in hashes and hashes[0] == hashes[1]) or close(score.value, other.value)
 
 
 def training(record: RunRecord) -> Training:
@@ -224,8 +226,8 @@ def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
     values: dict[Key, list[list[float]]] = {}
     for group in groups:
         of: dict[Key, list[float]] = {}
-        for one in group:
-            for key, score in one.scores.items():
+        for own_training in group:
+            for key, score in own_training.scores.items():
                 of.setdefault(key, []).append(score.value)
         for key, found in of.items():
             if len(found) > 1:
@@ -235,7 +237,7 @@ def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
         key[0] for key in values
     ):  # how alike recipes are is another thing for correlations than for clusters
         lent |= lenders(
-            {key: [(variance(one), len(one) - 1) for one in found] for key, found in values.items() if key[0] == suite}
+            {key: [(variance(spread), len(spread) - 1) for spread in found] for key, found in values.items() if key[0] == suite}
         )
     return lent
 
@@ -245,15 +247,15 @@ def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repe
 
     ``others`` do not hold the run itself. A score that no other has speaks against a repetition: nobody made it again.
     """
-    others = [one for one in others if not run.is_copy_of(one)]
-    if not others or not run.scores or not any(key in one.scores for one in others for key in run.scores):
+    others = [other for other in others if not run.is_copy_of(other)]
+    if not others or not run.scores or not any(key in other.scores for other in others for key in run.scores):
         return None
     averaged = {score.suite for score in run.scores.values() if score.task == AVERAGE}
     heads = {key for key, score in run.scores.items() if score.task == AVERAGE or score.suite not in averaged}
     found, narrowest = [], math.inf
     for key, score in sorted(run.scores.items(), key=lambda item: item[0] not in heads):
         alpha = HEADS / len(heads) if key in heads else SINGLE / (len(run.scores) - len(heads))
-        values = [one.scores[key].value for one in others if key in one.scores]
+        values = [other.scores[key].value for other in others if key in other.scores]
         half = _half(values, lent.get(key), alpha) if values else None
         decimals = DECIMALS.get(score.metric, 2)
         if key in heads and half is not None:
@@ -263,7 +265,7 @@ def trained_again(run: Training, others: Sequence[Training], lent: Lent) -> Repe
             room = (half or 0.0) + LEAST * 10.0**-decimals
             ends = math.fsum(values) / len(values) - room, math.fsum(values) / len(values) + room
         found.append(Within(suite=score.suite, task=score.task, value=score.value, low=ends[0], high=ends[1], decimals=decimals))
-    return Repeated(seeds=_seeds([one.seed for one in others]), found=tuple(found), unknown=_unknown(narrowest))
+    return Repeated(seeds=_seeds([other.seed for other in others]), found=tuple(found), unknown=_unknown(narrowest))
 
 
 def _unknown(narrowest: float) -> str:

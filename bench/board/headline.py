@@ -19,12 +19,16 @@ Ranked = tuple[Row, Cell]
 
 def answer(tables: Sequence[BoardTable]) -> str:
     """Of the first table that ranks several rows, else of the first that ranks one. What nobody here has checked is not told of."""
-    ranking = [one.table for one in tables if one.checked and one.table.head is not None and _best_first(one.table)]
-    if tables and not any(one.checked for one in tables):
+    ranking = [
+        board_table.table
+        for board_table in tables
+        if board_table.checked and board_table.table.head is not None and _best_first(board_table.table)
+    ]
+    if tables and not any(board_table.checked for board_table in tables):
         return "Every row was sent in, and none was checked here yet: none is ranked."
     if not ranking:
         return "No method has a score on every task yet."
-    table = next((one for one in ranking if len(_best_first(one)) > 1), ranking[0])
+    table = next((compared_table for compared_table in ranking if len(_best_first(compared_table)) > 1), ranking[0])
     rows = _best_first(table)
     where, what = place_words(table), head_words(table)
     best = f"{row_name(rows[0][0], table)}"
@@ -36,7 +40,7 @@ def answer(tables: Sequence[BoardTable]) -> str:
     if any(row.rank is None for row, _ in rows):
         said = f"{best} has the highest value on {what}, {value}, {ahead} above {second}; differences were not tested"
         return f"{where}: {said}{cost_words(rows[0][0], best)}."
-    others = [one for one in rows[1:] if is_top(one[0], table)]
+    others = [ranked for ranked in rows[1:] if is_top(ranked[0], table)]
     base = _against_baseline(rows[0], table)
     if len(others) == 1 and others[0][0].is_baseline and (against := rows[0][1].against) is not None:
         name = row_name(others[0][0], table)
@@ -76,7 +80,7 @@ def row_name(row: Row, table: Table) -> str:
 
 def _best_first(table: Table) -> list[Ranked]:
     having = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
-    return sorted(having, key=lambda one: -one[1].mean)
+    return sorted(having, key=lambda row_and_cell: -row_and_cell[1].mean)
 
 
 def cost_words(row: Row, name: str) -> str:
@@ -114,9 +118,7 @@ def _verdicts(table: Table) -> str:
     if counts.total() < 2 or first == "unknown":
         return ""
     be = "is" if counts[first] == 1 else "are"
-    return (
-        f"; {', '.join([f'{counts[first]} of {counts.total()} rows {be} {first}', *(f'{counts[one]} {one}' for one in others)])}"
-    )
+    return f"; {', '.join([f'{counts[first]} of {counts.total()} rows {be} {first}', *(f'{counts[other]} {other}' for other in others)])}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -80,8 +80,10 @@ def judged_tables(
         for table, selected in zip(tables, selected_on, strict=True)
     ]
     made += _unjudged([record for record, _ in unchecked])
-    known = [one.table for one in made if one.checked]
-    return tuple(replace(one, table=_noted(one.table, leaps(one.table, known))) for one in made)
+    known = [judged_table.table for judged_table in made if judged_table.checked]
+    return tuple(
+        replace(judged_table, table=_noted(judged_table.table, leaps(judged_table.table, known))) for judged_table in made
+    )
 
 
 UNRANKED = "sent in, and not checked here: nothing is marked, tested or ranked"
@@ -109,9 +111,9 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
     """
     own = [
         (column, cell.mean)
-        for one in known if (one.suite, one.protocol) == (table.suite, table.protocol)
-        for row in one.rows if SENDER not in dict(row.differs)
-        for column, cell in zip(one.columns, row.cells, strict=True) if cell is not None
+        for compared_table in known if (compared_table.suite, compared_table.protocol) == (table.suite, table.protocol)
+        for row in compared_table.rows if SENDER not in dict(row.differs)
+        for column, cell in zip(compared_table.columns, row.cells, strict=True) if cell is not None
     ]  # fmt: skip
     told = []
     for row in (row for row in table.rows if SENDER in dict(row.differs)):
@@ -119,8 +121,8 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
         for column, cell in zip(table.columns, row.cells, strict=True):
             values = [mean for name, mean in own if name == column]
             values += [
-                one.value for one in results(task=column)
-                if SUITES.get(one.metric) == table.suite and one.protocol in (table.protocol, UNKNOWN)
+                result.value for result in results(task=column)
+                if SUITES.get(result.metric) == table.suite and result.protocol in (table.protocol, UNKNOWN)
             ]  # fmt: skip
             sign = -1 if set(table.metric.split(", ")) <= set(LOWER_IS_BETTER) else 1
             if cell is None or not values:
@@ -206,10 +208,10 @@ def _noted(table: Table, note: str) -> Table:
 def _overlaid(table: Table, other: Table) -> Table:
     """``table`` with the differences of ``other``: the same rows against another baseline."""
     rows = tuple(
-        replace(row, difference=one.difference, is_baseline=one.is_baseline, cells=tuple(
+        replace(row, difference=table_row.difference, is_baseline=table_row.is_baseline, cells=tuple(
             cell if cell is None or mine is None else replace(cell, against=mine.against)
-            for cell, mine in zip(row.cells, one.cells, strict=True)
+            for cell, mine in zip(row.cells, table_row.cells, strict=True)
         ))
-        for row, one in zip(table.rows, other.rows, strict=True)
+        for row, table_row in zip(table.rows, other.rows, strict=True)
     )  # fmt: skip
     return replace(table, rows=rows, baseline=other.baseline, tested=other.tested)

@@ -46,14 +46,14 @@ class Overview:
     @property
     def baselines(self) -> tuple[str, ...]:
         """What the tasks are compared with: mostly one method for all suites."""
-        return tuple(dict.fromkeys(one.table.baseline for one in self.suites if one.table.baseline))
+        return tuple(dict.fromkeys(suite.table.baseline for suite in self.suites if suite.table.baseline))
 
 
 def overviews(tables: Sequence[BoardTable]) -> tuple[Overview, ...]:
     """Of each setting and backbone that has at least two suites whose rows can be ranked; what nobody here checked is not among them."""
     places: dict[tuple[str | None, str | None], dict[str, BoardTable]] = {}
     shown = {
-        other.anchor for one in tables for other in one.beside
+        other.anchor for board_table in tables for other in board_table.beside
     }  # of several protocols of a suite, the one beside another's columns
     for one in tables:
         table = one.table
@@ -72,15 +72,15 @@ def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTabl
     """Rows are those of the same runs; in the order of the first suite that has them."""
     rows: list[tuple[tuple[str, str], dict[int, Standing]]] = []
     by_run: dict[str, int] = {}
-    for j, one in enumerate(suites):
-        base = next((row for row in one.table.rows if row.is_baseline), None)
-        for row in one.table.rows:
+    for j, table in enumerate(suites):
+        base = next((row for row in table.table.rows if row.is_baseline), None)
+        for row in table.table.rows:
             i = next((by_run[run] for run in row.runs if run in by_run), None)
             if i is None or j in rows[i][1]:
                 i = len(rows)
-                rows.append(((row.method, variant_words(row, one.table)), {}))
+                rows.append(((row.method, variant_words(row, table.table)), {}))
             by_run.update(dict.fromkeys(row.runs, i))
-            rows[i][1][j] = Standing(row=row, steps=_steps(row, base, one.table))
+            rows[i][1][j] = Standing(row=row, steps=_steps(row, base, table.table))
     shown = rows[:MOST_ROWS]
     return Overview(
         setting=setting, backbone=backbone, suites=suites, names=tuple(name for name, _ in shown), left_out=len(rows) - len(shown),

@@ -34,8 +34,8 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
     first = records[0]
     if was_given(first):
         return _of_given(first, suites)
-    scores = [one for record in records for one in record.scores if not suites or one.suite in suites]
-    suites = suites or list(dict.fromkeys(one.suite for one in scores))
+    scores = [score for record in records for score in record.scores if not suites or score.suite in suites]
+    suites = suites or list(dict.fromkeys(score.suite for score in scores))
     words = ["bench", "run", "--method", first.method, *(["--variant", first.variant] if first.variant else [])]
     words += ["--setting", first.setting, "--backbone", _backbone(first)]
     if seeds := sorted({record.seed for record in records if record.seed is not None}):
@@ -48,7 +48,11 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
             needs.append(f"the training text {public_name(str(corpus.get('name')))} in the folder where you type it, or in train/ of --data: it is "
                          "found by its sha256, whatever its name")  # fmt: skip
     of_file = (first.provenance.execution or {}).get("recipe_file") or ()
-    by_hand = {key: one.value for key, one in first.recipe.items() if one.source.startswith(SET) or key in of_file}
+    by_hand = {
+        key: recipe_value.value
+        for key, recipe_value in first.recipe.items()
+        if recipe_value.source.startswith(SET) or key in of_file
+    }
     if list(suites) == ["check"] and "select_on" in first.recipe:  # which has a default of its own where nothing else is scored
         by_hand.setdefault("select_on", first.recipe["select_on"].value)
     for key, content in (determines.get("places") or {}).items():
@@ -59,9 +63,11 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         words += ["--set", f"{key}={_value(value)}"]
     if (ranks := determines.get("ranks")) is not None:
         words += ["--executor", "torchrun", "--gpus", str(ranks)]
-    tasks = ",".join(dict.fromkeys(one.task for one in scores if one.suite == "mteb" and one.task != AVERAGE))
+    tasks = ",".join(dict.fromkeys(score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE))
     words += ["--suite", ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites)]
-    forms = dict.fromkeys(one.text for one in scores if one.text in ("tokenised", "raw") or (one.text or "").startswith("other-"))
+    forms = dict.fromkeys(
+        score.text for score in scores if score.text in ("tokenised", "raw") or (score.text or "").startswith("other-")
+    )
     if forms and list(forms) != ["tokenised"]:
         words += ["--text", ",".join(form for form in forms if form)]
     files, of_others = _plugins(first, suites)
@@ -72,9 +78,9 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
 
 def _of_given(record: RunRecord, suites: Sequence[str]) -> Repeat:
     """Of a model that was given itself: what a server is asked again; what else its owner alone can give again."""
-    scores = [one for one in record.scores if not suites or one.suite in suites]
-    names = list(dict.fromkeys(one.suite for one in scores))
-    values = {key: one.value for key, one in record.recipe.items()}
+    scores = [score for score in record.scores if not suites or score.suite in suites]
+    names = list(dict.fromkeys(score.suite for score in scores))
+    values = {key: value.value for key, value in record.recipe.items()}
     about = (record.provenance.backbone or {}).get("model")
     kind = about.get("kind") if isinstance(about, Mapping) else record.method
     revision = _revision(record)[:12]
@@ -130,8 +136,8 @@ def corpus_word(corpus: Mapping[str, object]) -> str:
     if name in ("builtin", TARGET) or name.startswith("hub:"):
         return name
     for word, file in RECIPE_CORPORA.items():
-        sets = (one for one in data_sets().values() if one.kind == "corpus" and one.files[0].name == file)
-        if any(form.sha256 == sha256 for one in sets for form in one.files[0].forms.values()):
+        sets = (data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].name == file)
+        if any(form.sha256 == sha256 for set_ in sets for form in set_.files[0].forms.values()):
             return word
     return f"{BY_HASH}{sha256}"
 

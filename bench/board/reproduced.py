@@ -35,7 +35,7 @@ def reproduced_cells(board: Board) -> Mapping[Key, Reproduced]:
     found: dict[Key, Reproduced] = {}
     for paper, table in tables():
         listed = []
-        for row in rows([one for one in results(paper=paper) if one.table == table]):
+        for row in rows([result for result in results(paper=paper) if result.table == table]):
             ours = dict.fromkeys(run for cell in row.cells for run in having.get(key(cell), ()))
             if ours:
                 listed.append(
@@ -49,15 +49,15 @@ def reproduced_cells(board: Board) -> Mapping[Key, Reproduced]:
 def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[str, ...]]:
     """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
     found: dict[Key, tuple[str, ...]] = {}
-    for one in board.tables:
-        for row in one.table.rows if one.checked else ():
+    for table in board.tables:
+        for row in table.table.rows if table.checked else ():
             record = runs[row.runs[0]].record
             recipe = {name: entry.value for name, entry in record.recipe.items()}
             by_hand = {name for name, entry in record.recipe.items() if entry.source.startswith(SET)}
-            for task in one.table.columns:
-                for cell in find_printed(row.method, task, suite=one.table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
-                                         protocol=one.table.protocol, recipe=recipe):  # fmt: skip
-                    fits = not cell.text or one.table.text is None or one.table.text == cell.text
+            for task in table.table.columns:
+                for cell in find_printed(row.method, task, suite=table.table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
+                                         protocol=table.table.protocol, recipe=recipe):  # fmt: skip
+                    fits = not cell.text or table.table.text is None or table.table.text == cell.text
                     if (
                         fits
                         and by_hand <= set(meaning(cell.method, cell.variant).set)

@@ -71,7 +71,7 @@ class HelpfulGroup(click.Group):
         options = rest[: rest.index("--")] if "--" in rest else rest
         if {"-h", "--help"}.isdisjoint(options):
             return name, command, rest
-        return name, command, [*(one for one in rest[:1] if one in getattr(command, "commands", ())), "--help"]
+        return name, command, [*(word for word in rest[:1] if word in getattr(command, "commands", ())), "--help"]
 
 
 class Verbs(HelpfulGroup):

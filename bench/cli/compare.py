@@ -68,7 +68,7 @@ def compare(
     """
     from bench.compare.tables import TableOptions, compare_runs
 
-    runs = [(one.record, one.folder) for one in kept]
+    runs = [(run.record, run.folder) for run in kept]
     if items:
         if form not in ("table", "json"):
             raise BenchError(f"--items has no --format {form}", "--format table or json")
@@ -105,13 +105,13 @@ def show_answer(
     from bench.compare import budget, footnotes
     from bench.show.tables import print_tables
 
-    records = {one.record.run_id: one.record for one in kept}
+    records = {run.record.run_id: run.record for run in kept}
     with no_collection(), _progress() as report:
-        judged = judged_tables([(one.record, one.folder) for one in kept], statistics=statistics, report=report, extras=False)
+        judged = judged_tables([(run.record, run.folder) for run in kept], statistics=statistics, report=report, extras=False)
     if not judged:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = board_tables(judged, records)
-    shown = [one.table for one in tables]
+    shown = [board_table.table for board_table in tables]
     if strict:
         footnotes.refuse(shown)
     if equal_budget:
@@ -119,7 +119,7 @@ def show_answer(
     if html is not None:
         from bench.show.pages import write_page
 
-        write_page(list(records.values()), html, folders={one.record.run_id: one.folder for one in kept}, tables=shown)
+        write_page(list(records.values()), html, folders={run.record.run_id: run.folder for run in kept}, tables=shown)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
     others = [table for table in shown if table is not first]
     say(answer(tables))
@@ -148,7 +148,7 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
 
     place = "" if (table.setting, table.backbone) == (first.setting, first.backbone) else f", {table.backbone or SEVERAL}"
     what = f"{table.protocol}{f' ({table.text})' if table.text not in (None, 'tokenised') else ''}{place}"
-    ranked = sorted(((cell.mean, row) for row in table.rows if (cell := row.cells[-1]) is not None), key=lambda one: -one[0])
+    ranked = sorted(((cell.mean, row) for row in table.rows if (cell := row.cells[-1]) is not None), key=lambda pair: -pair[0])
     if table.head is None or not ranked:
         return what, f"not ranked ({len(table.rows)} row{'s' * (len(table.rows) != 1)})"
     (value, best), *others = ranked
@@ -162,7 +162,7 @@ def _show(kept: Sequence[ChosenRun], tables: Sequence[Table], form: str, html: P
     if html is not None or form == "html":
         from bench.show.pages import render_page, write_page
 
-        records, folders = [one.record for one in kept], {one.record.run_id: one.folder for one in kept}
+        records, folders = [run.record for run in kept], {one.record.run_id: one.folder for one in kept}
         if html is not None:
             write_page(records, html, folders=folders, tables=tables)
     if form == "table":
@@ -202,9 +202,9 @@ def _show_items(kept: Sequence[ChosenRun], task: str | None, top: int, data: Pat
 
     if len(kept) != 2:
         raise BenchError(f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items")
-    (first, one), (second, other) = ((run.record, run.folder) for run in kept)
+    (first, path), (second, other) = ((run.record, run.folder) for run in kept)
     texts = TextsOf(data)
-    found = disagreements((first, one), (second, other), texts=texts, tasks=comma_list(task), top=top)
+    found = disagreements((first, path), (second, other), texts=texts, tasks=comma_list(task), top=top)
     if form == "json":
         click.echo(json.dumps(as_data(found, first.run_id, second.run_id), indent=1))
     else:

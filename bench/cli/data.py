@@ -54,7 +54,7 @@ def overlap(
     found = count_overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
     if as_json:
         click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened),
-                               "tasks": [asdict(one) for one in found]}))  # fmt: skip
+                               "tasks": [asdict(shared) for shared in found]}))  # fmt: skip
         return
     _show_overlap(opened, found)
     if matches is not None:
@@ -170,7 +170,7 @@ def list_(name: str | None, data: Path | None, as_json: bool) -> None:
 
     folder = DataFolder(data)
     folder.check_root()
-    states = [(one, folder.look(one)) for one in _chosen(name)]
+    states = [(data_set, folder.look(data_set)) for data_set in _chosen(name)]
     _show(states, detailed=name is not None, as_json=as_json)
     if not as_json and name is None:
         click.echo("\neverything about one, and how to get it: bench data list NAME")
@@ -196,9 +196,9 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 
     folder = DataFolder(data)
     folder.check_root()
-    states = [(one, folder.check(one)) for one in _chosen(name)]
+    states = [(data_set, folder.check(data_set)) for data_set in _chosen(name)]
     _show(states, detailed=name is not None, as_json=as_json)
-    damaged = [one.name for one, state in states if state.status == "damaged"]
+    damaged = [data_set.name for data_set, state in states if state.status == "damaged"]
     if damaged:
         raise DataDamaged(
             f"damaged: {', '.join(damaged)}",
@@ -239,21 +239,23 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     report = downloads(plain)
     fetcher = Fetcher(store, report)
     failed: list[str] = []
-    missing = [one for one in chosen if not any(copy.form in (text, "any") for copy in folder.copies(one)[0])]
-    if pending := [pending_set(one, text if one.forms else "any") for one in missing if sources_of(one, text)]:
+    missing = [data_set for data_set in chosen if not any(copy.form in (text, "any") for copy in folder.copies(data_set)[0])]
+    if pending := [
+        pending_set(data_set, text if data_set.forms else "any") for data_set in missing if sources_of(data_set, text)
+    ]:
         announce(pending, report, store)
-    for one in chosen:
+    for evaluation_set in chosen:
         try:
-            if one in missing:
-                fetcher.get(one, text if one.forms else "any")
+            if evaluation_set in missing:
+                fetcher.get(evaluation_set, text if evaluation_set.forms else "any")
         except BenchError as error:
             show_error(error)
-            failed.append(one.name)
-        state = folder.check(one)
+            failed.append(evaluation_set.name)
+        state = folder.check(evaluation_set)
         if as_json:
-            click.echo(json_text(_as_dict(one, state)))
+            click.echo(json_text(_as_dict(evaluation_set, state)))
         else:
-            click.echo(f"{one.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
+            click.echo(f"{evaluation_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
     if failed:
         raise BenchError(
             f"not fetched: {', '.join(failed)}", "run the command again when the reason above is gone; the others are there"
@@ -266,7 +268,7 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
     from bench.data.sets import data_sets, sources_of
     from bench.score.suites import suite_names
 
-    every = [one for one in data_sets().values() if one.kind != "built-in"]
+    every = [data_set for data_set in data_sets().values() if data_set.kind != "built-in"]
     chosen: dict[str, DataSet] = {}
     for name in names:
         if name.partition(":")[0] == "mteb":
@@ -275,15 +277,15 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
                 "the tasks of mteb are fetched by mteb's own loader, when a run needs them or beforehand",
                 f"python -c \"import mteb; mteb.get_task('{task}').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
             )
-        fitting = [one for one in every if one.name.lower() == name.lower()]
+        fitting = [data_set for data_set in every if data_set.name.lower() == name.lower()]
         if not fitting and name == "all" or name in suite_names():
-            fitting = [one for one in every if (name == "all" or name in one.suites) and sources_of(one)]
+            fitting = [data_set for data_set in every if (name == "all" or name in data_set.suites) and sources_of(data_set)]
         if not fitting:
-            known = [*(one.name for one in every), *sorted({suite for one in every for suite in one.suites}), "all"]
+            known = [*(data_set.name for data_set in every), *sorted({suite for one in every for suite in one.suites}), "all"]
             raise UnknownName(
                 "data set or suite", name, known, hint="bench data list shows all of them; of mteb: bench run fetches"
             )
-        chosen |= {one.name: one for one in fitting}
+        chosen |= {data_set.name: data_set for data_set in fitting}
     return list(chosen.values())
 
 
@@ -295,8 +297,8 @@ def _chosen(name: str | None) -> list[DataSet]:
 
 def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool) -> None:
     if as_json:
-        for one, state in states:
-            click.echo(json_text(_as_dict(one, state)))
+        for data_set, state in states:
+            click.echo(json_text(_as_dict(data_set, state)))
         return
     from rich.console import Console
 
@@ -304,13 +306,13 @@ def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool)
     if not detailed:
         wide = console.width >= WITH_LICENCE
         console.print(_table(states, wide=wide))
-        for one, state in states:
+        for data_set, state in states:
             if state.status == "damaged":
                 for problem in state.problems:
-                    console.print(f"[red]damaged[/red] {one.name}: {_plain(problem)}")
+                    console.print(f"[red]damaged[/red] {data_set.name}: {_plain(problem)}")
         return
-    for one, state in states:
-        console.print(_details(one, state))
+    for data_set, state in states:
+        console.print(_details(data_set, state))
 
 
 def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
@@ -321,31 +323,31 @@ def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
         if heading != "licence" or wide:
             wraps = heading in ("for", "here", "licence")
             table.add_column(heading, justify="right" if heading in ("items", "MB") else "left", no_wrap=not wraps)
-    for one, state in states:
-        items = one.items.get("test", sum(one.items.values()))
-        row = [one.name, _needed_by(one), f"{items:,}", f"{one.bytes / 1e6:.1f}", _mark(state, short=True)]
-        table.add_row(*row, *([_plain(one.licence)] if wide else []))
+    for data_set, state in states:
+        items = data_set.items.get("test", sum(data_set.items.values()))
+        row = [data_set.name, _needed_by(data_set), f"{items:,}", f"{data_set.bytes / 1e6:.1f}", _mark(state, short=True)]
+        table.add_row(*row, *([_plain(data_set.licence)] if wide else []))
     return table
 
 
-def _details(one: DataSet, state: State) -> Table:
+def _details(data_set: DataSet, state: State) -> Table:
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     rows = [
-        (one.name, one.title),
-        ("needed by", _needed_by(one)),
-        (one.unit, ", ".join(f"{split} {n:,}" for split, n in one.items.items())),
-        ("size", f"{one.bytes / 1e6:.1f} MB in {len(one.files)} file{'s' if len(one.files) > 1 else ''}"),
-        ("licence", one.licence),
-        ("terms", one.terms),
-        ("source", one.source),
-        ("cite", one.cite),
-        ("to get it", one.get),
-        ("fetched from", "; ".join(source.where for source in _sources(one)) or "nowhere: it has to be brought"),
-        ("forms", ", ".join(one.forms) or "one"),
+        (data_set.name, data_set.title),
+        ("needed by", _needed_by(data_set)),
+        (data_set.unit, ", ".join(f"{split} {n:,}" for split, n in data_set.items.items())),
+        ("size", f"{data_set.bytes / 1e6:.1f} MB in {len(data_set.files)} file{'s' if len(data_set.files) > 1 else ''}"),
+        ("licence", data_set.licence),
+        ("terms", data_set.terms),
+        ("source", data_set.source),
+        ("cite", data_set.cite),
+        ("to get it", data_set.get),
+        ("fetched from", "; ".join(source.where for source in _sources(data_set)) or "nowhere: it has to be brought"),
+        ("forms", ", ".join(data_set.forms) or "one"),
     ]
     for key, value in rows:
         table.add_row(key, _plain(value))
@@ -356,10 +358,10 @@ def _details(one: DataSet, state: State) -> Table:
     return table
 
 
-def _sources(one: DataSet) -> list[Source]:
+def _sources(data_set: DataSet) -> list[Source]:
     from bench.data.sets import sources
 
-    return [source for source in sources().values() if one.name in source.sets]
+    return [source for source in sources().values() if data_set.name in source.sets]
 
 
 def _plain(text: str) -> str:
@@ -377,21 +379,21 @@ def _mark(state: State, short: bool = False) -> str:
     return f"[{MARKS[state.status]}]{words}[/]"
 
 
-def _needed_by(one: DataSet) -> str:
-    needed = ", ".join(one.suites)
-    return needed or {"corpus": "training", "built-in": "demo"}.get(one.kind, "")
+def _needed_by(data_set: DataSet) -> str:
+    needed = ", ".join(data_set.suites)
+    return needed or {"corpus": "training", "built-in": "demo"}.get(data_set.kind, "")
 
 
-def _as_dict(one: DataSet, state: State) -> dict[str, Any]:
+def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
     about = ("name", "kind", "title", "suites", "unit", "items", "bytes", "licence", "terms", "source", "cite", "get", "forms")
-    known = {key: getattr(one, key) for key in about}
+    known = {key: getattr(data_set, key) for key in about}
     return {
         **known,
         "status": state.status,
         "found_forms": list(state.forms),
         "places": list(state.places),
         "problems": list(state.problems),
-        "sources": [{"where": source.where, "form": source.form, "note": source.note} for source in _sources(one)],
+        "sources": [{"where": source.where, "form": source.form, "note": source.note} for source in _sources(data_set)],
         "files": [
             {
                 "path": file.path,
@@ -399,6 +401,6 @@ def _as_dict(one: DataSet, state: State) -> dict[str, Any]:
                 "rows": file.rows,
                 "sha256": {k: form.sha256 for k, form in file.forms.items()},
             }
-            for file in one.files
+            for file in data_set.files
         ],
     }

@@ -95,7 +95,11 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     made = preview(records, store, out)
     assert made.folder is not None
     ours = {record.run_id for record in records}
-    tables = [one.table for one in made.board.tables if any(ours.intersection(row.runs) for row in one.table.rows)]
+    tables = [
+        board_table.table
+        for board_table in made.board.tables
+        if any(ours.intersection(row.runs) for row in board_table.table.rows)
+    ]
     print_tables(tables)
     for table in tables:
         for line in told(table):
@@ -138,12 +142,12 @@ def _told(name: str, row: Row, base: str, table: Table) -> str:
     from bench.compare.formatting import signed
 
     cell = row.cells[-1]
-    one = None if cell is None else cell.against
-    if cell is None or one is None or one.low is None or one.high is None or table.tested is None:
+    against = None if cell is None else cell.against
+    if cell is None or against is None or against.low is None or against.high is None or table.tested is None:
         return f"{name}: its difference from {base} was not tested"
     verdict = {"better": f"is better than {base}", "worse": f"is worse than {base}", "equivalent": f"is equivalent to {base}"}
     seeds = f"{len(row.seeds)} seed{'s' * (len(row.seeds) != 1)}"
     return (
-        f"{name} {verdict.get(one.verdict or '', f'cannot be told from {base}')}: {signed(one.difference)} points"
-        f" ({1 - table.tested.alpha:.0%} interval {signed(one.low)} to {signed(one.high)}, {seeds})"
+        f"{name} {verdict.get(against.verdict or '', f'cannot be told from {base}')}: {signed(against.difference)} points"
+        f" ({1 - table.tested.alpha:.0%} interval {signed(against.low)} to {signed(against.high)}, {seeds})"
     )

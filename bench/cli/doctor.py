@@ -41,7 +41,9 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     if facts["data"]["none"]:
         print_columns([("data", facts["data"]["none"])])
     else:
-        rows = [(one["suite"], one["tokenised"], one["raw"], ", ".join(one["missing"])) for one in facts["data"]["suites"]]
+        rows = [
+            (suite["suite"], suite["tokenised"], suite["raw"], ", ".join(suite["missing"])) for suite in facts["data"]["suites"]
+        ]
         shown = 4 if any(row[3] for row in rows) else 3
         print_columns([row[:shown] for row in rows], headings=("data", "tokenised", "raw", "missing or damaged")[:shown])
     click.echo()
@@ -107,13 +109,13 @@ def data_state(folder: DataFolder) -> dict[str, Any]:
     from bench.score.suites import suite_names
 
     suites = [suite_state(name, folder) for name in suite_names() if name not in NOT_BY_NAME and _loads(name)]
-    if any(one["here"] or "(damaged)" in " ".join(one["missing"]) for one in suites if not one["carried"]):
+    if any(suite["here"] or "(damaged)" in " ".join(suite["missing"]) for suite in suites if not suite["carried"]):
         return {"none": None, "suites": suites}
     if folder.roots:
         none = f"none of the sets is in {', '.join(map(str, folder.roots))}"
     else:
         none = "no folder was given (--data DIR, or BENCH_DATA) and nothing was fetched yet"
-    carried = ", ".join(one["suite"] for one in suites if one["carried"])
+    carried = ", ".join(suite["suite"] for suite in suites if suite["carried"])
     return {"none": f"{none}; only {carried} can be scored, which the package carries", "suites": suites}
 
 
@@ -137,7 +139,7 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
 
     tasks = suite(name).tasks
     sets = [data_set(one) for task in tasks for one in getattr(task, "data", ())]
-    forms = ("tokenised", "raw") if any(one.forms for one in sets) else ("tokenised",)
+    forms = ("tokenised", "raw") if any(set_.forms for set_ in sets) else ("tokenised",)
     state: dict[str, Any] = {"suite": name, "tokenised": "", "raw": "one form", "carried": not sets}
     here: set[str] = set()
     problems: dict[str, str] = {}
@@ -185,7 +187,7 @@ def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
             if facts["records"]
             else "bench demo   (no data and no network needed)"
         )
-    whole = [one["suite"] for one in facts["data"]["suites"] if one["tokenised"] == "found" and not one["carried"]]
+    whole = [suite["suite"] for suite in facts["data"]["suites"] if suite["tokenised"] == "found" and not suite["carried"]]
     if not whole:
         return f"bench data list{given}   (what is missing or damaged, and how to get it)"
     if facts["records"]:

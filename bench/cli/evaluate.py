@@ -95,7 +95,7 @@ def evaluate(
         )
         return
     server = ServerOptions(server_model, batch, dimensions, key_env)
-    is_server = [one.startswith(("http://", "https://")) for one in models]
+    is_server = [model.startswith(("http://", "https://")) for model in models]
     if not any(is_server) and (server_model or dimensions or key_env):
         raise BenchError(
             "--model, --dimensions and --key-env are for a server, and none is named", "http://HOST:PORT/v1/embeddings"
@@ -107,19 +107,27 @@ def evaluate(
         )
         for i, one in enumerate(models)
     ]  # fmt: skip
-    for one in found:
-        check_found(one, plugins)
-        if one.run is not None and fresh:
-            raise BenchError(f"--fresh: {one.given} is a run, which would be trained anew", "leave --fresh out")
+    for given_model in found:
+        check_found(given_model, plugins)
+        if given_model.run is not None and fresh:
+            raise BenchError(f"--fresh: {given_model.given} is a run, which would be trained anew", "leave --fresh out")
     from bench.base import devices
 
     device = devices.choose_device(device)
     shown = downloads(plain or as_json)
     plans = [
         plan_model(
-            one, wanted, forms, data, shown, offline=offline, allow_pickle=allow_pickle, only_look=dry_run, plugins=plugins
+            given_model,
+            wanted,
+            forms,
+            data,
+            shown,
+            offline=offline,
+            allow_pickle=allow_pickle,
+            only_look=dry_run,
+            plugins=plugins,
         )
-        for one in found
+        for given_model in found
     ]
     planned = [run for plan in plans for run in plan.runs]
     missing = tell_missing(planned)
@@ -130,7 +138,7 @@ def evaluate(
     if dry_run:
         from bench.cli.planning import show_plan
 
-        show_plan(planned, [one for plan in plans for one in plan.to_fetch], store, device, as_json)
+        show_plan(planned, [pending_set for plan in plans for pending_set in plan.to_fetch], store, device, as_json)
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
     options = Options(device=device, offline=offline, fresh=fresh)
@@ -188,7 +196,7 @@ def check_found(model: Model, plugins: Sequence[Path] = ()) -> None:
 def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None:
     """Raises BenchError where two arguments are one model."""
     ids = [run.run_id for run in planned if not run.provisional]
-    twice = next((one for one in ids if ids.count(one) > 1), None)
+    twice = next((id_ for id_ in ids if ids.count(id_) > 1), None)
     if twice is not None:
         raise BenchError(f"two of {', '.join(models)} are the same model ({twice})", "name each model once")
 
@@ -245,6 +253,6 @@ def write_sentences(file: Path, suites: Sequence[str], text: str, data: DataFold
     from bench.run.plan import scored_sentences_of
 
     found = scored_sentences_of(suites, text, data)
-    lines = "".join(json.dumps({"sentence": one}, ensure_ascii=False) + "\n" for one in found)
+    lines = "".join(json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in found)
     write_whole(file, lines.encode("utf-8", "surrogatepass"))
     return len(found)

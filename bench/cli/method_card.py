@@ -317,8 +317,8 @@ def _recipe_lines(recipes: Sequence[Facts], several: bool) -> None:
     headings = ["setting", "backbone", "corpus", *columns.values(), "Avg."]
     kept = [i for i in range(len(headings)) if any(row[i] for row in rows)]
     for i in (2, 3, 4):  # where the terminal is narrow, the backbone and the number are what to keep
-        if sum(max(len(row[one]) for row in [headings, *rows]) + 2 for one in kept) > width():
-            kept = [one for one in kept if one != i]
+        if sum(max(len(row[number]) for row in [headings, *rows]) + 2 for number in kept) > width():
+            kept = [number for number in kept if number != i]
     print_columns([[row[i] for i in kept] for row in rows], indent=2, headings=[headings[i] for i in kept])
     if len(recipes) > ROWS:
         say(f"and {len(recipes) - ROWS} more: --recipes", indent=2)

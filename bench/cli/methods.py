@@ -122,7 +122,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     failed = 0
     for plugin in found:
         results = check(plugin, overrides)
-        failed += sum(not one.passed for one in results)
+        failed += sum(not result.passed for result in results)
         if as_json:
             click.echo(json.dumps({"method": plugin.name, "findings": as_findings(results, "setting")}))
         else:

@@ -176,7 +176,7 @@ def _fitting(found: Iterable[ChosenRun], wanted: dict[str, Sequence[str]]) -> li
 def with_scores(kept: Sequence[ChosenRun], suites: Sequence[str], texts: Sequence[str]) -> list[ChosenRun]:
     """With the scores of these suites and text forms only; runs without any are left out."""
     for kind, names in (("suite", suites), ("text", texts)):
-        have = {getattr(score, kind) or "none" for one in kept for score in one.record.scores}
+        have = {getattr(score, kind) or "none" for run in kept for score in run.record.scores}
         for name in names:
             if name not in have:
                 raise UnknownName(
@@ -184,9 +184,9 @@ def with_scores(kept: Sequence[ChosenRun], suites: Sequence[str], texts: Sequenc
                 )
         if names:
             kept = [
-                replace(one, record=structs.replace(one.record, scores=scores))
-                for one in kept
-                if (scores := tuple(s for s in one.record.scores if (getattr(s, kind) or "none") in names))
+                replace(run, record=structs.replace(run.record, scores=scores))
+                for run in kept
+                if (scores := tuple(s for s in run.record.scores if (getattr(s, kind) or "none") in names))
             ]
     return list(kept)
 

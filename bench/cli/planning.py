@@ -88,12 +88,14 @@ def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
     from bench.data.fetching import check_network
 
     try:
-        check_network(url for one in pending for url in one.urls)
+        check_network(url for pending_set in pending for url in pending_set.urls)
     except FetchFailed as error:
         raise FetchFailed(
-            f"{error.message}; not on this machine: {', '.join(one.name for one in pending)}", elsewhere(pending)
+            f"{error.message}; not on this machine: {', '.join(pending_set.name for pending_set in pending)}", elsewhere(pending)
         ) from None
-    report.say(f"fetched now, data into {into}:" if any(one.kind != "backbone" for one in pending) else "fetched now:")
+    report.say(
+        f"fetched now, data into {into}:" if any(pending_set.kind != "backbone" for pending_set in pending) else "fetched now:"
+    )
     for line in table_of(pending):
         report.say(line)
 
@@ -103,41 +105,49 @@ def check_nothing_to_fetch(pending: Sequence[Pending]) -> None:
     from bench.base.errors import DataMissing
 
     if pending:
-        names = ", ".join(one.name for one in pending)
+        names = ", ".join(pending_set.name for pending_set in pending)
         raise DataMissing(f"{names}: not on this machine, and --offline (or HF_HUB_OFFLINE) forbids fetching", elsewhere(pending))
 
 
 def table_of(pending: Sequence[Pending]) -> list[str]:
     """Names, sizes and licences, one line each; the sum; then terms that are accepted by fetching, and notes, each said once."""
-    sizes = [f"{one.bytes / 1e6:,.1f}" if one.bytes is not None else "?" for one in pending]
+    sizes = [f"{pending_set.bytes / 1e6:,.1f}" if pending_set.bytes is not None else "?" for pending_set in pending]
     head = [("", "MB", "licence", "from")]
-    rows = head + [(one.name, size, one.licence, one.where) for one, size in zip(pending, sizes, strict=True)]
+    rows = head + [
+        (pending_set.name, size, pending_set.licence, pending_set.where) for pending_set, size in zip(pending, sizes, strict=True)
+    ]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
     lines = [
         f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {where}" for name, size, licence, where in rows
     ]
-    unknown = [one.name for one in pending if one.bytes is None]
-    total = f"  about {sum(one.bytes or 0 for one in pending) / 1e6:,.0f} MB in all"
+    unknown = [pending_set.name for pending_set in pending if pending_set.bytes is None]
+    total = f"  about {sum(pending_set.bytes or 0 for pending_set in pending) / 1e6:,.0f} MB in all"
     lines.append(total + (f", and {', '.join(unknown)}, whose size only the hub knows" if unknown else ""))
     terms: dict[str, list[str]] = {}
-    for one in pending:
-        terms.setdefault(one.terms, []).append(one.name)
+    for item in pending:
+        terms.setdefault(item.terms, []).append(item.name)
     lines += [f"  terms of {', '.join(names)}, which you accept by fetching: {text}" for text, names in terms.items() if text]
-    named = {one.name for one in pending}
-    for archive, sets in {name: sets for one in pending for name, sets in one.archives.items()}.items():
+    named = {pending_set.name for pending_set in pending}
+    for archive, sets in {name: sets for pending_set in pending for name, sets in pending_set.archives.items()}.items():
         if others := [name for name in sets if name not in named]:
             lines.append(f"  {archive} brings {', '.join(others)} along (bench data list NAME: their licences)")
-    return lines + [f"  {note}" for note in dict.fromkeys(note for one in pending for note in one.notes)]
+    return lines + [f"  {note}" for note in dict.fromkeys(note for pending_set in pending for note in pending_set.notes)]
 
 
 def elsewhere(pending: Sequence[Pending]) -> str:
     """How all of it comes to a machine without a network."""
     from bench.backbones.hub import bring_over
 
-    sets = [one.name for one in pending if one.kind != "backbone" and ":" not in one.name]
+    sets = [pending_set.name for pending_set in pending if pending_set.kind != "backbone" and ":" not in pending_set.name]
     parts = [f"bench data fetch {' '.join(sets)} --data DIR, then --data DIR here"] if sets else []
-    parts += [bring_over(one.name).removeprefix("where there is a network: ") for one in pending if one.kind == "backbone"]
-    parts += [f"the same command (for {one.name}), then copy its cache" for one in pending if ":" in one.name]
+    parts += [
+        bring_over(pending_set.name).removeprefix("where there is a network: ")
+        for pending_set in pending
+        if pending_set.kind == "backbone"
+    ]
+    parts += [
+        f"the same command (for {pending_set.name}), then copy its cache" for pending_set in pending if ":" in pending_set.name
+    ]
     return "where there is a network: " + "; ".join(parts)
 
 
@@ -232,7 +242,7 @@ def as_dict(run: PlannedRun, guess: Estimate, pending: Sequence[Pending] = ()) -
         "run_id": None if run.provisional else run.run_id, "fingerprint": None if run.provisional else run.fingerprint, "method": run.method, "variant": run.variant, "setting": run.setting,
         "backbone": run.backbone.name, "seed": run.seed, "corpus": run.corpus.name if run.corpus else None, "notes": list(run.notes),
         "tasks": list(dict.fromkeys(task.name for task in run.tasks)), "text": run.text, "recipe": recipe, "estimate": asdict(guess),
-        "to_fetch": [{key: getattr(one, key) for key in ("name", "kind", "bytes", "licence", "where")} for one in pending],
+        "to_fetch": [{key: getattr(pending_set, key) for key in ("name", "kind", "bytes", "licence", "where")} for pending_set in pending],
     }  # fmt: skip
 
 

@@ -99,7 +99,7 @@ def _drawn(part: Sequence[Row], notes: dict[str, str]) -> Table:
         cells = {cell.task: cell for cell in row.cells}
         label = row.first.label + _letters([r for cell in row.cells for r in _of(cell) if not r.task], notes)
         shown = [_cell(cells[task], notes) if task in cells else "" for task in tasks]
-        grid.add_row(Text(label), *(Text(one) for one in shown))
+        grid.add_row(Text(label), *(Text(text) for text in shown))
     return grid
 
 
@@ -198,17 +198,17 @@ def show_audit(found: Sequence[Remark], among: Sequence[ReferenceResult]) -> Non
 def _lines(mine: Sequence[Remark]) -> list[tuple[str, str, str]]:
     """(where, task, text), one for each row: of several cells the average, or the first, speaks for all and says how many."""
     groups: dict[tuple[str, ...], list[Remark]] = {}
-    for one in mine:
-        backbone = _short(one.backbone)
-        where = f"{one.paper}:{one.table} {one.setting}, {one.label}" + (
-            f" ({backbone})" if backbone not in one.label.lower() else ""
+    for remark in mine:
+        backbone = _short(remark.backbone)
+        where = f"{remark.paper}:{remark.table} {remark.setting}, {remark.label}" + (
+            f" ({backbone})" if backbone not in remark.label.lower() else ""
         )
-        key = (where, one.kind, one.text if one.kind != "differs" else one.setting + one.variant + one.metric)
-        groups.setdefault(key, []).append(one)
+        key = (where, remark.kind, remark.text if remark.kind != "differs" else remark.setting + remark.variant + remark.metric)
+        groups.setdefault(key, []).append(remark)
     lines = []
     for (where, *_), same in groups.items():
-        spoken = next((one for one in same if one.task == "Avg."), same[0])
-        others = len({one.task for one in same}) - 1
+        spoken = next((remark for remark in same if remark.task == "Avg."), same[0])
+        others = len({remark.task for remark in same}) - 1
         lines.append((where, spoken.task + (f" and {others} more" if others else ""), spoken.text))
     return lines
 

@@ -353,11 +353,11 @@ class Course:
         left = [here]
         for work in self.works[self.number :]:
             left.append(None if work.steps is None else self._training(work, work.steps, 0) if work.steps else 0.0)
-        if any(one is None for one in left):
+        if any(seconds is None for seconds in left):
             return None
         usual = sum(self.others) / len(self.others) if self.others else 0.0
         rest = max(0.0, usual - self.other_seconds) + usual * len(self.works[self.number :])
-        return sum(one for one in left if one is not None) + rest, bool(self.others)
+        return sum(seconds for seconds in left if seconds is not None) + rest, bool(self.others)
 
 
 def duration(seconds: float) -> str:

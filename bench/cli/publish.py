@@ -95,7 +95,7 @@ def publish(
     from bench.publish.build import FORMATS, Asked
     from bench.publish.build import publish as build
 
-    chosen = tuple(one for one in FORMATS if one in formats) or FORMATS
+    chosen = tuple(name for name in FORMATS if name in formats) or FORMATS
     folder = DataFolder(data, offline=True) if data is not None else None
     if key is not None:
         from bench.publish.signature import fingerprint
@@ -196,10 +196,10 @@ def _check(out: Path, as_json: bool, signers: Path | None) -> int:
             continue
         differ = f"; {len(report.differences)} differ" if report.differences else ""
         click.echo(f"{visible(report.name)}: {_count(report.count_agreeing(), 'file')} as published{differ}")
-        for one in report.differences[:SHOWN]:
-            click.echo(f"  {visible(one.what)}: {visible(one.why)}")
-        for one in report.unchecked:
-            click.echo(f"  {visible(one.what)}: {visible(one.why)}")
+        for difference in report.differences[:SHOWN]:
+            click.echo(f"  {visible(difference.what)}: {visible(difference.why)}")
+        for finding in report.unchecked:
+            click.echo(f"  {visible(finding.what)}: {visible(finding.why)}")
         if len(report.differences) > SHOWN:
             click.echo(f"  and {len(report.differences) - SHOWN} more; --json lists them")
     return 1 if any(report.differences for report in reports) else 0

@@ -58,8 +58,8 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     before = imported.read_imported(file)
     files = imported.result_files(places)
     with quiet(offline=True):
-        read = [imported.read_mteb_file(one, model) for one in files]
-    rows = [one for one in read if isinstance(one, imported.ImportedResult)]
+        read = [imported.read_mteb_file(path, model) for path in files]
+    rows = [result for result in read if isinstance(result, imported.ImportedResult)]
     for one in read:
         if isinstance(one, imported.LeftOut):
             click.echo(f"left out: {one.file}: {one.why}", err=True)
@@ -68,7 +68,7 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     kept = imported.merge(before, rows)
     write_or_fail(file, imported.as_lines(kept), "--to FILE, or BENCH_REFERENCES")
     new = len(kept) - len(before)
-    models = len({one.backbone for one in rows})
+    models = len({row.backbone for row in rows})
     click.echo(
         f"{len(rows)} result{'s' * (len(rows) != 1)} of {models} model{'s' * (models != 1)}, {new} of them new; {len(kept)} in {os.fspath(file)}"
     )

@@ -71,9 +71,9 @@ def worker_arguments(
         if option.is_flag:
             words += [option.opts[0]] if value else []
             continue
-        for one in value if option.multiple else (value,):
-            if one is not None:
-                words += [option.opts[0], str(Path(one).absolute()) if isinstance(one, Path) else str(one)]
+        for item in value if option.multiple else (value,):
+            if item is not None:
+                words += [option.opts[0], str(Path(item).absolute()) if isinstance(item, Path) else str(item)]
     for file in plugins:
         words += ["--plugin", str(file.absolute())]
     words += ["--runs", str(store.path.absolute()), "--device", device, "--precision", precision, "--offline", "--plain"]
@@ -175,7 +175,9 @@ def hand_over(
             click.echo(f"nothing to submit: {told}", err=True)
             return None, queued
         here = (
-            [] if fresh else [run.run_id for run in todo if (one := records[run.run_id]) is not None and one.status == "finished"]
+            []
+            if fresh
+            else [run.run_id for run in todo if (record := records[run.run_id]) is not None and record.status == "finished"]
         )
         if resources.returns and here:
             raise BenchError(
@@ -291,7 +293,7 @@ def stay(
                 places = jobs.Jobs(store).places()
                 others = [run for run in others if run.run_id in places]
     outcomes = [state["outcome"] for state in ended.values()]
-    failed = sum(one in ("failed", "refused") for one in outcomes)
+    failed = sum(outcome in ("failed", "refused") for outcome in outcomes)
     cancelled = outcomes.count("cancelled")
     if ended:
         parts = [
@@ -315,7 +317,9 @@ def take_in(store: RunsFolder, run_id: str, archive: bytes) -> str | None:
             unpack(archive, run)
             report = verify_run(run)
             if report.differences:
-                return "; ".join(f"{one.kind} of {one.what}: {one.why}" for one in report.differences[:3])
+                return "; ".join(
+                    f"{difference.kind} of {difference.what}: {difference.why}" for difference in report.differences[:3]
+                )
             if report.record is not None and report.record.checkpoint and (lost := checkpoint_problem(report.record, run)):
                 return lost.replace(f"{run}/", "")
             put(run, store.folder(run_id))

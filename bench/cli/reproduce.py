@@ -100,13 +100,13 @@ def reproduce(
         list_parts(as_json)
         return
     parts = asked_parts(name, words)
-    for one in parts:
-        check_rows(one, comma_list(words))
+    for paper_part in parts:
+        check_rows(paper_part, comma_list(words))
     overrides, numbers, files = parse_overrides(pairs, max_steps, budget), parse_seeds(seeds), parse_corpora(corpora)
     registry = discover(plugins)
     for warning in registry.warnings:
         warn(f"warning: {warning}")
-    if [one.how for one in parts] == [RECIPES]:
+    if [paper_part.how for paper_part in parts] == [RECIPES]:
         show_recipes(parts[0], registry)
         return
     other_suites = tuple(check_suites(suites))
@@ -157,15 +157,15 @@ ALL = "all"
 def asked_parts(name: str, words: str | None) -> list[Part]:
     """The tables and figures that a name means. Raises BenchError for one that is not known, or that nothing does again."""
     if name != ALL:
-        one = find_part(name)
-        if one.how == NO:
+        part = find_part(name)
+        if part.how == NO:
             raise BenchError(
-                f"{one.part} of {one.paper} cannot be run again: {one.why}", "bench reproduce: lists every table and figure"
+                f"{part.part} of {part.paper} cannot be run again: {part.why}", "bench reproduce: lists every table and figure"
             )
-        return [one]
+        return [part]
     if words:
         raise BenchError(f"--rows {words}: all is every row of every table", "bench reproduce PAPER:TABLE --rows ...")
-    return [one for one in contents() if one.how in (SCORES, RUNS)]
+    return [content for content in contents() if content.how in (SCORES, RUNS)]
 
 
 def check_suites(text: str | None) -> list[str]:
@@ -173,8 +173,8 @@ def check_suites(text: str | None) -> list[str]:
     from bench.score.suites import check_suite, expand_suites, split_names
 
     names = list(split_names(text)) if text else []
-    for one in expand_suites(names):
-        check_suite(one)
+    for suite in expand_suites(names):
+        check_suite(suite)
     return names
 
 
@@ -183,22 +183,25 @@ def list_parts(as_json: bool) -> None:
     from dataclasses import asdict
 
     if as_json:
-        for one in contents():
-            click.echo(json_text({**asdict(one), "again": one.how != NO, "command": one.command or None}))
+        for content in contents():
+            click.echo(json_text({**asdict(content), "again": content.how != NO, "command": content.command or None}))
         return
-    rows = [(one.paper, one.part, one.shows, "no" if one.how == NO else "yes", one.command or one.why) for one in contents()]
+    rows = [
+        (content.paper, content.part, content.shows, "no" if content.how == NO else "yes", content.command or content.why)
+        for content in contents()
+    ]
     print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
     click.echo()
     say("of hyperparameters our recipes are shown; a figure is drawn from its runs; everything at once, small: "
         "bench reproduce all --backbone builtin --corpus builtin --budget 300steps")  # fmt: skip
 
 
-def show_recipes(one: Part, registry: Registry) -> None:
+def show_recipes(part: Part, registry: Registry) -> None:
     """What stands here for a paper's hyperparameters: the recipes of its method, each value with its source."""
     from bench.cli.method_card import describe, show
 
-    say(f"{one.part} of {one.paper}: {one.shows}; here, with the source of every value")
-    show(describe(registry[one.paper]), parts=("recipes",))
+    say(f"{part.part} of {part.paper}: {part.shows}; here, with the source of every value")
+    show(describe(registry[part.paper]), parts=("recipes",))
 
 
 def parse_corpora(given: Sequence[str]) -> dict[str, str]:
@@ -245,7 +248,7 @@ def run_jobs(
             except BenchError as error:
                 job.error, worst = error, max(worst, 1)
                 warn(f"left out: {job.run.name}: {error.message}" + (f" (try: {error.hint})" if error.hint else ""))
-        missing = {error.message: error for job in stage for one in job.planned for error in one.missing}
+        missing = {error.message: error for job in stage for planned_run in job.planned for error in planned_run.missing}
         for told in missing.values():  # sets that are not here: the others go on
             worst = max(worst, 1)
             warn(f"missing: {told.message}" + (f" (try: {told.hint})" if told.hint else ""))

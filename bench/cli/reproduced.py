@@ -81,7 +81,7 @@ def _conditions(job: Job) -> list[str]:
 
 
 def _precision_note(job: Job) -> list[str]:
-    ours = {one.precision for one in job.planned}
+    ours = {run.precision for run in job.planned}
     return [f"trained in {', '.join(sorted(ours))}; the authors in fp16 autocast"] if job.in_fp16 and ours - {"fp16"} else []
 
 
@@ -138,11 +138,11 @@ def write_reproduction(
     values = _Values(
         jobs, {row: run for found in runs_of.values() for run in found for row in run.rows}, store, asked, tuple(suites)
     )
-    tables = {(one.paper, one.short) for one in runs_of if one.how == SCORES}
+    tables = {(part.paper, part.short) for part in runs_of if part.how == SCORES}
     every = [row for row in rows(results()) if (row.first.paper, row.first.table) in tables and row in values.runs]
-    found = [one for one in orders(every, values, LOWER) if one.compared]
-    figures = [_page_figure(one, [jobs[run.identity] for run in found_runs], store, data)
-               for one, found_runs in runs_of.items() if one.how == RUNS]  # fmt: skip
+    found = [order for order in orders(every, values, LOWER) if order.compared]
+    figures = [_page_figure(part, [jobs[run.identity] for run in found_runs], store, data)
+               for part, found_runs in runs_of.items() if part.how == RUNS]  # fmt: skip
     stand_in = _not_the_papers(listed, suites)
     made = page.Reproduction(
         title="The papers, run again" if name == "all" else f"{name}, run again", answer=_answer(found), statement=page.NO_EVIDENCE.format(why=stand_in) if stand_in else "",
@@ -209,11 +209,11 @@ def _not_the_papers(listed: Sequence[Job], suites: Sequence[str]) -> str:
 
 
 def _answer(found: Sequence[Order]) -> str:
-    kept, able = (sum(one.pairs[i] for one in found) for i in (0, 1))
+    kept, able = (sum(order.pairs[i] for order in found) for i in (0, 1))
     if not able:
         return "No table has two rows here that could be compared."
-    tables = len({(one.paper, one.table) for one in found})
-    whole = [one for one in found if one.pairs[1] and one.pairs[0] == one.pairs[1]]
+    tables = len({(order.paper, order.table) for order in found})
+    whole = [order for order in found if order.pairs[1] and order.pairs[0] == order.pairs[1]]
     of = f"{len(found)} order{'s' * (len(found) != 1)} of {tables} table{'s' * (tables != 1)}"
     return f"Of {able:,} pairs of rows {kept:,} ({100 * kept / able:.0f} %) stand here as in the papers; {len(whole)} of {of} are kept whole."
 
@@ -227,29 +227,34 @@ def _made_of(listed: Sequence[Job], store: RunsFolder, asked: Asked) -> str:
     return f"{len(done)} of {len(able)} different runs are finished, seeds {seed_words(asked.seeds)}. Records: {store.path}"
 
 
-def _summary(one: Order) -> tuple[str, str, str, str]:
-    rho, (kept, able) = one.correlation, one.pairs
-    return _title(one), f"{len(one.compared)} of {len(one.places)}", "" if rho is None else f"{rho:.2f}", f"{kept} of {able}"
+def _summary(order: Order) -> tuple[str, str, str, str]:
+    rho, (kept, able) = order.correlation, order.pairs
+    return (
+        _title(order),
+        f"{len(order.compared)} of {len(order.places)}",
+        "" if rho is None else f"{rho:.2f}",
+        f"{kept} of {able}",
+    )
 
 
-def _title(one: Order) -> str:
-    return f"{one.paper} table {one.table}, {one.setting}, {one.backbone}: {one.task}"
+def _title(order: Order) -> str:
+    return f"{order.paper} table {order.table}, {order.setting}, {order.backbone}: {order.task}"
 
 
-def _page_order(one: Order) -> PageOrder:
+def _page_order(order: Order) -> PageOrder:
     from bench.references.audit import show
     from bench.show.figures.points import slug
     from bench.show.pages.reproduced import PageOrder, PageRow, places
 
-    lowest, both = one.metric in LOWER, [place.ours is not None for place in one.places]
-    there = places([place.printed if here else None for place, here in zip(one.places, both, strict=True)], lowest_first=lowest)
-    here = places([place.ours for place in one.places], lowest_first=lowest)
+    lowest, both = order.metric in LOWER, [place.ours is not None for place in order.places]
+    there = places([place.printed if here else None for place, here in zip(order.places, both, strict=True)], lowest_first=lowest)
+    here = places([place.ours for place in order.places], lowest_first=lowest)
     rows = tuple(
-        PageRow(label=place.label, printed=show(place.printed, one.metric), ours="" if place.ours is None else show(place.ours, one.metric),
+        PageRow(label=place.label, printed=show(place.printed, order.metric), ours="" if place.ours is None else show(place.ours, order.metric),
                 places=(a, b), run=place.run)
-        for place, a, b in zip(one.places, there, here, strict=True)
+        for place, a, b in zip(order.places, there, here, strict=True)
     )  # fmt: skip
-    rho, (kept, able) = one.correlation, one.pairs
+    rho, (kept, able) = order.correlation, order.pairs
     finding = f"{kept} of {able} pairs of rows stand as in the paper" if able else "no two rows can be told apart on both sides"
     finding += (
         f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}")
@@ -257,14 +262,14 @@ def _page_order(one: Order) -> PageOrder:
         else "; too few rows for a rank correlation."
     )
     return PageOrder(
-        title=_title(one),
-        anchor=slug(one.paper, one.table, one.setting, one.backbone, one.task, one.metric),
+        title=_title(order),
+        anchor=slug(order.paper, order.table, order.setting, order.backbone, order.task, order.metric),
         finding=finding[:1].upper() + finding[1:],
         rows=rows,
     )
 
 
-def _page_figure(one: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder) -> PageFigure:
+def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder) -> PageFigure:
     from bench.base.errors import BenchError
     from bench.board.board import PublishedRun
     from bench.board.content import board
@@ -274,7 +279,7 @@ def _page_figure(one: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFo
     from bench.show.pages.cosines import cosines
     from bench.show.pages.reproduced import PageFigure
 
-    spec = next(drawn for drawn in figure_runs() if drawn.part == one)
+    spec = next(drawn for drawn in figure_runs() if drawn.part == part)
     runs = [found for job in jobs for found in records(job, store)]
     ridges, drawn, why = [], [], ""
     if spec.draws == "cosines":
@@ -285,19 +290,19 @@ def _page_figure(one: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFo
             made = board(
                 [PublishedRun(record=record, folder=folder) for record, folder in runs],
                 version="reproduced",
-                title=one.name,
+                title=part.name,
                 statistics="no",
             )
             drawn = [figure for figure in figures(made, pairs(data)) if figure.kind == spec.draws]
         except BenchError as error:
             why = f" ({error.message})"
-    points = printed_points(one)
-    words = [f"It shows {one.shows}; {spec.open}." if spec.open else f"It shows {one.shows}.", points_words(points)]
+    points = printed_points(part)
+    words = [f"It shows {part.shows}; {spec.open}." if spec.open else f"It shows {part.shows}.", points_words(points)]
     if not drawn and not ridges:
         words.append(f"Not drawn: {len(runs)} of its runs are finished, and they have not what it needs{why}.")
     return PageFigure(
-        title=f"{one.paper} {one.part}",
-        anchor=f"{one.paper}-{one.short}",
+        title=f"{part.paper} {part.part}",
+        anchor=f"{part.paper}-{part.short}",
         drawn=tuple(drawn),
         ridges=tuple(ridges),
         words=tuple(words),

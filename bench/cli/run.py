@@ -289,8 +289,8 @@ def run(
         device, precision, count = settled_here(device, precision, executor, gpus, ranks)
         if only is not None:
             check_here(device, precision)
-    for one in series(overrides):
-        check_budget(one.get("budget"), device)
+    for changed_values in series(overrides):
+        check_budget(changed_values.get("budget"), device)
     request = replace(request, precision=precision, ranks=count)
     registry = discover(plugins)
     for warning in registry.warnings:
@@ -429,6 +429,6 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int) -> None:
     """Raises BenchError where a method that trains cannot take a batch in parts."""
     from bench.training.gradient import check_chunk
 
-    for one in planned:
-        if one.corpus is not None and one.plugin.cls.fitted != "pass":
-            check_chunk(one.plugin.cls, chunk)
+    for planned_run in planned:
+        if planned_run.corpus is not None and planned_run.plugin.cls.fitted != "pass":
+            check_chunk(planned_run.plugin.cls, chunk)

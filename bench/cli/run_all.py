@@ -25,7 +25,7 @@ def tell_missing(planned: Sequence[PlannedRun]) -> int:
     """One line for every set that is not here, and what gets it; returns the exit code, 1 where there is one."""
     from bench.cli import show_error
 
-    missing = {error.message: error for one in planned for error in one.missing}
+    missing = {error.message: error for run in planned for error in run.missing}
     for error in missing.values():
         show_error(error, label="missing")
     if missing:
@@ -48,19 +48,19 @@ def run_all(
     worst = 0
     told: set[str] = set()
     later: list[PlannedRun] = []
-    reporter.plan([work_of(one, store, options.fresh) for one in planned])
-    for i, one in enumerate(planned, 1):
-        reporter.start(one.run_id, i)
-        for note in one.notes:
+    reporter.plan([work_of(run, store, options.fresh) for run in planned])
+    for i, planned_run in enumerate(planned, 1):
+        reporter.start(planned_run.run_id, i)
+        for note in planned_run.notes:
             if note not in told:
                 reporter.note(note)
-        told |= set(one.notes)
+        told |= set(planned_run.notes)
         try:
-            record, worked = execute_fitting(one, store, options, reporter)
+            record, worked = execute_fitting(planned_run, store, options, reporter)
         except (RunFailed, RunLocked) as error:
             if shared and isinstance(error, RunLocked):
                 reporter.note("another process works on it: the others first")
-                later.append(one)
+                later.append(planned_run)
                 continue
             worst = max(worst, BUSY if options.job and isinstance(error, RunLocked) else error.exit_code)
             if isinstance(error, RunLocked) and _can_wait():
@@ -83,7 +83,7 @@ def run_all(
 def _can_wait() -> bool:
     """Has the verb that was called --wait?"""
     context = click.get_current_context(silent=True)
-    return context is not None and any(one.name == "wait" for one in context.command.params)
+    return context is not None and any(param.name == "wait" for param in context.command.params)
 
 
 def work_of(run: PlannedRun, store: RunsFolder, fresh: bool) -> Work:
@@ -140,7 +140,9 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
     from bench.show.tables import render_terminal
 
     asked = {name.partition(":")[0] for name in suites}
-    render_terminal([replace(one, scores=tuple(score for score in one.scores if score.suite in asked)) for one in records])
+    render_terminal(
+        [replace(record, scores=tuple(score for score in record.scores if score.suite in asked)) for record in records]
+    )
     if len(records) == 1:
         show_shifts(records[0])
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path

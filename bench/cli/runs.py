@@ -46,12 +46,12 @@ def runs(
     if name is not None:
         context.invoke(show, reference=name, runs=runs, as_json=as_json)
         return
-    for one in comma_list(status):
-        if one not in (*STATUSES, RUNNING):
-            raise UnknownName("status", one, (*STATUSES, RUNNING))
+    for state in comma_list(status):
+        if state not in (*STATUSES, RUNNING):
+            raise UnknownName("status", state, (*STATUSES, RUNNING))
     store = RunsFolder(runs)
     records, damaged = store.records()
-    records = [as_it_stands(one, store) for one in (*records, *map(unrecorded, store.without_record()))]
+    records = [as_it_stands(run, store) for run in (*records, *map(unrecorded, store.without_record()))]
     wanted = comma_list(status) or (*STATUSES, RUNNING)
     chosen = [r for r in records if r.status in wanted and (not method or r.method in comma_list(method))]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)

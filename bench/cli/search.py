@@ -295,10 +295,16 @@ def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsF
         total += seconds or 0.0
         if as_json:
             click.echo(json.dumps({"search": title, "method": method, "trials": wanted.trials, "estimate": asdict(guess), "seconds": seconds,
-                                   "overlap": study.overlap, "space": {one.key: one.to_json() for one in job.space}}))  # fmt: skip
+                                   "overlap": study.overlap, "space": {dimension.key: dimension.to_json() for dimension in job.space}}))  # fmt: skip
             continue
         say(f"{method}, {run.setting}, on {run.backbone.name}: {wanted.trials} trials and the recipe as it is")
-        print_columns([(one.key, f"now {short(run.recipe[one.key])}", one.words(), one.source) for one in job.space], indent=4)
+        print_columns(
+            [
+                (dimension.key, f"now {short(run.recipe[dimension.key])}", dimension.words(), dimension.source)
+                for dimension in job.space
+            ],
+            indent=4,
+        )
         parts = [f"{guess.steps:,} steps a trial"] if guess.steps else []
         parts += [f"about {duration(seconds)} in all ({guess.basis})"] if seconds else [guess.basis]
         say("; ".join(parts), indent=2)

@@ -115,9 +115,11 @@ def print_summary(record: RunRecord, folder: Path, runs: str) -> None:
     click.echo()
     print_columns([(f"{name} ", value, ", ".join(tasks)) for name, value, tasks in report.suites(record)])
     chosen = {
-        key: one for key, one in record.recipe.items() if one.value is not None and (key in MAIN or one.source.startswith("--"))
+        key: recipe_value
+        for key, recipe_value in record.recipe.items()
+        if recipe_value.value is not None and (key in MAIN or recipe_value.source.startswith("--"))
     }
-    values = [f"{key} {report.plain_value(one.value)}" for key, one in chosen.items()]
+    values = [f"{key} {report.plain_value(recipe_value.value)}" for key, recipe_value in chosen.items()]
     rest = len(record.recipe) - len(chosen)
     facts = [
         ("model", report.model(record)),

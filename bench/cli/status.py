@@ -44,11 +44,11 @@ def status(runs: Path | None, watch: bool, everything: bool, as_json: bool) -> N
             )
         if silent:
             warn(f"{silent}; what is queued or running is not known now")
-        text = json_text([asdict(one) for one in found]) if as_json else drawn(found, everything)
+        text = json_text([asdict(standing) for standing in found]) if as_json else drawn(found, everything)
         if text != before:
             click.echo(text)
         before = text
-        if not watch or not (silent or any(one.state in ("queued", "running") for one in found)):
+        if not watch or not (silent or any(standing.state in ("queued", "running") for standing in found)):
             return
         time.sleep(EVERY)
 
@@ -66,13 +66,13 @@ def look(store: RunsFolder) -> tuple[list[Standing], str | None]:
 
 def drawn(found: list[Standing], everything: bool) -> str:
     """One line of counts, then a line a run: what goes on or went wrong first."""
-    counts = Counter(one.state for one in found)
+    counts = Counter(standing.state for standing in found)
     lines = [", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state])]
-    wide = min(60, max(len(one.run_id) for one in found))
+    wide = min(60, max(len(standing.run_id) for standing in found))
     for state in ORDER:
-        of_state = [one for one in found if one.state == state]
+        of_state = [standing for standing in found if standing.state == state]
         shown = of_state if everything else of_state[:SHOWN]
-        lines += [f"  {one.run_id:<{wide}}  {' '.join(one.words().split())}" for one in shown]
+        lines += [f"  {standing.run_id:<{wide}}  {' '.join(standing.words().split())}" for standing in shown]
         if len(shown) < len(of_state):
             lines.append(f"  and {len(of_state) - len(shown):,} more {state}: bench status --all")
     return "\n".join("".join(c if c.isprintable() or c == "\n" else " " for c in line) for line in lines)

@@ -47,7 +47,7 @@ def submit(
     from bench.verify.submit import pack
 
     store = RunsFolder(runs)
-    folders = list(dict.fromkeys(file.parent.absolute() for one in references for file in store.record_files(one)))
+    folders = list(dict.fromkeys(file.parent.absolute() for reference in references for file in store.record_files(reference)))
     name = f"{folders[0].name}.zip" if len(folders) == 1 else "submission.zip"
     done = pack(folders, to or Path(name), by=by, suites=comma_list(suite), checkpoints=checkpoints)
     if as_json:
@@ -94,18 +94,18 @@ def _check(references: tuple[str, ...], data: Path | None, as_json: bool) -> int
         if not file.is_file():
             raise BenchError(f"there is no file {reference}", "bench submit --check FILE.zip")
         with tempfile.TemporaryDirectory(prefix="bench-submit-") as aside:
-            for one in received(file, Path(aside) / "runs", folder):
-                refused += isinstance(one, str)
+            for run in received(file, Path(aside) / "runs", folder):
+                refused += isinstance(run, str)
                 if as_json:
-                    click.echo(json.dumps(_object(file, one)))
-                elif isinstance(one, str):
-                    warn(f"refused: {one}")
+                    click.echo(json.dumps(_object(file, run)))
+                elif isinstance(run, str):
+                    warn(f"refused: {run}")
                 else:
-                    click.echo(f"taken: {one.record.run_id}: {one.words()}")
+                    click.echo(f"taken: {run.record.run_id}: {run.words()}")
     return 1 if refused else 0
 
 
-def _object(file: Path, one: SubmittedRun | str) -> dict[str, Any]:
-    if isinstance(one, str):
-        return {"file": file.name, "taken": False, "why": one}
-    return {"file": file.name, "taken": True, "run_id": one.record.run_id, "submitted_by": one.by, "why": one.words()}
+def _object(file: Path, run: SubmittedRun | str) -> dict[str, Any]:
+    if isinstance(run, str):
+        return {"file": file.name, "taken": False, "why": run}
+    return {"file": file.name, "taken": True, "run_id": run.record.run_id, "submitted_by": run.by, "why": run.words()}

@@ -45,8 +45,8 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
                 raise
             click.echo(f"warning: {error.message}", err=True)
     if as_json:
-        for one in chosen:
-            click.echo(json_text(_as_dict(one)))
+        for chosen_suite in chosen:
+            click.echo(json_text(_as_dict(chosen_suite)))
         return
     from rich.console import Console
     from rich.markup import escape
@@ -56,16 +56,18 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
         console.print(_overview(chosen))
         console.print("\neverything about one: bench suites NAME", markup=False)
         return
-    one = chosen[0]
-    console.print(f"[bold]{one.name}[/bold]  {escape(one.title)}")
-    console.print(escape(one.description))
-    console.print(_tasks(one))
-    if one.average:
-        console.print(f'\n"Avg.": mean of {", ".join(one.average)}, each rounded to 2 decimals, rounded again', markup=False)
-    plugin = suite_plugin(one.name)
-    from_where = f"it is of {plugin.package} {plugin.version}".rstrip() if plugin else f"about it: docs/{one.docs}"
+    chosen_suite = chosen[0]
+    console.print(f"[bold]{chosen_suite.name}[/bold]  {escape(chosen_suite.title)}")
+    console.print(escape(chosen_suite.description))
+    console.print(_tasks(chosen_suite))
+    if chosen_suite.average:
+        console.print(
+            f'\n"Avg.": mean of {", ".join(chosen_suite.average)}, each rounded to 2 decimals, rounded again', markup=False
+        )
+    plugin = suite_plugin(chosen_suite.name)
+    from_where = f"it is of {plugin.package} {plugin.version}".rstrip() if plugin else f"about it: docs/{chosen_suite.docs}"
     console.print(from_where, markup=False, soft_wrap=True)
-    needed = [data for task in one.tasks for data in getattr(task, "data", ())]
+    needed = [data for task in chosen_suite.tasks for data in getattr(task, "data", ())]
     if needed:
         console.print(f"its data: bench data list {needed[0]}", markup=False)
 
@@ -79,7 +81,9 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
 
     if name.endswith(".py"):
         use_files([Path(name)])
-        files = [one for one in map(suite_plugin, suite_names()) if isinstance(one, SuitePlugin) and one.package == name]
+        files = [
+            plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name
+        ]
         if not files:
             raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
         chosen = files[0].suite
@@ -90,7 +94,7 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
         click.echo(json_text({"suite": chosen.name, "findings": as_findings(results, "task")}))
     else:
         show_results(chosen.name, results)
-    end_check(sum(not one.passed for one in results), as_json)
+    end_check(sum(not result.passed for result in results), as_json)
 
 
 def _overview(chosen: list[Suite]) -> Table:
@@ -99,12 +103,12 @@ def _overview(chosen: list[Suite]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("suite", "tasks", "what it asks"):
         table.add_column(heading, justify="right" if heading == "tasks" else "left", no_wrap=heading != "what it asks")
-    for one in chosen:
-        table.add_row(one.name, str(len(one.tasks)), one.description)
+    for suite in chosen:
+        table.add_row(suite.name, str(len(suite.tasks)), suite.description)
     return table
 
 
-def _tasks(one: Suite) -> Table:
+def _tasks(suite: Suite) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
@@ -112,10 +116,10 @@ def _tasks(one: Suite) -> Table:
     table.add_column("items", justify="right", no_wrap=True)
     table.add_column("metric", no_wrap=True)
     table.add_column("protocol", no_wrap=True)
-    parts = [_parts(getattr(task, "subsets", {})) for task in one.tasks]
+    parts = [_parts(getattr(task, "subsets", {})) for task in suite.tasks]
     if any(parts):
         table.add_column("sub-datasets")
-    for task, shown in zip(one.tasks, parts, strict=True):
+    for task, shown in zip(suite.tasks, parts, strict=True):
         row = [task.name, _count(getattr(task, "n", None)), task.metric, task.protocol]
         table.add_row(*row, *([shown] if any(parts) else []))
     return table
@@ -129,7 +133,7 @@ def _count(n: int | None) -> str:
     return "" if n is None else f"{n:,}"
 
 
-def _as_dict(one: Suite) -> dict[str, Any]:
+def _as_dict(suite: Suite) -> dict[str, Any]:
     tasks = [
         {
             "name": task.name,
@@ -139,13 +143,13 @@ def _as_dict(one: Suite) -> dict[str, Any]:
             "data": list(getattr(task, "data", ())),
             "subsets": getattr(task, "subsets", {}),
         }
-        for task in one.tasks
+        for task in suite.tasks
     ]
     return {
-        "name": one.name,
-        "title": one.title,
-        "description": one.description,
-        "docs": one.docs,
-        "average": list(one.average) if one.average else None,
+        "name": suite.name,
+        "title": suite.title,
+        "description": suite.description,
+        "docs": suite.docs,
+        "average": list(suite.average) if suite.average else None,
         "tasks": tasks,
     }

@@ -173,9 +173,9 @@ class Again:
 
 def as_object(report: RunReport) -> dict[str, Any]:
     """A report as JSON: what was counted, and every finding that does not agree."""
-    told = [one for one in report.findings if one.why]
+    told = [finding for finding in report.findings if finding.why]
     return {
-        "run_id": report.name, "status": report.status, "agree": sum(not one.why for one in report.findings),
+        "run_id": report.name, "status": report.status, "agree": sum(not finding.why for finding in report.findings),
         "differ": len(report.differences), "unchecked": len(report.unchecked),
         "findings": [{"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why} for one in told],
     }  # fmt: skip
@@ -193,9 +193,13 @@ def _print(report: RunReport, console: Console) -> None:
         (visible(report.name, console.encoding), "bold"), f"{status} ", (word, "bold red" if report.differences else ""),
         (f"{'; agree' if report.differences else ''}: {words}" if words else "", "dim"),
     ))  # fmt: skip
-    for one in report.differences[:SHOWN]:
-        about = one.kind if one.what == one.kind else f"{one.kind} of {visible(one.what, console.encoding)}"
-        console.print(Text(f"  {about}: {visible(one.why, console.encoding)}"))
+    for difference in report.differences[:SHOWN]:
+        about = (
+            difference.kind
+            if difference.what == difference.kind
+            else f"{difference.kind} of {visible(difference.what, console.encoding)}"
+        )
+        console.print(Text(f"  {about}: {visible(difference.why, console.encoding)}"))
     if len(report.differences) > SHOWN:
         console.print(Text(f"  and {len(report.differences) - SHOWN} more; --json lists them"))
 
@@ -211,8 +215,8 @@ def agreement(report: RunReport) -> str:
 def _counted(kind: str, n: int) -> str:
     if kind in ("checkpoint", "fingerprint"):
         return kind
-    one, more = WORDS.get(kind, (kind, f"{kind}s"))
-    return f"{n:,} {one if n == 1 else more}"
+    singular, more = WORDS.get(kind, (kind, f"{kind}s"))
+    return f"{n:,} {singular if n == 1 else more}"
 
 
 def _print_end(reports: list[RunReport], console: Console) -> None:
@@ -221,7 +225,7 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     from bench.compare.formatting import visible
     from bench.verify import AGREES, DIFFERS
 
-    left = Counter((one.kind, one.why) for report in reports for one in report.unchecked)
+    left = Counter((finding.kind, finding.why) for report in reports for finding in report.unchecked)
     if left:
         console.print(Text("not checked", "bold"))
         for (kind, why), count in sorted(left.items()):

@@ -87,9 +87,9 @@ def terms(record: RunRecord) -> dict[str, str]:
         return {}
     rate = "learning_rate" if search_of(record) else None
     found = {
-        key: SEARCHED if key == rate or is_tuned(one) else str(one.value)
+        key: SEARCHED if key == rate or is_tuned(value) else str(value.value)
         for key in TERMS
-        if (one := record.recipe.get(key)) is not None and one.value is not None
+        if (value := record.recipe.get(key)) is not None and value.value is not None
     }
     return found | {"steps": f"{done.steps:,}"} if record.recipe.get("learning_rate") is not None else found
 
@@ -111,7 +111,7 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
         row, found = other
         if row is rule:  # not even itself: something was not recorded
             raise BenchError(f"--equal-budget: the budget of {row.name} is not known: {found}", "leave it out")
-        more = sum(not one.equals(usual) for _, one in given) - 1
+        more = sum(not budget.equals(usual) for _, budget in given) - 1
         rest = f" (and {more} more row{'s' * (more > 1)})" if more else ""
         raise BenchError(
             f"--equal-budget: in the table of {table.suite}, {row.name} had {found}; {rule.name} {usual}{rest}",
@@ -125,7 +125,7 @@ def row_budget(runs: Sequence[RunRecord]) -> RowBudget | None:
     corpora = {_corpus(run) for run in runs}
     if all(run.training is None and run.provenance.corpus is None for run in runs):
         return None
-    known = [one for one in seen if one is not None]
+    known = [value for value in seen if value is not None]
     return RowBudget(
         sentences=max(known) if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known) else None,
         corpus=corpora.pop() if len(corpora) == 1 else None,
@@ -171,12 +171,12 @@ def _cost(runs: Sequence[RunRecord]) -> Cost:
 
 def _encoding(measured: Sequence[EncodingCost | None]) -> dict[str, Any]:
     """What encoding takes, mean over those runs of a row that were measured; nothing where that was under two conditions."""
-    known = [one for one in measured if one is not None]
-    if len({one.condition for one in known}) != 1:
+    known = [cost for cost in measured if cost is not None]
+    if len({cost.condition for cost in known}) != 1:
         return {}
     return {
-        "encode_sentences_per_second": fmean(one.sentences_per_second for one in known),
-        "encode_memory_bytes": fmean(one.memory_bytes for one in known),
+        "encode_sentences_per_second": fmean(cost.sentences_per_second for cost in known),
+        "encode_memory_bytes": fmean(cost.memory_bytes for cost in known),
         "encode_condition": known[0].condition,
     }
 
@@ -184,7 +184,7 @@ def _encoding(measured: Sequence[EncodingCost | None]) -> dict[str, Any]:
 def tuning(runs: Sequence[RunRecord]) -> tuple[float | None, int | None]:
     """(seconds, trials) of the one search behind all runs of a row; None for what it does not say, or says wrong."""
     searches = [search_of(run) for run in runs]
-    if any(one.get("name") != searches[0].get("name") for one in searches):
+    if any(search.get("name") != searches[0].get("name") for search in searches):
         return None, None
     seconds, trials = searches[0].get("seconds"), searches[0].get("trials")
     known = float(seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e12 else None

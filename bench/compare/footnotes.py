@@ -34,7 +34,7 @@ def refuse(tables: Sequence[Table]) -> None:
     """Raises BenchError where a table has a footnote (``--strict``)."""
     for table in tables:
         if table.footnotes:
-            more = sum(len(one.footnotes) for one in tables) - 1
+            more = sum(len(compared_table.footnotes) for compared_table in tables) - 1
             rest = f" (and {more} more difference{'s' * (more > 1)})" if more else ""
             raise BenchError(
                 f"--strict: the runs of {table.suite} are not of one kind: {table.footnotes[0]}{rest}",
@@ -46,8 +46,8 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
     footnotes: list[str] = []
     marks: dict[int, dict[int, None]] = {}
-    for what in dict.fromkeys(key for one in facts.values() for key in one):
-        having = {run: one[what] for run, one in facts.items() if what in one}
+    for what in dict.fromkeys(key for fact in facts.values() for key in fact):
+        having = {run: of_run[what] for run, of_run in facts.items() if what in of_run}
         counts = Counter(having.values())
         different = set(counts)
         if all(search_of(records[run]) for run in having):

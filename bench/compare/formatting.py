@@ -59,7 +59,11 @@ def tuned_alike(table: Table) -> str:
 def _told_by_values(row: Row, table: Table) -> bool:
     """Is where its values come from enough to tell a row from those of its name: one of them is tuned, and no two are of one kind?"""
     name = (row.method, row.variant, row.setting, row.backbone)
-    kinds = [one.values for one in table.rows if (one.method, one.variant, one.setting, one.backbone) == name]
+    kinds = [
+        table_row.values
+        for table_row in table.rows
+        if (table_row.method, table_row.variant, table_row.setting, table_row.backbone) == name
+    ]
     return any(kind.startswith(TUNED) for kind in kinds) and all(kinds) and len(set(kinds)) == len(kinds)
 
 
@@ -145,7 +149,9 @@ def span_words(rank: Sequence[int] | None) -> str:
 def is_top(row: Row, table: Table) -> bool:
     """Whether it may be the best: no pair of rows says otherwise, nor does the comparison with the baseline, a family of its own that
     may find what all pairs do not."""
-    verdicts = [cell.against.verdict if (cell := one.cells[-1]) is not None and cell.against else None for one in table.rows]
+    verdicts = [
+        cell.against.verdict if (cell := table_row.cells[-1]) is not None and cell.against else None for table_row in table.rows
+    ]
     return table.head is not None and may_be_best(row.rank, row.is_baseline, verdicts[table.rows.index(row)], verdicts)
 
 

@@ -154,7 +154,7 @@ def _classed(values_N: np.ndarray, names: object) -> Callable[[int], ItemValue]:
         counts = {value: int((row == value).sum()) for value in row.tolist()}
         parts = [
             name(value) + (f" x{count}" if row.size > 1 else "")
-            for value, count in sorted(counts.items(), key=lambda one: -one[1])
+            for value, count in sorted(counts.items(), key=lambda item: -item[1])
         ]
         return ItemValue(", ".join(parts), float(row[0]) if row.size else -1.0)
 
@@ -178,7 +178,14 @@ class TextsOf:
 
         name, task, protocol, text = key
         try:
-            found = next((one for one in suite(name).tasks if (one.name, one.protocol) == (task, protocol)), None)
+            found = next(
+                (
+                    scored_task
+                    for scored_task in suite(name).tasks
+                    if (scored_task.name, scored_task.protocol) == (task, protocol)
+                ),
+                None,
+            )
             if found is None:
                 raise BenchError(f"the suite {name} has no task of this name and protocol")
             loaded: Any = found.load(DataFolder(self.data, offline=True), text or "any")

@@ -56,7 +56,10 @@ def judge(
     A cell without usable predictions has an interval over its seeds, where it has several; a note of its table says why.
     """
     measured = [_measure(load(table, runs, report, predictions=options.predictions), options) for table in tables]
-    return [tuple(_against(one, against(one.table, baseline), options) for one in measured) for baseline in baselines]
+    return [
+        tuple(_against(measured_table, against(measured_table.table, baseline), options) for measured_table in measured)
+        for baseline in baselines
+    ]
 
 
 Judged = tuple[Column, tuple[int, ...]]
@@ -71,44 +74,46 @@ class _Measured:
     columns: Mapping[int, Judged]
 
 
-def _measure(one: Loaded, options: StatisticsOptions) -> _Measured:
+def _measure(loaded: Loaded, options: StatisticsOptions) -> _Measured:
     found: dict[Position, tuple[Predicted, Influence]] = {}
     first: dict[int, Predicted] = {}
-    for place, p in one.found.items():
+    for place, p in loaded.found.items():
         try:
             same_items(first.setdefault(place[1], p), p)
             moved = influence(p)
             found[place] = p, moved
         except ValueError as error:
-            one.missing[place] = str(error)
+            loaded.missing[place] = str(error)
             continue
         if (why := _off(p, moved)) is not None:
-            one.missing[place] = why
+            loaded.missing[place] = why
             del found[place]
-    columns = {j: _column(one, found, j) for j in range(len(one.table.columns)) if any(row.cells[j] for row in one.table.rows)}
-    table = _with_intervals(one.table, columns)
-    table = replace(table, notes=(*table.notes, *_reasons(one), *_limits(one, found, columns)))
+    columns = {
+        j: _column(loaded, found, j) for j in range(len(loaded.table.columns)) if any(row.cells[j] for row in loaded.table.rows)
+    }
+    table = _with_intervals(loaded.table, columns)
+    table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, found, columns)))
     return _Measured(_with_ranks(table, columns, options) if found else table, columns)
 
 
-def _column(one: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], j: int) -> Judged:
+def _column(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], j: int) -> Judged:
     """Column j of the rows that have it, whether or not their predictions are known."""
-    rows = tuple(i for i, row in enumerate(one.table.rows) if row.cells[j] is not None)
-    tasks = one.average if j == len(one.table.columns) - 1 and one.average else (j,)
+    rows = tuple(i for i, row in enumerate(loaded.table.rows) if row.cells[j] is not None)
+    tasks = loaded.average if j == len(loaded.table.columns) - 1 and loaded.average else (j,)
     answers = []
     for i in rows:
-        seeds = one.seeds[i, j]
+        seeds = loaded.seeds[i, j]
         parts = [found.get((i, task)) for task in tasks]
         known = [part for part in parts if part is not None and set(seeds) <= set(part[0].seeds)]
         answers.append(
             [(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known] if len(known) == len(parts) else None
         )
-    values = [cell.values for i in rows if (cell := one.table.rows[i].cells[j]) is not None]
-    random = [one.seeds[i, j] != (None,) for i in rows]
+    values = [cell.values for i in rows if (cell := loaded.table.rows[i].cells[j]) is not None]
+    random = [loaded.seeds[i, j] != (None,) for i in rows]
     try:
         return column(answers, values, random), rows
     except ValueError as error:
-        one.missing |= {(i, j): str(error) for i in rows}
+        loaded.missing |= {(i, j): str(error) for i in rows}
         return Column(values, random), rows
 
 
@@ -145,15 +150,15 @@ def _with_ranks(table: Table, columns: Mapping[int, Judged], options: Statistics
     tested = Tested(
         alpha=options.alpha, margin=options.margin, families=(Family(what=PAIRS, how=options.correction, size=size),) if size else (),
         seed_sd=None if of.prior is None else math.sqrt(of.prior[0]),
-        seed_freedom=max((float(one) for one in of.seed_freedom_M if math.isfinite(one)), default=None) if of.prior else None,
+        seed_freedom=max((float(freedom) for freedom in of.seed_freedom_M if math.isfinite(freedom)), default=None) if of.prior else None,
         lent=tuple(table.rows[i].name for i, lent in zip(rows, of.lent_M, strict=True) if lent),
     )  # fmt: skip
     known = np.isfinite(of.half_widths()[0]) & np.isfinite(of.items[0].diagonal()) & np.isfinite(of.seed_M)
-    by_row = {i: rank for i, rank, one in zip(rows, found, known, strict=True) if one} if size else {}
+    by_row = {i: rank for i, rank, is_known in zip(rows, found, known, strict=True) if is_known} if size else {}
     return replace(table, rows=tuple(replace(row, rank=by_row.get(i)) for i, row in enumerate(table.rows)), tested=tested)
 
 
-def _against(one: _Measured, table: Table, options: StatisticsOptions) -> Table:
+def _against(measured: _Measured, table: Table, options: StatisticsOptions) -> Table:
     """``table``, which is that of ``one`` less a baseline, with verdicts."""
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     if base is None or table.tested is None:
@@ -162,7 +167,7 @@ def _against(one: _Measured, table: Table, options: StatisticsOptions) -> Table:
     last = len(table.columns) - 1 if table.head is not None else -1
     families = []
     for what, wanted in ((PRIMARY, [last] if last >= 0 else []), (SINGLE, [j for j in range(len(table.columns)) if j != last])):
-        having = [(j, *one.columns[j]) for j in wanted if j in one.columns and base in one.columns[j][1]]
+        having = [(j, *measured.columns[j]) for j in wanted if j in measured.columns and base in measured.columns[j][1]]
         if not having:
             continue
         each = [of.less(rows.index(base)) for _, of, rows in having]
@@ -189,7 +194,13 @@ def _against(one: _Measured, table: Table, options: StatisticsOptions) -> Table:
 
 def joined(each: Sequence[Differences]) -> Differences:
     """All in one family."""
-    parts = zip(*((one.value_P, one.error_P, one.freedom_P, one.seeds_P, one.seeds_freedom_P) for one in each), strict=True)
+    parts = zip(
+        *(
+            (differences.value_P, differences.error_P, differences.freedom_P, differences.seeds_P, differences.seeds_freedom_P)
+            for differences in each
+        ),
+        strict=True,
+    )
     return Differences(*(np.concatenate(part) for part in parts))
 
 
@@ -197,11 +208,11 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _limits(one: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], columns: Mapping[int, Judged]) -> list[str]:
+def _limits(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], columns: Mapping[int, Judged]) -> list[str]:
     """What a reader must know of the statistics: who is not judged and why, and where shared sentences are not counted."""
     if not found:
         return []
-    table, lines = one.table, []
+    table, lines = loaded.table, []
     if len(table.rows) < 2:
         lines.append("nothing to compare: there is one row")
     alone = dict.fromkeys(
@@ -213,7 +224,7 @@ def _limits(one: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], 
         )
     last = len(table.columns) - 1
     whole = columns[last][1] if table.head is not None and last in columns else None
-    if whole is not None and one.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
+    if whole is not None and loaded.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
         lines.append(f"without {table.head}, for some task is missing: {listed(dict.fromkeys(missing))}")
     of_task = {column: p for (_, column), (p, _) in found.items()}.values()
     strange = [p.task for p in of_task if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None]
@@ -222,15 +233,17 @@ def _limits(one: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], 
     return lines
 
 
-def _reasons(one: Loaded) -> list[str]:
+def _reasons(loaded: Loaded) -> list[str]:
     """A line for each reason why cells have no statistics."""
     places: dict[str, list[Position]] = {}
-    for place, why in one.missing.items():
-        places.setdefault("" if why.endswith("has no predictions of " + one.table.columns[place[1]]) else why, []).append(place)
+    for place, why in loaded.missing.items():
+        places.setdefault("" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why, []).append(
+            place
+        )
     lines = []
     for why, found in places.items():
-        shown = listed(dict.fromkeys(one.table.rows[i].name for i, _ in found))
-        tasks = ", ".join(dict.fromkeys(one.table.columns[j] for _, j in found))
+        shown = listed(dict.fromkeys(loaded.table.rows[i].name for i, _ in found))
+        tasks = ", ".join(dict.fromkeys(loaded.table.columns[j] for _, j in found))
         lines.append(f"without statistics: {shown} on {tasks} ({why or 'no predictions'})")
     return lines
 

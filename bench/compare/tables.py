@@ -101,12 +101,12 @@ def _table(table: Table, records: Mapping[str, RunRecord]) -> Table:
 
 
 def _row(row: Row, table: Table, record: RunRecord) -> Row:
-    recipe = {key: one.value for key, one in record.recipe.items()}
+    recipe = {key: value.value for key, value in record.recipe.items()}
     cells = []
     for task, cell in zip(table.columns, row.cells, strict=True):
         found = find_printed(row.method, task, suite=table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
                         protocol=table.protocol, recipe=recipe) if cell is not None else ()  # fmt: skip
-        fitting = [one for one in found if not one.text or table.text is None or one.text == table.text]
+        fitting = [result for result in found if not result.text or table.text is None or result.text == table.text]
         cells.append(replace(cell, printed=printed_beside(cell, fitting[0])) if cell is not None and fitting else cell)
     return replace(row, cells=tuple(cells))
 

@@ -86,25 +86,25 @@ def count_overlaps(
     Counts are remembered in the cache by the corpus's content and the task's sentences; with ``found`` the corpus is always
     read, and every match is handed over. ``progress(rows)`` counts rows of the corpus. Raises CorpusError.
     """
-    sets = [_distinct(one.sentences) for one in wanted]
+    sets = [_distinct(sentences.sentences) for sentences in wanted]
     entries = [CacheEntry("overlap", _name(corpus, keys), root=cache) for keys in sets]
     known = [None if found else entry.read() for entry in entries]
-    todo = [i for i, one in enumerate(known) if one is None]
+    todo = [i for i, known_rows in enumerate(known) if known_rows is None]
     if todo:
         for i, counts in zip(
             todo, _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found), strict=True
         ):
             known[i] = counts
             entries[i].write(counts)
-    return [Overlap(one.suite, one.task, one.text, len(keys), **(counts or {}))
-            for one, keys, counts in zip(wanted, sets, known, strict=True)]  # fmt: skip
+    return [Overlap(sentences.suite, sentences.task, sentences.text, len(keys), **(counts or {}))
+            for sentences, keys, counts in zip(wanted, sets, known, strict=True)]  # fmt: skip
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
     """What a run's record keeps below ``provenance.corpus.overlap``: these, and of an earlier record what these do not replace."""
-    cells = {(one.suite, one.task, one.text): asdict(one) for one in found}
+    cells = {(overlap.suite, overlap.task, overlap.text): asdict(overlap) for overlap in found}
     if isinstance(before, dict) and before.get("rule") == RULE:
-        old = {(one["suite"], one["task"], one["text"]): one for one in before["tasks"]}
+        old = {(task["suite"], task["task"], task["text"]): task for task in before["tasks"]}
         cells = {**old, **cells}
     return {"rule": RULE, "tasks": list(cells.values())}
 
@@ -130,7 +130,7 @@ def _counted(
     for t, one in enumerate(sets):
         for key in one:
             tasks_of[number_of[key]].append(t)
-    index = NearIndex([next(one[key][0] for one in sets if key in one) for key in keys])
+    index = NearIndex([next(set_[key][0] for set_ in sets if key in set_) for key in keys])
     exact, near = bytearray(len(keys)), bytearray(len(keys))
     rows = [0] * len(wanted)
     columns = [i for i, name in enumerate(corpus.columns) if name != "label"]
@@ -140,7 +140,7 @@ def _counted(
         hits: set[tuple[int, int]] = set()  # (row, task)
         own = [number_of.get("".join(words), -1) for _, _, words in cells]
         same = [(place, i, 1.0) for place, i in enumerate(own) if i >= 0]
-        alike = [one for one in index.near([words for _, _, words in cells]) if own[one[0]] != one[1]]
+        alike = [pair for pair in index.near([words for _, _, words in cells]) if own[pair[0]] != pair[1]]
         for kind, flags, pairs in (("exact", exact, same), ("near", near, alike)):
             for place, i, similarity in pairs:
                 flags[i] = 1
@@ -196,9 +196,9 @@ class NearIndex:
         sets = [set(words) for words in sentences]
         counts = Counter(word for words in sets for word in words)
         self._rank = {word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))}
-        self._sets = [frozenset(self._rank[word] for word in one) for one in sets]
-        self._sizes = np.array([len(one) for one in self._sets], dtype=np.int64)
-        keys, numbers = self._signatures((sorted(one), len(one)) for one in self._sets)
+        self._sets = [frozenset(self._rank[word] for word in set_) for set_ in sets]
+        self._sizes = np.array([len(words) for words in self._sets], dtype=np.int64)
+        keys, numbers = self._signatures((sorted(words), len(words)) for words in self._sets)
         order = np.argsort(keys, kind="stable")
         self._keys, self._numbers = keys[order], numbers[order]
 
@@ -214,7 +214,7 @@ class NearIndex:
             return []
         inside = np.arange(ends[-1]) - np.repeat(ends - counts, counts)  # 0, 1, ... within each run of equal keys
         numbers = self._numbers[np.repeat(first, counts) + inside]
-        n = np.array([len(one) for one in sets], dtype=np.int64)[np.repeat(places, counts)]
+        n = np.array([len(set_) for set_ in sets], dtype=np.int64)[np.repeat(places, counts)]
         m = self._sizes[numbers]
         fits = (SHARED * n <= OF * m) & (SHARED * m <= OF * n)
         pairs = np.unique(np.stack([np.repeat(places, counts)[fits], numbers[fits]]), axis=1)

@@ -71,7 +71,7 @@ def check_place(to: Path) -> None:
     if to.exists() or to.is_symlink():
         kind = "is a folder with files in it" if to.is_dir() else "is there already and is no folder"
         raise BenchError(f"--to {to} {kind}; nothing was written", "name a new folder, or remove that one first")
-    parent = next(one for one in to.absolute().parents if one.exists())
+    parent = next(path for path in to.absolute().parents if path.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise BenchError(f"--to {to}: no folder can be made in {parent}", "name a folder in a place where you may write")
 

@@ -114,8 +114,10 @@ def recipe_table(run: TrainedRun) -> str:
     recipe, places = run.record.recipe, run.plugin.cls.places
     if not recipe:
         return ""
-    values = {key: _name(plain_value(one.value)) if key in places else plain_value(one.value) for key, one in recipe.items()}
-    rows = [f"| {markdown(key)} | {markdown(values[key])} | {markdown(one.source)} |" for key, one in sorted(recipe.items())]
+    values = {
+        key: _name(plain_value(value.value)) if key in places else plain_value(value.value) for key, value in recipe.items()
+    }
+    rows = [f"| {markdown(key)} | {markdown(values[key])} | {markdown(value.source)} |" for key, value in sorted(recipe.items())]
     return "\n".join(["| value of | is | from |", "| :-- | :-- | :-- |", *rows])
 
 
@@ -167,8 +169,8 @@ def licence(record: RunRecord) -> list[str]:
     ]
     if corpus:
         sha = corpus.get("sha256")
-        files = [(one, file) for one in data_sets().values() if one.kind == "corpus" for file in one.files]
-        known = next((one for one, file in files if any(form.sha256 == sha for form in file.forms.values())), None)
+        files = [(data_set, file) for data_set in data_sets().values() if data_set.kind == "corpus" for file in data_set.files]
+        known = next((data_set for data_set, file in files if any(form.sha256 == sha for form in file.forms.values())), None)
         name = markdown(_name(str(corpus.get("name"))))
         lines.append(
             f"the training text {name}: {markdown(known.licence)}. {markdown(known.terms)}"
@@ -193,8 +195,8 @@ def tables(run: TrainedRun) -> list[str]:
     made = []
     for key in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
         scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == key]
-        intervals = [_interval((record, run.folder), one) for one in scores]
-        spread = [seeds.get((*key, one.task)) for one in scores]
+        intervals = [_interval((record, run.folder), own_score) for own_score in scores]
+        spread = [seeds.get((*key, own_score.task)) for own_score in scores]
         made.append(_table(scores, intervals, spread))
     return made or ["This run has no scores."]
 
@@ -206,8 +208,8 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
     if any(spread):
         heading, align = [*heading, "all seeds"], [*align, "--:"]
     rows = [heading, align]
-    for one, interval, seeds in zip(scores, intervals, spread, strict=True):
-        row = [markdown(one.task), score(one.value, DECIMALS.get(one.metric, 2)), f"{one.n:,}"]
+    for own_score, interval, seeds in zip(scores, intervals, spread, strict=True):
+        row = [markdown(own_score.task), score(own_score.value, DECIMALS.get(own_score.metric, 2)), f"{own_score.n:,}"]
         if any(intervals):
             row.append(f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else "")
         if any(spread):
@@ -215,7 +217,7 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
         rows.append(row)
     first = scores[0]
     form = f", {markdown(first.text)} text" if first.text else ""
-    metrics = ", ".join(dict.fromkeys(metric_words(one.metric) for one in scores))
+    metrics = ", ".join(dict.fromkeys(metric_words(own_score.metric) for own_score in scores))
     title = f"**{markdown(first.suite)}** ({metrics}; {markdown(first.protocol)}{form})"
     notes = []
     if any(intervals):
@@ -226,14 +228,14 @@ def _table(scores: Sequence[Score], intervals: Sequence[tuple[float, float] | No
     return "\n".join([title, "", *lines, *(f"\n{note}" for note in notes)])
 
 
-def _interval(run: Run, one: Score) -> tuple[float, float] | None:
+def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:
     """Only where the stored predictions are of a kind that has statistics."""
     from bench.compare.statistics.column import interval
 
-    if one.task == AVERAGE:
+    if own_score.task == AVERAGE:
         return None
     try:
-        found = interval(read_predicted([run], one.key))
+        found = interval(read_predicted([run], own_score.key))
     except (BenchError, ValueError):
         return None
     return found.low, found.high
@@ -242,9 +244,9 @@ def _interval(run: Run, one: Score) -> tuple[float, float] | None:
 def of_all_seeds(record: RunRecord, store: RunsFolder) -> dict[tuple[Any, ...], str]:
     """(suite, protocol, text, task) -> "61.18 ± 0.35 (3)", where more runs of the same row are in the folder."""
     records, _ = store.records()
-    alike = [one for one in records if (one.method, one.variant, one.setting, one.backbone)
+    alike = [run for run in records if (run.method, run.variant, run.setting, run.backbone)
              == (record.method, record.variant, record.setting, record.backbone)]  # fmt: skip
-    if record.run_id not in {one.run_id for one in alike}:
+    if record.run_id not in {run.run_id for run in alike}:
         return {}
     found = {}
     for table in summarise(alike):
@@ -261,11 +263,14 @@ def model_index(record: RunRecord) -> list[dict[str, Any]]:
     """The scores as the hub reads them."""
     results = [
         {
-            "task": {"type": "sentence-similarity" if one.metric == "spearman" else "feature-extraction"},
-            "dataset": {"name": f"{one.task}, {one.protocol}" + (f", {one.text}" if one.text else ""), "type": one.suite},
-            "metrics": [{"type": one.metric, "value": round(one.value, 4), "name": one.metric}],
+            "task": {"type": "sentence-similarity" if own_score.metric == "spearman" else "feature-extraction"},
+            "dataset": {
+                "name": f"{own_score.task}, {own_score.protocol}" + (f", {own_score.text}" if own_score.text else ""),
+                "type": own_score.suite,
+            },
+            "metrics": [{"type": own_score.metric, "value": round(own_score.value, 4), "name": own_score.metric}],
         }
-        for one in record.scores
-        if one.task != AVERAGE
+        for own_score in record.scores
+        if own_score.task != AVERAGE
     ]
     return [{"name": record.run_id, "results": results}] if results else []

@@ -141,15 +141,15 @@ def model_meta(record: RunRecord) -> ModelMeta:
 def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path:
     """Copy the file that mteb wrote, and what lies beside it about the model."""
     named = foreign_files(score, run_folder)
-    file = next((one for one in named if one.name == f"{score.task}.json" and one.is_file()), None)
+    file = next((path for path in named if path.name == f"{score.task}.json" and path.is_file()), None)
     if file is None:
         raise DataMissing(f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
                           repeat_command(record, run_folder))  # fmt: skip
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    for one in (file, file.with_name("model_meta.json")):
-        if one.is_file():
-            shutil.copyfile(one, target.with_name(one.name))
+    for folder in (file, file.with_name("model_meta.json")):
+        if folder.is_file():
+            shutil.copyfile(folder, target.with_name(folder.name))
     _add_settings(file, target, score.task)
     return target
 
@@ -173,7 +173,14 @@ def _ours(record: RunRecord, score: Score) -> TaskResult | None:
     from bench.score.suites import suite
     from bench.score.suites.mteb_tasks import metadata_of, scores_of
 
-    task = next((one for one in suite(score.suite).tasks if (one.name, one.protocol) == (score.task, score.protocol)), None)
+    task = next(
+        (
+            scored_task
+            for scored_task in suite(score.suite).tasks
+            if (scored_task.name, scored_task.protocol) == (score.task, score.protocol)
+        ),
+        None,
+    )
     if task is None:
         return None
     form = score.text if score.text not in (None, "tokenised") else None

@@ -140,15 +140,15 @@ def compare(
 
     store = _store(runs)
     found: dict[str, Result] = {}
-    for one in what:
-        several = [one] if isinstance(one, Result) else one if isinstance(one, Results) else _named(os.fspath(one), store)
+    for run in what:
+        several = [run] if isinstance(run, Result) else run if isinstance(run, Results) else _named(os.fspath(run), store)
         found |= {each.run_id: each for each in several}
-    unfinished = [one.run_id for one in found.values() if one.record.status != "finished"]
+    unfinished = [result.run_id for result in found.values() if result.record.status != "finished"]
     if unfinished or not found:
         raise BenchError(
             f"not finished: {', '.join(unfinished)}" if unfinished else "there is nothing to compare", "finished runs"
         )
-    pairs = [(one.record, one.folder) for one in found.values()]
+    pairs = [(result.record, result.folder) for result in found.values()]
     names = [baseline]
     if isinstance(baseline, Result):
         record = baseline.record
@@ -185,7 +185,7 @@ def load_run(
     from bench.run import trained_run
 
     reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    found = trained_run.find_run(reference, _store(runs), [Path(one) for one in plugins])
+    found = trained_run.find_run(reference, _store(runs), [Path(plugin) for plugin in plugins])
     for note in found.notes:
         warnings.warn(note, stacklevel=2)
     method = trained_run.load_run(found, device=devices.choose_device(device), offline=offline)
@@ -201,18 +201,18 @@ def _execute(
     from bench.method import SilentReporter
     from bench.run.executors.local import execute
 
-    for message in dict.fromkeys(error.message for one in planned for error in one.missing):
+    for message in dict.fromkeys(error.message for run in planned for error in run.missing):
         warnings.warn(f"left out: {message}", stacklevel=3)
     results = []
     if not progress:
-        return [Result(execute(one, store, options, SilentReporter())[0], store.folder(one.run_id)) for one in planned]
+        return [Result(execute(run, store, options, SilentReporter())[0], store.folder(run.run_id)) for run in planned]
     with reporter(False) as shown:
-        shown.plan([work_of(one, store, options.fresh) for one in planned])
-        for i, one in enumerate(planned, 1):
-            shown.start(one.run_id, i)
-            for note in ((first,) if first and i == 1 else ()) + one.notes:
+        shown.plan([work_of(run, store, options.fresh) for run in planned])
+        for i, planned_run in enumerate(planned, 1):
+            shown.start(planned_run.run_id, i)
+            for note in ((first,) if first and i == 1 else ()) + planned_run.notes:
                 shown.note(note)
-            record, worked = execute(one, store, options, shown)
+            record, worked = execute(planned_run, store, options, shown)
             shown.done(outcome(record, worked))
             results.append(Result(record, store.folder(record.run_id)))
     return results
@@ -228,7 +228,7 @@ def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """The plugin files; their suites are known from now on."""
     from bench.score.suites import use_files
 
-    files = [Path(one) for one in plugins]
+    files = [Path(plugin) for plugin in plugins]
     if files:
         use_files(files)
     return files

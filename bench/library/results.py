@@ -70,25 +70,27 @@ class Results(Sequence["Result"]):
             return Results(self._results[which])
         if isinstance(which, int):
             return self._results[which]
-        found = [one for one in self if which in (one.run_id, one.name)] or [one for one in self if one.run_id.startswith(which)]
+        found = [result for result in self if which in (result.run_id, result.name)] or [
+            one for one in self if one.run_id.startswith(which)
+        ]
         if not found:
-            raise UnknownName("run", which, [one.run_id for one in self], "among these", begins=True)
+            raise UnknownName("run", which, [result.run_id for result in self], "among these", begins=True)
         return found[0]
 
     def table(self) -> Tables:
         """The tables that these runs make, as the papers print them: a row is a method, its value the mean over seeds."""
         from bench.compare.statistics.summary import summarise
 
-        return Tables(summarise([one.record for one in self]))
+        return Tables(summarise([result.record for result in self]))
 
     def frame(self) -> pd.DataFrame:
         """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n. Needs pandas."""
         pandas = _pandas()
         columns = [*FACTS, *SCORE]
-        return pandas.DataFrame([row for one in self for row in one.rows()], columns=columns)
+        return pandas.DataFrame([row for result in self for row in result.rows()], columns=columns)
 
     def __repr__(self) -> str:
-        return str(self.table()) if any(one.record.scores for one in self) else f"{len(self)} runs, none with a score"
+        return str(self.table()) if any(result.record.scores for result in self) else f"{len(self)} runs, none with a score"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -137,7 +139,7 @@ class Result:
                 score.text,
             ):
                 return score
-        known = [f"{one.suite}/{AVERAGE}" if one.task == AVERAGE else one.task for one in self.scores]
+        known = [f"{own_score.suite}/{AVERAGE}" if own_score.task == AVERAGE else own_score.task for own_score in self.scores]
         raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
     def table(self) -> Tables:
@@ -157,7 +159,7 @@ class Result:
             record.seed,
             record.status,
         )
-        return [{**dict(zip(FACTS, facts, strict=True)), **{key: getattr(one, key) for key in SCORE}} for one in self.scores]
+        return [{**dict(zip(FACTS, facts, strict=True)), **{key: getattr(score, key) for key in SCORE}} for score in self.scores]
 
     def frame(self) -> pd.DataFrame:
         """One row a score, see :meth:`Results.frame`."""

@@ -125,7 +125,7 @@ def by_rows(function: Callable[..., tuple[Tensor, ...]], *inputs: Any, chunk: in
     n = rows_of(inputs[0])
     if chunk is None or chunk >= n:
         return function(*inputs)
-    slices = [[cut(one, start, start + chunk) for one in inputs] for start in range(0, n, chunk)]
+    slices = [[cut(tensor, start, start + chunk) for tensor in inputs] for start in range(0, n, chunk)]
     parts = [checkpoint(function, *one, use_reentrant=False) for one in slices]
     return tuple(torch.cat(column) for column in zip(*parts, strict=True))
 

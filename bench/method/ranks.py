@@ -194,7 +194,7 @@ class Ranks(Alone):
             with self._heard():
                 dist.all_reduce(flat)
             flat /= self.count
-            for gradient, mean in zip(bucket, flat.split([one.numel() for one in bucket]), strict=True):
+            for gradient, mean in zip(bucket, flat.split([tensor.numel() for tensor in bucket]), strict=True):
                 gradient.copy_(mean.view_as(gradient))
 
     # how it ends
@@ -261,7 +261,7 @@ def _buckets(gradients: Sequence[Tensor]) -> Iterator[list[Tensor]]:
         bucket: list[Tensor] = []
         for gradient in same:
             bucket.append(gradient)
-            if sum(one.numel() * one.element_size() for one in bucket) >= BUCKET:
+            if sum(tensor.numel() * tensor.element_size() for tensor in bucket) >= BUCKET:
                 yield bucket
                 bucket = []
         if bucket:

@@ -150,7 +150,7 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
     with _aside(asked.out) as aside:
         kept = last if asked.keep else None
         gathered = gather(asked.runs, aside / "sent", submissions=asked.submissions, last=kept, data=asked.data)
-        manifests = {one.name: held_files(one.folder) for one in found}
+        manifests = {version.name: held_files(version.folder) for version in found}
         held = {(path, sha256): name for name, files in manifests.items() for path, sha256 in files.items()}
         place = Place(aside / "version", held=held)
         records = _store(gathered, place, manifests, report, reduced=asked.reduced)
@@ -190,7 +190,7 @@ def add_erratum(out: Path, version: str, text: str) -> Erratum:
     """Publish what was found out about a version, beside it. Raises BenchError where there is no such version, or nothing is said."""
     published.refuse_strange(out)
     found = published.versions(out)
-    names = [one.name for one in found]
+    names = [published_version.name for published_version in found]
     if version not in names:
         raise UnknownName("version", version, names, f"in {out}", "bench publish --check names them")
     refuse_altered(out)
@@ -279,9 +279,9 @@ def _left_in_older(place: Place, made: Board) -> dict[str, str]:
     """Path -> older version, of what papers printed, as far as older versions have the same."""
     from bench.publish.data import as_csvs
 
-    for one in made.references:
-        name = f"{one.anchor}.csv"
-        place.leave(f"tables/{name}", as_csvs(replace(made, tables=(), references=(one,)))[name].encode())
+    for reference in made.references:
+        name = f"{reference.anchor}.csv"
+        place.leave(f"tables/{name}", as_csvs(replace(made, tables=(), references=(reference,)))[name].encode())
     return {name: version for name, (version, _) in place.older.items() if name.startswith("tables/")}
 
 
@@ -301,10 +301,10 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     news = published.other_news(last, made)
     from bench.show.tables.data import table_data
 
-    now = judgements({"table": table_data(one.table)} for one in made.tables)
+    now = judgements({"table": table_data(table.table)} for table in made.tables)
     changes = changes_since(
         last.name, [apart(run) for run in last.published()], [apart(run) for run in made.runs], news, judged=(last.judgements(), now),
-        statistics=(last.statistics, published.STATISTICS), errata=[one.words() for one in last.errata],
+        statistics=(last.statistics, published.STATISTICS), errata=[erratum.words() for erratum in last.errata],
     )  # fmt: skip
     return replace(made, changes=changes)
 
@@ -408,6 +408,6 @@ def _write_index(out: Path, aside: Path) -> None:
         try:
             write_or_fail(path, files[path], folder=aside)
         except BenchError as error:
-            names = ", ".join(one.name for one in stale[i:])
+            names = ", ".join(file.name for file in stale[i:])
             said = f"{found[-1].name} is in place and whole; what lies beside it is not up to date ({names}): {error.message}"
             raise BenchError(said, "make room, then bench publish: it writes them") from None

@@ -56,10 +56,10 @@ def refuse_altered(out: Path) -> None:
     if not version_folders(out):
         return
     for report in check(out):
-        for one in report.differences:
-            beside = one.kind == "version" or one.what == ERRATA
-            if report.name != str(out) or beside and one.why != UNLISTED:
-                what = f"{report.name} is not as it was published: {one.what}: {one.why}"
+        for difference in report.differences:
+            beside = difference.kind == "version" or difference.what == ERRATA
+            if report.name != str(out) or beside and difference.why != UNLISTED:
+                what = f"{report.name} is not as it was published: {difference.what}: {difference.why}"
                 raise BenchError(what, "bench publish --check tells everything; restore it: git checkout")
 
 
@@ -113,7 +113,7 @@ def _beside(out: Path, folders: list[Path]) -> Iterator[Finding]:
         ERRATA,
         PREVIEW,
         PLANS,
-        *(name for one in there for name in signature_files(one)),
+        *(name for version in there for name in signature_files(version)),
     }
     for path in sorted(out.iterdir()):
         if path.name.startswith(ASIDE):

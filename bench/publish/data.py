@@ -27,8 +27,8 @@ def as_json(board: Board) -> str:
     """Everything that the pages show but the recipes, which are in each run's record. On one line: it is for programs."""
     content = {
         "schema": SCHEMA, "version": board.version, "date": board.date, "title": board.title, "note": board.note,
-        "answer": board.answer, "tables": [_table(one) for one in board.tables], "runs": [_run(one, board) for one in board.runs],
-        "left_out": list(board.left_out), "references": [asdict(one) for one in board.references],
+        "answer": board.answer, "tables": [_table(table) for table in board.tables], "runs": [_run(run, board) for run in board.runs],
+        "left_out": list(board.left_out), "references": [asdict(reference) for reference in board.references],
         "made": [asdict(fact) for fact in board.made], "changes": None if board.changes is None else list(board.changes.lines),
     }  # fmt: skip
     return json.dumps(content, allow_nan=False, separators=(",", ":")) + "\n"
@@ -36,8 +36,8 @@ def as_json(board: Board) -> str:
 
 def as_csvs(board: Board) -> dict[str, str]:
     """File name -> text: one file for each table of runs, one line per cell; and one for each printed table."""
-    files = {f"{one.anchor}.csv": as_csv([one.table]) for one in board.tables}
-    return files | {f"{one.anchor}.csv": _printed_csv(one) for one in board.references}
+    files = {f"{table.anchor}.csv": as_csv([table.table]) for table in board.tables}
+    return files | {f"{reference.anchor}.csv": _printed_csv(reference) for reference in board.references}
 
 
 def changes_csv(changes: Changes) -> str:
@@ -47,21 +47,21 @@ def changes_csv(changes: Changes) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("what", *keys, "baseline", "before", "after", "why"))
     cells: list[ChangedVerdict | ChangedScore] = [*changes.verdicts, *changes.scores]
-    for one in cells:
-        what, baseline = ("verdict", one.baseline) if isinstance(one, ChangedVerdict) else ("score", None)
-        values = (what, *(getattr(one, key) for key in keys), baseline, one.before, one.after, "; ".join(one.why))
+    for cell in cells:
+        what, baseline = ("verdict", cell.baseline) if isinstance(cell, ChangedVerdict) else ("score", None)
+        values = (what, *(getattr(cell, key) for key in keys), baseline, cell.before, cell.after, "; ".join(cell.why))
         writer.writerow([_csv(value) for value in values])
     return out.getvalue()
 
 
-def _table(one: BoardTable) -> dict[str, Any]:
+def _table(table: BoardTable) -> dict[str, Any]:
     return {
-        "anchor": one.anchor, "selection": one.selection, "costs_comparable": one.costs_comparable, "cost_note": one.cost_note,
-        "cost_of": None if one.cost_of is None else asdict(one.cost_of),
-        "table": table_data(one.table),
+        "anchor": table.anchor, "selection": table.selection, "costs_comparable": table.costs_comparable, "cost_note": table.cost_note,
+        "cost_of": None if table.cost_of is None else asdict(table.cost_of),
+        "table": table_data(table.table),
         "beside": [{"name": other.name, "suite": other.suite, "protocol": other.protocol, "metric": other.metric, "anchor": other.anchor,
-                    "means": [None if cell is None else cell.mean for cell in other.cells]} for other in one.beside],
-        "baselines": {name: _against(other) for name, other in one.baselines.items()},
+                    "means": [None if cell is None else cell.mean for cell in other.cells]} for other in table.beside],
+        "baselines": {name: _against(other) for name, other in table.baselines.items()},
     }  # fmt: skip
 
 
@@ -81,13 +81,13 @@ def _short(difference: Mapping[str, Any] | None) -> dict[str, Any] | None:
     return {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in difference.items()}
 
 
-def _run(one: PublishedRun, board: Board) -> dict[str, Any]:
-    record = one.record
+def _run(run: PublishedRun, board: Board) -> dict[str, Any]:
+    record = run.record
     return {
         "run_id": record.run_id, "method": record.method, "variant": record.variant, "setting": record.setting,
-        "backbone": record.backbone_name, "seed": record.seed, "grade": one.grade, "reason": one.reason,
-        "submitted_by": one.submitted_by, "created": record.provenance.created, "command": record.provenance.command,
-        "fingerprint": record.fingerprint, "record": f"../{one.held_by}/" * (one.held_by is not None) + addresses.run_file(record.run_id, "run.json"),
+        "backbone": record.backbone_name, "seed": record.seed, "grade": run.grade, "reason": run.reason,
+        "submitted_by": run.submitted_by, "created": record.provenance.created, "command": record.provenance.command,
+        "fingerprint": record.fingerprint, "record": f"../{run.held_by}/" * (run.held_by is not None) + addresses.run_file(record.run_id, "run.json"),
         "page": addresses.run_page(board.page_of[record.run_id]),
     }  # fmt: skip
 

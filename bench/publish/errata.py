@@ -38,7 +38,7 @@ def made_erratum(version: str, text: str, known: Sequence[Erratum], date: str | 
         raise BenchError(
             f"--erratum {version}: {len(said):,} characters; {LONGEST:,} at most", "say it in short, and link to the rest"
         )
-    if any((one.version, one.text) == (version, said) for one in known):
+    if any((erratum.version, erratum.text) == (version, said) for erratum in known):
         raise BenchError(f"{version} has this erratum already", "bench publish --check")
     return Erratum(version, date or datetime.now(UTC).date().isoformat(), said)
 
@@ -54,10 +54,10 @@ def read_errata(out: Path) -> tuple[Erratum, ...]:
         content = loads(path.read_bytes())
         if content["schema"] != SCHEMA:
             raise ValueError(f"it is of another schema than {SCHEMA}")
-        found = tuple(Erratum(one["version"], one["date"], one["text"]) for one in content["errata"])
-        if not all(isinstance(part, str) for one in found for part in asdict(one).values()):
+        found = tuple(Erratum(entry["version"], entry["date"], entry["text"]) for entry in content["errata"])
+        if not all(isinstance(part, str) for erratum in found for part in asdict(erratum).values()):
             raise ValueError("version, date and text are texts")
-        if odd := [one.date for one in found if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", one.date)]:
+        if odd := [erratum.date for erratum in found if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", erratum.date)]:
             raise ValueError(f"'{odd[0][:20]}' is no day")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         what = one_line(error)
@@ -66,5 +66,5 @@ def read_errata(out: Path) -> tuple[Erratum, ...]:
 
 
 def errata_bytes(errata: Sequence[Erratum]) -> bytes:
-    content = {"schema": SCHEMA, "errata": [asdict(one) for one in errata]}
+    content = {"schema": SCHEMA, "errata": [asdict(erratum) for erratum in errata]}
     return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()

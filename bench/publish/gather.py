@@ -39,7 +39,7 @@ class Gathered:
     @property
     def told_of_here(self) -> list[str]:
         """Runs whose command names a folder of the publisher's machine: a record is published as it is."""
-        return [one.record.run_id for one in self.runs if _PLACE.search(one.record.provenance.command or "")]
+        return [run.record.run_id for run in self.runs if _PLACE.search(run.record.provenance.command or "")]
 
 
 def gather(
@@ -55,29 +55,32 @@ def gather(
     store, found = RunsFolder(runs), Gathered()
     own = _own(store, found)
     kept = _kept(last, {record.run_id for record, _ in own})
-    own += [(one.record, one.folder) for one in kept if one.submitted_by is None]
+    own += [(published_run.record, published_run.folder) for published_run in kept if published_run.submitted_by is None]
     taken = None
     if submissions is not None:
         from bench.verify.submit import collect
 
         taken = collect(submissions, aside, own, data, store.path)
         found.refused = taken.refused
-    before = {one.record.run_id: one for one in kept}
+    before = {published_run.record.run_id: published_run for published_run in kept}
 
     def grade(runs: Sequence[Run | SubmittedRun]) -> tuple[PublishedRun, ...]:
-        sent, chosen = taken, {id(one) for one in runs}
+        sent, chosen = taken, {id(given_run) for given_run in runs}
         if taken is not None:
-            sent = replace(taken, runs=tuple(one for one in taken.runs if id(one) in chosen))
-        return graded([one for one in runs if isinstance(one, tuple)], sent)
+            sent = replace(taken, runs=tuple(submitted_run for submitted_run in taken.runs if id(submitted_run) in chosen))
+        return graded([given_run for given_run in runs if isinstance(given_run, tuple)], sent)
 
     def leave(run: Run | SubmittedRun, error: Exception) -> None:
         record, folder = run if isinstance(run, tuple) else (run.record, run.folder)
         found.left_out.append(left_out(record.run_id, "cannot be graded", error_words(error), folder))
 
     every: list[Run | SubmittedRun] = [*own, *(() if taken is None else taken.runs)]
-    found.runs = tuple(_stronger(one, before.get(one.record.run_id)) for one in all_but_failing(every, grade, leave))
-    have = {one.record.run_id for one in found.runs}
-    found.runs += tuple(one for one in kept if one.record.run_id not in have)
+    found.runs = tuple(
+        _stronger(published_run, before.get(published_run.record.run_id))
+        for published_run in all_but_failing(every, grade, leave)
+    )
+    have = {published_run.record.run_id for published_run in found.runs}
+    found.runs += tuple(published_run for published_run in kept if published_run.record.run_id not in have)
     if not found.runs:
         raise BenchError(f"no finished run in {store.path}", "bench run ..., or another folder: --runs DIR")
     return found
@@ -100,14 +103,14 @@ def all_but_failing(items: Sequence[T], make: Callable[[Sequence[T]], Made], lea
             words = "; ".join(dict.fromkeys(map(error_words, left)))
             raise BenchError(f"{error.message} ({len(left)} left out before: {words})", error.hint) from None
         except Exception as error:
-            failing = {i: why for i, one in enumerate(items) if (why := _failure(make, [one])) is not None}
+            failing = {i: why for i, item in enumerate(items) if (why := _failure(make, [item])) is not None}
             beside += not failing
             if len(failing) == len(items) or beside > MOST_BESIDE:
                 raise
             for i, why in (failing := failing or {_first_failing(items, make): error}).items():
                 leave(items[i], why)
                 left.append(why)
-            items = [one for i, one in enumerate(items) if i not in failing]
+            items = [item for i, item in enumerate(items) if i not in failing]
 
 
 def _failure(make: Callable[[Sequence[T]], object], items: Sequence[T]) -> Exception | None:
@@ -144,7 +147,9 @@ def searches(runs: Sequence[PublishedRun], store: RunsFolder, last: Version | No
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
     found = {name: _search(name, store, last) for name in sorted(named)}
-    there = {name: one for name, one in found.items() if one is not None and all(one.of(record) for record in named[name])}
+    there = {
+        name: search for name, search in found.items() if search is not None and all(search.of(record) for record in named[name])
+    }
     return tuple(there.values()), tuple(name for name in found if name not in there)
 
 
@@ -159,7 +164,7 @@ def _search(name: str, store: RunsFolder, last: Version | None) -> Search | None
 
 
 def _kept(last: Version | None, have: Container[str]) -> list[PublishedRun]:
-    return [] if last is None else [one for one in last.published() if one.record.run_id not in have]
+    return [] if last is None else [run for run in last.published() if run.record.run_id not in have]
 
 
 def _stronger(run: PublishedRun, before: PublishedRun | None) -> PublishedRun:

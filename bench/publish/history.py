@@ -43,18 +43,21 @@ def history(versions: Sequence[Version]) -> History | None:
 def _history(versions: Sequence[Version]) -> History | None:
     found: list[tuple[Version, Mapping[str, Any]]] = []
     anchor = ""
-    for one in reversed(versions[-MOST:]):
-        tables = loads((one.folder / "tables.json").read_bytes())["tables"]
+    for version in reversed(versions[-MOST:]):
+        tables = loads((version.folder / "tables.json").read_bytes())["tables"]
         anchor = anchor or str(tables[0]["anchor"])
         table = next((other["table"] for other in tables if other["anchor"] == anchor), None)
         if table is not None:
-            found.insert(0, (one, table))
+            found.insert(0, (version, table))
     if len(found) < 2:
         return None
     newest = found[-1][1]
     head = str(newest["columns"][-1])
     rows_of = [{_same(row): row for row in reversed(table["rows"])} for _, table in found]
-    changes = [{}, *(loads((one.folder / VERSION_FILE).read_bytes())["changes"] or {} for one, _ in found[1:])]
+    changes = [
+        {},
+        *(loads((published_version.folder / VERSION_FILE).read_bytes())["changes"] or {} for published_version, _ in found[1:]),
+    ]
     rows = []
     for row in newest["rows"]:
         there = [by_name.get(_same(row)) for by_name in rows_of]
@@ -76,7 +79,11 @@ def _history(versions: Sequence[Version]) -> History | None:
             )
         )
     caption = ", ".join(str(newest[key]) for key in ("suite", "setting", "backbone") if newest[key] and newest[key] != "none")
-    return History(caption=visible(f"{caption}: {head}"), versions=tuple(one.name for one, _ in found), rows=tuple(rows))
+    return History(
+        caption=visible(f"{caption}: {head}"),
+        versions=tuple(published_version.name for published_version, _ in found),
+        rows=tuple(rows),
+    )
 
 
 def _same(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -111,8 +118,8 @@ def _moved(
 
     def why(kind: str, tasks: tuple[str, ...]) -> list[str]:
         return [
-            str(reason) for one in changes.get(kind, ()) for reason in one["why"]
-            if tuple(one[key] for key in ("method", "setting", "backbone", "suite", "protocol", "text")) == place and one["task"] in tasks
+            str(reason) for entry in changes.get(kind, ()) for reason in entry["why"]
+            if tuple(entry[key] for key in ("method", "setting", "backbone", "suite", "protocol", "text")) == place and entry["task"] in tasks
         ]  # fmt: skip
 
     told = ([f"average {was} before"] if was != now else []) + ([f"rank {was_rank or 'none'} before"] if was_rank != rank else [])

@@ -85,11 +85,24 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     badge = versions[-1].folder / BADGE
     if badge.is_file():
         files[BADGE] = badge.read_bytes()
-    if errata := sorted((one for version in versions for one in version.errata), key=lambda one: one.date):
+    if errata := sorted((erratum for version in versions for erratum in version.errata), key=lambda one: one.date):
         files[ERRATA] = errata_bytes(errata)
-    for name in (name for one in versions if one.signature is not None for name in signature_files(one.name)):
+    for name in (
+        name
+        for published_version in versions
+        if published_version.signature is not None
+        for name in signature_files(published_version.name)
+    ):
         files[name] = (versions[-1].folder.parent / name).read_bytes()
-    listed = [{"version": one.name, "date": one.date, "runs": len(one.runs), "manifest": one.manifest} for one in versions]
+    listed = [
+        {
+            "version": published_version.name,
+            "date": published_version.date,
+            "runs": len(published_version.runs),
+            "manifest": published_version.manifest,
+        }
+        for published_version in versions
+    ]
     hashes = {name: sha256(files[name]).hexdigest() for name in sorted(files)}
     return files | {LIST: (json.dumps({"schema": LIST_SCHEMA, "versions": listed, "files": hashes}, indent=1) + "\n").encode()}
 
@@ -100,7 +113,7 @@ def index_page(versions: Sequence[Version]) -> IndexPage:
         title=versions[-1].title,
         main=main_table(versions[-1]),
         history=history(versions),
-        versions=tuple(_version(one, before.get(one.name, "")) for one in reversed(versions)),
+        versions=tuple(_version(version, before.get(version.name, "")) for version in reversed(versions)),
     )
 
 
@@ -112,9 +125,9 @@ def main_table(version: Version) -> MainTable | None:
         columns = [first["columns"][-1], *first["columns"][:-1]]
         form = [first[key] for key in ("suite", "protocol", "text", "columns")]
         alike = [
-            one
-            for one in tables[1:]
-            if one["setting"] == "none" and [one[key] for key in ("suite", "protocol", "text", "columns")] == form
+            table
+            for table in tables[1:]
+            if table["setting"] == "none" and [table[key] for key in ("suite", "protocol", "text", "columns")] == form
         ]
         finished: dict[str, Any] = {}
         for row in (row for one in alike for row in one["rows"]):  # of each other backbone the best, which stands first
@@ -160,15 +173,15 @@ def _main_cell(cell: Mapping[str, Any] | None) -> tuple[str, str]:
     return score(cell["mean"], cell["decimals"]), half
 
 
-def _version(one: Version, before: str) -> PageVersion:
-    runs, methods = len(one.runs), len(one.methods)
+def _version(version: Version, before: str) -> PageVersion:
+    runs, methods = len(version.runs), len(version.methods)
     return PageVersion(
-        name=one.name, link=f"{one.name}/{'index.html' if one.has_page else 'README.md'}",
-        readme=f"{one.name}/README.md" if one.has_readme else "", date=one.date,
-        counted=f"{runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}", methods=", ".join(one.methods),
-        answer=one.answer, note=one.note, changes=one.changes or (), before=before,
-        errata=tuple(f"{erratum.date}: {erratum.text}" for erratum in one.errata), left_out=len(one.left_out), manifest=one.manifest,
-        signed=one.signature.words() if one.signature is not None else "",
+        name=version.name, link=f"{version.name}/{'index.html' if version.has_page else 'README.md'}",
+        readme=f"{version.name}/README.md" if version.has_readme else "", date=version.date,
+        counted=f"{runs:,} run{'s' * (runs != 1)} of {methods} method{'s' * (methods != 1)}", methods=", ".join(version.methods),
+        answer=version.answer, note=version.note, changes=version.changes or (), before=before,
+        errata=tuple(f"{erratum.date}: {erratum.text}" for erratum in version.errata), left_out=len(version.left_out), manifest=version.manifest,
+        signed=version.signature.words() if version.signature is not None else "",
     )  # fmt: skip
 
 
@@ -189,17 +202,17 @@ def _markdown(page: IndexPage) -> str:
 
     lines = [f"# {markdown(page.title)}", ""]
     lines += ["| version | date | runs | methods |", "|:--|:--|--:|:--|"]
-    for one in page.versions:
-        runs, methods = one.counted.split()[0], markdown(one.methods)
-        lines.append(f"| [{one.name}]({one.readme or one.link}) | {one.date} | {runs} | {methods} |")
-    for one in page.versions:
-        lines += ["", f"## {one.name}, {one.date}", ""]
-        lines += [line for text in one.errata for line in (f"**Erratum** {markdown(text, limit=None)}", "")]
-        lines += [markdown(one.answer, limit=None)]
-        lines += ["", markdown(one.note, limit=None)] if one.note else []
-        lines += ["", one.signed] if one.signed else []
-        lines += ["", f"Since {one.before}:" if one.before else "The first version."]
-        lines += ["", *(f"- {markdown(line, limit=None)}" for line in one.changes)] if one.changes else []
+    for version in page.versions:
+        runs, methods = version.counted.split()[0], markdown(version.methods)
+        lines.append(f"| [{version.name}]({version.readme or version.link}) | {version.date} | {runs} | {methods} |")
+    for version in page.versions:
+        lines += ["", f"## {version.name}, {version.date}", ""]
+        lines += [line for text in version.errata for line in (f"**Erratum** {markdown(text, limit=None)}", "")]
+        lines += [markdown(version.answer, limit=None)]
+        lines += ["", markdown(version.note, limit=None)] if version.note else []
+        lines += ["", version.signed] if version.signed else []
+        lines += ["", f"Since {version.before}:" if version.before else "The first version."]
+        lines += ["", *(f"- {markdown(line, limit=None)}" for line in version.changes)] if version.changes else []
     if page.history is not None:
         lines += [
             "",
@@ -231,7 +244,7 @@ def read_list(out: Path) -> dict[str, dict[str, str]] | None:
     content = loads(path.read_bytes())
     try:
         found = {
-            "versions": {str(one["version"]): str(one["manifest"]) for one in content["versions"]},
+            "versions": {str(entry["version"]): str(entry["manifest"]) for entry in content["versions"]},
             "files": {str(name): str(value) for name, value in content["files"].items()},
         }
     except (KeyError, TypeError, AttributeError):
@@ -285,7 +298,9 @@ def feed(versions: Sequence[Version]) -> bytes:
     _text(root, "id", _id("feed", versions[0]))
     _text(root, "title", newest.title)
     errata = [one for version in versions for one in version.errata]
-    _text(root, "updated", max([one.updated for one in versions] + [_midnight(one) for one in errata]))
+    _text(
+        root, "updated", max([published_version.updated for published_version in versions] + [_midnight(one) for one in errata])
+    )
     ElementTree.SubElement(root, f"{{{ATOM}}}link", rel="self", href="feed.xml")
     ElementTree.SubElement(root, f"{{{ATOM}}}link", href="index.html")
     author = ElementTree.SubElement(root, f"{{{ATOM}}}author")

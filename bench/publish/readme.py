@@ -28,12 +28,12 @@ def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool =
     """The whole version. ``pages``: HTML pages lie beside it; only the first of them is linked, for a code host shows their source."""
     parts = [*_head(board, pages), *_tables(board)]
     if found := overviews(board.tables):
-        parts += ["## All suites", *(_overview(one) for one in found)]
+        parts += ["## All suites", *(_overview(overview) for overview in found)]
     if figures:
         parts += ["## Figures", *(_figure(figure) for figure in figures)]
     if board.references:
         parts += ["## What papers printed", "As printed, with what an audit of the tables says of them. No run of this board is among "
-                  "these rows, and none of them is ranked above.", *(_printed(one, board.older) for one in board.references)]  # fmt: skip
+                  "these rows, and none of them is ranked above.", *(_printed(reference, board.older) for reference in board.references)]  # fmt: skip
     parts += ["## How this was made", "\n".join(_facts(board)), "## Runs", _runs(board)]
     if board.left_out:
         parts += ["## Left out", "\n".join(f"- {prose(line)}" for line in board.left_out)]
@@ -51,7 +51,7 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
     links = [
         *(["[page, for a browser](index.html)"] if pages else []),
         *(["[plan](plan.md)"] if board.plan is not None else []),
-        *(f"[{markdown(one.name)}]({link(search_file(one.name, 'json'))})" for one in board.searches),
+        *(f"[{markdown(search.name)}]({link(search_file(search.name, 'json'))})" for search in board.searches),
         "[tables as JSON](tables.json)",
         *([] if board.alone else ["[all versions](../README.md)"]),
     ]
@@ -63,33 +63,33 @@ def _head(board: Board, pages: bool) -> Iterator[str]:
 
 def _tables(board: Board) -> Iterator[str]:
     """Under a heading for each setting and backbone."""
-    runs = {one.record.run_id: one for one in board.runs}
+    runs = {run.record.run_id: run for run in board.runs}
     last: tuple[str | None, str | None] | None = None
-    for one in board.tables:
-        place = (one.table.setting, one.table.backbone)
+    for board_table in board.tables:
+        place = (board_table.table.setting, board_table.table.backbone)
         if place != last:
             yield f"## {markdown(SETTINGS.get(place[0]) or place[0] or '')}, {markdown(place[1] or SEVERAL)}"
         last = place
-        form = f" on {one.table.text} text" if one.table.text else ""
-        yield f"### {markdown(f'{one.table.suite}, {one.table.protocol}{form}')}"
-        yield table(one.table, runs, [(other.table, i) for other, i in board.finished(one)])
-        told = " ".join(prose(text) for text in (one.selection, one.cost_note) if text)
-        yield f"{told}{' ' if told else ''}[CSV](tables/{one.anchor}.csv)"
+        form = f" on {board_table.table.text} text" if board_table.table.text else ""
+        yield f"### {markdown(f'{board_table.table.suite}, {board_table.table.protocol}{form}')}"
+        yield table(board_table.table, runs, [(other.table, i) for other, i in board.finished(board_table)])
+        told = " ".join(prose(text) for text in (board_table.selection, board_table.cost_note) if text)
+        yield f"{told}{' ' if told else ''}[CSV](tables/{board_table.anchor}.csv)"
 
 
-def _overview(one: Overview) -> str:
+def _overview(overview: Overview) -> str:
     """Ranks alone, with the averages beside them: what code hosts render."""
-    heading = ["method", *(suite.table.suite for suite in one.suites)]
-    lines = [line([markdown(name) for name in heading]), line([":--", *("--:" for _ in one.suites)])]
-    for (method, beside), row in zip(one.names, one.standings, strict=True):
+    heading = ["method", *(suite.table.suite for suite in overview.suites)]
+    lines = [line([markdown(name) for name in heading]), line([":--", *("--:" for _ in overview.suites)])]
+    for (method, beside), row in zip(overview.names, overview.standings, strict=True):
         lasts = [standing.row.cells[-1] if standing is not None else None for standing in row]
         cells = [f"{rank_words(standing.row)} ({score(last.mean, last.decimals)})".strip() if standing is not None and last is not None else ""
                  for standing, last in zip(row, lasts, strict=True)]  # fmt: skip
         lines.append(line([markdown(method) + (f" ({markdown(beside)})" if beside else ""), *cells]))
-    setting = SETTINGS.get(one.setting) or one.setting or ""
+    setting = SETTINGS.get(overview.setting) or overview.setting or ""
     words = "Ranks that a row may have in each suite, and its average there. There is no total: suites have no common scale."
-    more = f" {one.left_out} more rows are in the tables." if one.left_out else ""
-    return "\n".join([f"### {markdown(setting)}, {markdown(one.backbone or '')}", "", *lines, "", words + more])
+    more = f" {overview.left_out} more rows are in the tables." if overview.left_out else ""
+    return "\n".join([f"### {markdown(setting)}, {markdown(overview.backbone or '')}", "", *lines, "", words + more])
 
 
 def _figure(figure: Figure) -> str:
@@ -118,9 +118,9 @@ def _cell(cell: ReferenceCell | None, remarks: dict[str, int]) -> str:
     return cell.text + ("" if cell.std is None else f" ± {cell.std:g}") + _marks(cell, remarks)
 
 
-def _marks(one: ReferenceRow | ReferenceCell, remarks: dict[str, int]) -> str:
+def _marks(entry: ReferenceRow | ReferenceCell, remarks: dict[str, int]) -> str:
     """Numbers of the remarks on a cell or row; those not met before are added. That a row is copied stands in its name."""
-    texts = [f"{remark.title}: {remark.text}" for remark in one.remarks if remark.kind != "copied"]
+    texts = [f"{remark.title}: {remark.text}" for remark in entry.remarks if remark.kind != "copied"]
     numbers = [str(remarks.setdefault(text, len(remarks) + 1)) for text in texts]
     return f"<sup>{', '.join(numbers)}</sup>" if numbers else ""
 
@@ -134,13 +134,13 @@ def _facts(board: Board) -> Iterator[str]:
 def _runs(board: Board) -> str:
     """Every run with its record, by method; folded."""
     lines = [line(["run", "seed", "grade", "record", "scores"]), line([":--", "--:", ":--", ":--", ":--"])]
-    for one in board.runs:
-        run_id = one.record.run_id
-        seed = "any" if one.record.seed is None else str(one.record.seed)
-        grade = markdown(one.grade if one.submitted_by is None else f"{one.grade}, sent by {one.submitted_by}")
+    for run in board.runs:
+        run_id = run.record.run_id
+        seed = "any" if run.record.seed is None else str(run.record.seed)
+        grade = markdown(run.grade if run.submitted_by is None else f"{run.grade}, sent by {run.submitted_by}")
         scores = f"[CSV]({link(run_file(run_id, 'scores.csv'))})" if board.page_of[run_id] == run_id else ""
         lines.append(
-            line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=one.held_by)})", scores])
+            line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=run.held_by)})", scores])
         )
     words = "The record of a run holds its recipe, its command and every score."
     return "\n".join(

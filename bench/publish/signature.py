@@ -49,7 +49,7 @@ def read_signature(out: Path, version: str) -> Signature | None:
         return None
     try:
         content = loads(path.read_bytes())
-        if content.pop("schema") != SCHEMA or not all(isinstance(one, str) for one in content.values()):
+        if content.pop("schema") != SCHEMA or not all(isinstance(text, str) for text in content.values()):
             raise ValueError(f"it is no {SCHEMA}")
         found = Signature(**content)
         datetime.strptime(found.date, "%Y-%m-%dT%H:%M:%SZ")
@@ -123,8 +123,8 @@ def _checked(out: Path, found: Signature, signers: Path | None) -> Finding:
             "files", name, UNCHECKED, f"signed on {found.date} with the key {found.key}; --signers FILE says whose it is"
         )
     whose = _keygen(["-Y", "find-principals", "-s", sig, "-f", str(signers)])
-    for one in whose.stdout.splitlines() if not whose.returncode else ():
-        if not _keygen(["-Y", "verify", "-f", str(signers), "-I", one.strip(), "-n", NAMESPACE, "-s", sig], content).returncode:
+    for line in whose.stdout.splitlines() if not whose.returncode else ():
+        if not _keygen(["-Y", "verify", "-f", str(signers), "-I", line.strip(), "-n", NAMESPACE, "-s", sig], content).returncode:
             return Finding("files", name, AGREES)
     return Finding("files", name, DIFFERS, f"signed with the key {found.key}, which is none of {signers}")
 
@@ -137,7 +137,7 @@ def _keygen(arguments: Sequence[str], data: bytes = b"") -> subprocess.Completed
         raise BenchError("ssh-keygen is not installed here", "it comes with OpenSSH 8.0 or newer") from None
     except subprocess.TimeoutExpired:
         raise BenchError(f"ssh-keygen did not answer within {SECONDS} s") from None
-    texts = (one.decode("utf-8", "replace") for one in (done.stdout, done.stderr))
+    texts = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     return subprocess.CompletedProcess(done.args, done.returncode, *texts)
 
 

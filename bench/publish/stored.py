@@ -130,9 +130,9 @@ class ScoredRuns:
         sha256 = hashlib.sha256(_record(record, folder)).hexdigest()
         if sha256 in self.known:
             return
-        for one in check_scores(record, folder, stored, given=False):
-            if one.outcome == DIFFERS and one.kind in ("score", "average"):
-                raise DataDamaged(f"{one.kind} of {one.what}: {one.why}")
+        for finding in check_scores(record, folder, stored, given=False):
+            if finding.outcome == DIFFERS and finding.kind in ("score", "average"):
+                raise DataDamaged(f"{finding.kind} of {finding.what}: {finding.why}")
         if all(score.predictions_sha256 is not None for score in record.scores if score.task != AVERAGE):
             self.known.add(sha256)
 
@@ -205,7 +205,7 @@ def narrow(values: np.ndarray) -> np.ndarray:
     kind, candidates = values.dtype.kind, tuple[str, ...]()
     if kind in "iu":
         low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
-        fitting = (one for one in _SIGNED if np.iinfo(one).min <= low and high <= np.iinfo(one).max)
+        fitting = (dtype for dtype in _SIGNED if np.iinfo(dtype).min <= low and high <= np.iinfo(dtype).max)
         candidates = (next(fitting, ""),)
     elif kind == "U":
         candidates = (f"<U{int(np.char.str_len(values).max(initial=1)) or 1}",)
@@ -305,7 +305,7 @@ class Packed:
         given = values_sha256(shared)
         if (kept := self._kept(key)) is not None:
             return *kept, given
-        data = pack({name: one for name, one in file.arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)})
+        data = pack({name: array for name, array in file.arrays.items() if name not in shared} | {GIVEN_SHA256: np.array(given)})
         self._keep(key, values, data)
         return values, data, given
 

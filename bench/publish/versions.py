@@ -112,7 +112,7 @@ def versions(out: Path) -> tuple[Version, ...]:
     return tuple(
         dataclasses.replace(
             read_version(folder),
-            errata=tuple(one for one in errata if one.version == folder.name),
+            errata=tuple(erratum for erratum in errata if erratum.version == folder.name),
             signature=read_signature(out, folder.name),
         )
         for folder in version_folders(out)
@@ -164,8 +164,8 @@ def version_bytes(board: Board, records: Mapping[str, str], *, baseline: str | N
         "schema": SCHEMA, "version": board.version, "date": board.date, "updated": updated(board.runs), "title": board.title,
         "note": board.note, "baseline": baseline, "answer": board.answer, "bench_version": __version__, "statistics": STATISTICS,
         "content": content_sha256(board, records, baseline), "references": references_sha256(board), "before": before,
-        "methods": list(board.methods), "tables": [one.anchor for one in board.tables],
-        "runs": [dataclasses.asdict(one) for one in _runs(board, records)], "left_out": list(board.left_out),
+        "methods": list(board.methods), "tables": [table.anchor for table in board.tables],
+        "runs": [dataclasses.asdict(run) for run in _runs(board, records)], "left_out": list(board.left_out),
         "changes": None if board.changes is None else dataclasses.asdict(board.changes),
     }  # fmt: skip
     return (json.dumps(content, indent=1) + "\n").encode()
@@ -181,12 +181,12 @@ def _runs(board: Board, records: Mapping[str, str]) -> list[VersionRun]:
 
 def content_sha256(board: Board, records: Mapping[str, str], baseline: str | None) -> str:
     """Of what a version is made of, and not of how it is shown: runs, grades, title, note, baseline, printed numbers, statistics."""
-    runs = sorted((one.run_id, one.record, one.grade, one.submitted_by or "") for one in _runs(board, records))
+    runs = sorted((run.run_id, run.record, run.grade, run.submitted_by or "") for run in _runs(board, records))
     return _sha256([runs, board.title, board.note, baseline, references_sha256(board), STATISTICS])
 
 
 def references_sha256(board: Board) -> str:
-    return _sha256([dataclasses.asdict(one) for one in board.references])
+    return _sha256([dataclasses.asdict(reference) for reference in board.references])
 
 
 def _sha256(value: object) -> str:

@@ -80,8 +80,8 @@ def _by_row() -> dict[tuple[str, ...], tuple[Remark, ...]]:
     return groups
 
 
-def _row_key(one: ReferenceResult | Remark) -> tuple[str, ...]:
-    return one.paper, one.table, one.label, one.setting, one.method, one.backbone, one.variant, one.metric
+def _row_key(entry: ReferenceResult | Remark) -> tuple[str, ...]:
+    return entry.paper, entry.table, entry.label, entry.setting, entry.method, entry.backbone, entry.variant, entry.metric
 
 
 def _remark(kind: str, cell: ReferenceResult, text: str, *, row: bool = False) -> Remark:

@@ -114,8 +114,8 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
 
 def merge(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> list[ImportedResult]:
     """All of them, a new number in the place of an older one of the same cell, in the order in which cells first came."""
-    cells = {one.cell: one for one in before}
-    cells.update({one.cell: one for one in new})
+    cells = {result.cell: result for result in before}
+    cells.update({result.cell: result for result in new})
     return list(cells.values())
 
 

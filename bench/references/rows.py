@@ -95,20 +95,20 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
     averages = [
         row.average for row in rows(results(metric="spearman")) if row.average is not None and row.first.protocol == WHOLE
     ]
-    own = [one for one in averages if one.own_result and one.paper != BASE]
-    single = [one for one in own if one.runs in ONE_RUN]
-    bases = {(one.paper, one.setting, one.backbone): one.value for one in single if _is_base(one)}
+    own = [average for average in averages if average.own_result and average.paper != BASE]
+    single = [result for result in own if result.runs in ONE_RUN]
+    bases = {(result.paper, result.setting, result.backbone): result.value for result in single if _is_base(result)}
     found: dict[tuple[object, ...], PrintedGain] = {}
-    for one in single:
-        place = (one.paper, one.setting, one.backbone)
-        if place in bases and not _is_base(one):
-            found.setdefault((*place, one.method, one.value), PrintedGain(one, bases[place]))
-    spreads = tuple((f"{one.paper}:{one.table} {one.label}", one.std) for one in own if one.std)
-    return tuple(sorted(found.values(), key=lambda one: -one.gain)), spreads
+    for printed_result in single:
+        place = (printed_result.paper, printed_result.setting, printed_result.backbone)
+        if place in bases and not _is_base(printed_result):
+            found.setdefault((*place, printed_result.method, printed_result.value), PrintedGain(printed_result, bases[place]))
+    spreads = tuple((f"{result.paper}:{result.table} {result.label}", result.std) for result in own if result.std)
+    return tuple(sorted(found.values(), key=lambda gain: -gain.gain)), spreads
 
 
-def _is_base(one: ReferenceResult) -> bool:
-    return one.method == BASE and one.variant in ("", "reproduced")
+def _is_base(result: ReferenceResult) -> bool:
+    return result.method == BASE and result.variant in ("", "reproduced")
 
 
 SCORES, RECIPES, RUNS, NO = "scores", "recipes", "runs", "no"
@@ -174,7 +174,7 @@ def contents() -> tuple[Part, ...]:
 @cache
 def figure_runs() -> tuple[FigureRuns, ...]:
     """Of every figure that is drawn from runs."""
-    parts = {(one.paper, one.part): one for one in contents()}
+    parts = {(content.paper, content.part): content for content in contents()}
     return tuple(
         FigureRuns(
             parts[row["paper"], row["part"]], row["draws"], row["backbone"], tuple(row["suites"].split(",")),
@@ -199,18 +199,18 @@ def find_part(name: str) -> Part:
     paper, colon, asked = name.partition(":")
     if paper not in PAPERS:
         raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench reproduce: lists every table and figure")
-    known = [one for one in contents() if one.paper == paper]
+    known = [content for content in contents() if content.paper == paper]
     if not colon:
         raise BenchError(
-            f"{paper} has the parts {', '.join(one.short for one in known)}: name one",
+            f"{paper} has the parts {', '.join(part.short for part in known)}: name one",
             f"bench reproduce {known[0].name} --dry-run",
         )
     kind, number = re.fullmatch(r"(table|figure|)\s*(.*)", asked).groups()  # type: ignore[union-attr]
-    for one in known:
-        if one.part.lower() == f"{kind or 'table'} {number.lower()}":
-            return one
+    for paper_part in known:
+        if paper_part.part.lower() == f"{kind or 'table'} {number.lower()}":
+            return paper_part
     raise BenchError(
-        f"'{asked}' of {paper} is not known here: it has {', '.join(one.short for one in known)}", "bench reproduce: lists all"
+        f"'{asked}' of {paper} is not known here: it has {', '.join(part.short for part in known)}", "bench reproduce: lists all"
     )
 
 
@@ -222,12 +222,12 @@ def split_name(name: str) -> tuple[str, str | None]:
     known = [t for p, t in tables() if p == paper]
     if colon and table not in known:
         try:
-            one = find_part(name)
+            part = find_part(name)
         except BenchError:
-            one = None
-        if one is not None:
+            part = None
+        if part is not None:
             raise BenchError(
-                f"{one.part} of {paper} has no scores that can be compared: it shows {one.shows}", one.command or one.why
+                f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why
             )
         raise BenchError(
             f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"

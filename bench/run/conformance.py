@@ -61,7 +61,7 @@ def check(plugin: Plugin, overrides: Mapping[str, str] = {}, elsewhere: Elsewher
 
 def _without_setting(plugin: Plugin, results: Sequence[CheckResult]) -> list[CheckResult]:
     """A variant that every setting refuses."""
-    refused = {one.about for one in results if one.check == BUILT}
+    refused = {result.about for result in results if result.check == BUILT}
     nowhere = [v for v in plugin.cls.variants if all(f"{setting}+{v}" in refused for setting in plugin.cls.settings)]
     return [CheckResult(f"+{variant}", "it has a setting", False, "every setting refuses it, as above") for variant in nowhere]
 
@@ -220,10 +220,10 @@ def encode_is_the_same_elsewhere(case: Case) -> str:
 
 
 def save_and_load_are_exact(case: Case) -> str:
-    one, other = case.build(seed=1), case.build(seed=2)
-    one.save(case.folder / "saved")
+    method, other = case.build(seed=1), case.build(seed=2)
+    method.save(case.folder / "saved")
     other.load(case.folder / "saved")
-    return _close(one.encode(SENTENCES), other.encode(SENTENCES), 0.0, "the loaded checkpoint")
+    return _close(method.encode(SENTENCES), other.encode(SENTENCES), 0.0, "the loaded checkpoint")
 
 
 def checkpoint_is_plain(case: Case) -> str:
@@ -367,14 +367,14 @@ def space_is_sound(case: Case) -> str:
     plugin, recipe, keys = case.plugin, case.build().recipe, dict[str, None]()
     named = [table.get("backbone") for table in read(plugin.folder, plugin.name).spaces]
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
-    backbones = {"builtin", *(name for one in named if one for name in ([one] if isinstance(one, str) else one))}
+    backbones = {"builtin", *(name for entry in named if entry for name in ([entry] if isinstance(entry, str) else entry))}
     for backbone in sorted(backbones):
         space = space_of(plugin.folder, plugin.name, setting=case.setting, backbone=backbone, variant=case.variant, recipe=recipe,
                          places=plugin.cls.places)  # fmt: skip
-        for one in space:
-            keys[one.key] = None
-            for value in one.grid():
-                plugin.cls.check(with_values(recipe, {one.key: value}, "space"), path)
+        for dimension in space:
+            keys[dimension.key] = None
+            for value in dimension.grid():
+                plugin.cls.check(with_values(recipe, {dimension.key: value}, "space"), path)
     return ", ".join(keys) or "nothing is searched"
 
 

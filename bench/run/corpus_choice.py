@@ -148,7 +148,9 @@ def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("se
     path = data.corpus(file)
     if path is None:
         looked = f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
-        source = next((one for one in data_sets().values() if one.files[0].name == file and sources_of(one)), None)
+        source = next(
+            (data_set for data_set in data_sets().values() if data_set.files[0].name == file and sources_of(data_set)), None
+        )
         fetch = f"bench data fetch {source.name}{f' --data {data.root}' if data.root else ''}; " if source else ""
         raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", fetch + own)
     return str(path)
@@ -159,7 +161,7 @@ def target_corpus(scored: Sequence[KnownTask]) -> Corpus:
 
     Of a task that also scores sentences of its own making (with words removed), only those of the data (``original``).
     """
-    texts = [getattr(one.task, "original", one.task.sentences) for one in scored]
+    texts = [getattr(task.task, "original", task.task.sentences) for task in scored]
     sentences = dict.fromkeys(" ".join(s.split()) or " " for of_task in texts for s in of_task)
     text = "".join(f"{s}\n" for s in sentences).encode()
     cache = default_cache()

@@ -85,8 +85,8 @@ class Batch:
 
     def command(self, number: int) -> list[str]:
         """The worker's command line for one run."""
-        one = self.runs[number]
-        return [self.python, "-P", "-m", "bench", "run", *self.arguments, "--only", one.run_id, "--planned", one.planned]
+        queued = self.runs[number]
+        return [self.python, "-P", "-m", "bench", "run", *self.arguments, "--only", queued.run_id, "--planned", queued.planned]
 
     def shell_line(self, number: int) -> str:
         """The same as a line for ``sh``, from any folder and with an empty environment."""
@@ -130,7 +130,7 @@ def read_batch(folder: Path) -> Batch:
     """Raises BenchError where it cannot be read."""
     try:
         content = json.loads((folder / "batch.json").read_bytes())
-        runs = tuple(Queued(**one) for one in content["runs"])
+        runs = tuple(Queued(**entry) for entry in content["runs"])
         resources = Resources(**{**content["resources"], "options": tuple(map(tuple, content["resources"]["options"]))})
         return Batch(
             **{**content, "folder": folder, "runs": runs, "arguments": tuple(content["arguments"]), "resources": resources}
@@ -238,7 +238,7 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
         name: value for name, value in os.environ.items()
         if (name in KEPT or name.startswith(KEPT_BEGINNINGS)) and "TOKEN" not in name.replace("TOKENIZERS", "") and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
     }  # fmt: skip
-    paths = [str(Path(one).absolute()) for one in found.get("PYTHONPATH", "").split(os.pathsep) if one]
+    paths = [str(Path(word).absolute()) for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
     found["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([package, *paths]))
     found["BENCH_CACHE"] = str(default_cache().absolute())
     if cpus is not None:
@@ -252,12 +252,12 @@ def keep_plugins(files: Sequence[Path], folder: Path) -> list[Path]:
     for file in files:
         recipes = sorted((file.parent / "recipes").glob("*.toml"))
         digest = hashlib.sha256()
-        for one in (file, *recipes):
-            digest.update(one.name.encode() + b"\0" + one.read_bytes())
+        for recipe in (file, *recipes):
+            digest.update(recipe.name.encode() + b"\0" + recipe.read_bytes())
         place = folder / digest.hexdigest()[:16] / file.name
         if not place.is_file():
-            for one in recipes:
-                write_or_fail(place.parent / "recipes" / one.name, one.read_bytes())
+            for recipe in recipes:
+                write_or_fail(place.parent / "recipes" / recipe.name, recipe.read_bytes())
             write_or_fail(place, file.read_bytes())
         kept.append(place)
     return kept
@@ -273,13 +273,13 @@ class Jobs:
         self.store, self.folder = store, store.path / FOLDER
         names = sorted(path.parent for path in self.folder.glob("*/batch.json"))
         self.batches = [read_batch(path) for path in names]
-        self.newest = {one.run_id: (batch, i) for batch in self.batches for i, one in enumerate(batch.runs)}
+        self.newest = {queued.run_id: (batch, i) for batch in self.batches for i, queued in enumerate(batch.runs)}
 
     def find(self, name: str) -> str:
         """The run id that ``name`` or its beginning means. Raises UnknownName, and BenchError where it means several."""
         if name in self.newest:
             return name
-        found = [one for one in self.newest if name and one.startswith(name)]
+        found = [run_id for run_id in self.newest if name and run_id.startswith(name)]
         if not found:
             where = f"among those that were handed to an engine in {self.store.path}"
             raise UnknownName("run", name, self.newest, where, "bench status", begins=True)

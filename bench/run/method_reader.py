@@ -54,7 +54,7 @@ def method_description(name: str) -> MethodDescription | None:
         if source is None:
             continue
         folder, module = source
-        described = next((_description(one, module) for one in _named_by(point, module) if one.get("name") == name), None)
+        described = next((_description(entry, module) for entry in _named_by(point, module) if entry.get("name") == name), None)
         if described is not None:
             package, version = (point.dist.name, point.dist.version) if point.dist else ("", "")
             return replace(described, package=package, version=version, file=_recipes(folder, name))
@@ -80,17 +80,17 @@ def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
             whole = False
             continue
         _, module = source
-        whole = whole and is_plain(module) and all(one.get("name") is not UNKNOWN for one in _classes(module))
-        for one in _named_by(point, module):
-            if isinstance(one.get("name"), str):
-                methods.setdefault(one["name"], _description(one, module))
+        whole = whole and is_plain(module) and all(entry.get("name") is not UNKNOWN for entry in _classes(module))
+        for row in _named_by(point, module):
+            if isinstance(row.get("name"), str):
+                methods.setdefault(row["name"], _description(row, module))
     for file in files:
         try:
             module = ast.parse(file.read_bytes())
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             whole = False  # importing it tells what is wrong with it
             continue
-        own = {one["name"]: _description(one, module) for one in _classes(module) if isinstance(one.get("name"), str)}
+        own = {entry["name"]: _description(entry, module) for entry in _classes(module) if isinstance(entry.get("name"), str)}
         methods |= own
         whole = whole and is_plain(module) and bool(own)
     return MethodDescriptions(methods, whole)
@@ -98,7 +98,7 @@ def method_descriptions(files: Sequence[Path] = ()) -> MethodDescriptions:
 
 def _named_by(point: importlib.metadata.EntryPoint, module: ast.Module) -> Iterator[dict[str, Any]]:
     """The classes of a module that an entry point names: one, or all of them."""
-    return (one for one in _classes(module) if point.attr in (None, "", one["class"]))
+    return (entry for entry in _classes(module) if point.attr in (None, "", entry["class"]))
 
 
 PLAIN = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.AnnAssign, ast.Pass)
@@ -107,7 +107,7 @@ PLAIN = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.
 def is_plain(module: ast.Module) -> bool:
     """Does the source show every class that running it makes, and their attributes? Not where something else than assignments,
     classes and functions stands at its top or in a class, or a class is made by a call or changed by a decorator."""
-    functions = {one.name for one in module.body if isinstance(one, ast.FunctionDef)} | {"type", "setattr"}
+    functions = {statement.name for statement in module.body if isinstance(statement, ast.FunctionDef)} | {"type", "setattr"}
 
     def plain(one: ast.stmt, inside: bool) -> bool:
         if isinstance(one, ast.ClassDef):
@@ -119,13 +119,13 @@ def is_plain(module: ast.Module) -> bool:
         typing = isinstance(one, ast.If) and "TYPE_CHECKING" in ast.unparse(one.test)
         return typing or isinstance(one, PLAIN) or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
 
-    return all(plain(one, False) for one in module.body)
+    return all(plain(statement, False) for statement in module.body)
 
 
-def _named(one: ast.ClassDef) -> bool:
+def _named(definition: ast.ClassDef) -> bool:
     """Could it be a method: has it a name, or a decorator that may give it one?"""
-    return bool(one.bases) and (
-        bool(one.decorator_list) or any(name == "name" for part in one.body for name, _ in _assigned(part))
+    return bool(definition.bases) and (
+        bool(definition.decorator_list) or any(name == "name" for part in definition.body for name, _ in _assigned(part))
     )
 
 
@@ -134,23 +134,23 @@ def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
     return tuple(importlib.metadata.entry_points(group=GROUP))  # reads what is installed: milliseconds each time
 
 
-def _description(one: Mapping[str, Any], module: ast.Module) -> MethodDescription:
+def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDescription:
     names = ("variants", "settings", "defaults", "optional", "fitted")
-    variants, settings, defaults, optional, fitted = (one.get(key) for key in names)
+    variants, settings, defaults, optional, fitted = (definition.get(key) for key in names)
     contract = {alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "bench.method"
                 for alias in node.names if alias.name in ("Method", "TorchMethod")}  # fmt: skip
     readable = all(value is not UNKNOWN for value in (variants, settings, defaults, optional, fitted))
-    words = {key: value if isinstance(value := one.get(key), str) else "" for key in ("summary", "paper", "trains")}
+    words = {key: value if isinstance(value := definition.get(key), str) else "" for key in ("summary", "paper", "trains")}
     if settings is None:
         settings = ("none",)  # as Method has it
     return MethodDescription(
-        name=one["name"], summary=words["summary"], paper=words["paper"], trains=words["trains"],
+        name=definition["name"], summary=words["summary"], paper=words["paper"], trains=words["trains"],
         settings=settings if isinstance(settings, tuple) else (),
-        about=one["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
+        about=definition["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
         variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},
         defaults=defaults if isinstance(defaults, dict) else {}, optional=optional if isinstance(optional, dict) else {},
         fitted=fitted if isinstance(fitted, str) else None,
-        whole=readable and one["bases"] <= contract and is_plain(module),
+        whole=readable and definition["bases"] <= contract and is_plain(module),
     )  # fmt: skip
 
 
@@ -198,8 +198,8 @@ def _classes(module: ast.Module) -> Iterator[dict[str, Any]]:
 
 def _attributes(node: ast.Module | ast.ClassDef, known: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for one in node.body:
-        for name, expression in _assigned(one):
+    for statement in node.body:
+        for name, expression in _assigned(statement):
             try:
                 found[name] = _value(expression, {**known, **found})
             except ValueError:
@@ -207,12 +207,12 @@ def _attributes(node: ast.Module | ast.ClassDef, known: Mapping[str, Any]) -> di
     return found
 
 
-def _assigned(one: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names of ``a = 1``, ``a: int = 1`` and ``a, b = 1, 2``, each with its expression."""
-    if not isinstance(one, ast.Assign | ast.AnnAssign):
+    if not isinstance(statement, ast.Assign | ast.AnnAssign):
         return
-    value = one.value
-    for target in one.targets if isinstance(one, ast.Assign) else [one.target]:
+    value = statement.value
+    for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
         if isinstance(target, ast.Name) and value is not None:
             yield target.id, value
         elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
@@ -224,10 +224,12 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Tuple | ast.List):
-        return tuple(_value(one, known) for one in node.elts)
+        return tuple(_value(element, known) for element in node.elts)
     if isinstance(node, ast.Dict) and None not in node.keys:
         return {
-            _value(key, known): _readable(one, known) for key, one in zip(node.keys, node.values, strict=True) if key is not None
+            _value(key, known): _readable(expression, known)
+            for key, expression in zip(node.keys, node.values, strict=True)
+            if key is not None
         }
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         return -node.operand.value  # type: ignore[operator]

@@ -220,14 +220,14 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
             if None in forms:
                 continue
             try:
-                one = survey(task, data, text)
+                known_task = survey(task, data, text)
             except DataMissing as error:
                 missing[error.message] = error
             except NotFetchedYet:
                 later.append(task)
             else:
-                forms.setdefault(one.form, one)
-        there += [(task, one) for one in forms.values()]
+                forms.setdefault(known_task.form, known_task)
+        there += [(task, form) for form in forms.values()]
     if not there and not later:
         raise _all_missing(list(missing.values()))
     return _Scored((*(task for task, _ in there), *later), tuple(one for _, one in there), tuple(missing.values()))
@@ -238,7 +238,7 @@ def scored_sentences_of(suites: Sequence[str], text: str, data: DataFolder) -> l
     scored = _scored(suites, data, text.split(","))
     if scored.missing:
         raise _all_missing(scored.missing)
-    return list(dict.fromkeys(sentence for one in scored.data for sentence in one.task.sentences))
+    return list(dict.fromkeys(sentence for task in scored.data for sentence in task.task.sentences))
 
 
 def _all_missing(missing: Sequence[DataMissing]) -> DataMissing:
@@ -269,7 +269,9 @@ class _Planner:
                 Reference(own, "unknown", None, title=request.names[0] if request.names and request.backbones == (own,) else "")
             ]
         found = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
-        return [replace(one, title=title) for one, title in zip(found, request.names, strict=True)] if request.names else found
+        if request.names:
+            found = [replace(reference, title=title) for reference, title in zip(found, request.names, strict=True)]
+        return found
 
     def runs(self, plugin: Plugin, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""

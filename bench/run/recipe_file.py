@@ -167,7 +167,8 @@ def read_given(file: Path) -> GivenRecipe:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
         values = {
-            str(key): Value(one.get("value"), str(one["source"]), one.get("note")) for key, one in content.pop("values").items()
+            str(key): Value(value.get("value"), str(value["source"]), value.get("note"))
+            for key, value in content.pop("values").items()
         }
         given = GivenRecipe(values=values, **content)
         for key in ("method", *(key for key in content if key != "search")):
@@ -198,7 +199,7 @@ def read_all_given(files: Sequence[Path]) -> dict[str, GivenRecipe]:
 
 def said_by_all(given: Mapping[str, GivenRecipe], key: str) -> Any:
     """What the files say of setting, variant, backbone or corpus. Raises BenchError where they do not agree: an option has to say it."""
-    said = {method: getattr(one, key) for method, one in given.items()}
+    said = {method: getattr(recipe, key) for method, recipe in given.items()}
     if len(set(said.values())) > 1:
         told = ", ".join(f"{value or 'none'} for {method}" for method, value in said.items())
         raise BenchError(f"--recipe: the files do not agree on the {key}: {told}", f"--{key} NAME, or a command for each")

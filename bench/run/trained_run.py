@@ -56,7 +56,7 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
     if problem is not None:
         what = "to train it again" if learned else "to make it again (nothing is trained)"
         raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {repeat_command(record, folder, fresh=learned)}")
-    recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
+    recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
     made_from = (made_by or {}).get("sha256")
     changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
     notes = (changed,) if made_from is not None and made_from != plugin.sha256 else ()

@@ -210,7 +210,7 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
     def _free(self) -> Iterator[tuple[str, Any]]:
         """(place, value) of what may be any JSON."""
         yield from ((f"scores[{i}].detail", score.detail) for i, score in enumerate(self.scores))
-        yield from ((f"recipe.{key}", one.value) for key, one in self.recipe.items())
+        yield from ((f"recipe.{key}", value.value) for key, value in self.recipe.items())
         yield "checkpoint", self.checkpoint
         yield from ((f"provenance.{key}", getattr(self.provenance, key)) for key in _FREE)
 
@@ -221,13 +221,13 @@ _FREE = ("git", "plugin", "packages", "platform", "data", "corpus", "backbone", 
 def _bounded(values: Iterable[Any]) -> bool:
     """Whether every number in these JSON values is one that sums and squares of survive."""
     left = list(values)
-    for one in left:  # which grows as it goes
-        kind = type(one)
+    for item in left:  # which grows as it goes
+        kind = type(item)
         if kind is dict:
-            left.extend(one.values())
+            left.extend(item.values())
         elif kind is list:
-            left.extend(one)
-        elif (kind is float or kind is int) and not -LARGEST_NUMBER <= one <= LARGEST_NUMBER:
+            left.extend(item)
+        elif (kind is float or kind is int) and not -LARGEST_NUMBER <= item <= LARGEST_NUMBER:
             return False
     return True
 

@@ -300,7 +300,7 @@ def _in_lines(content: Mapping[str, Any], *, ascii_only: bool = False) -> str:
 
     def part(value: Any) -> str:
         if isinstance(value, Mapping) and value:
-            return "{\n  " + ",\n  ".join(f"{dumped(key)}: {dumped(one)}" for key, one in value.items()) + "\n }"
+            return "{\n  " + ",\n  ".join(f"{dumped(key)}: {dumped(item)}" for key, item in value.items()) + "\n }"
         if isinstance(value, list) and value:
             return "[\n  " + ",\n  ".join(map(dumped, value)) + "\n ]"
         return dumped(value)

@@ -121,7 +121,9 @@ def _views(method: TorchMethod, part: Batch, autocast: Autocast) -> list[Tensor]
 
 
 def _close(found: list[Tensor], expected: list[Tensor]) -> bool:
-    return all(bool((one - other).abs().max() <= CLOSE * other.abs().max()) for one, other in zip(found, expected, strict=True))
+    return all(
+        bool((tensor - other).abs().max() <= CLOSE * other.abs().max()) for tensor, other in zip(found, expected, strict=True)
+    )
 
 
 def _seconds_per_pass(method: TorchMethod, part: Batch, autocast: Autocast) -> float:

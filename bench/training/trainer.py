@@ -271,7 +271,7 @@ def _text(value: Any, name: str, method: TorchMethod) -> str:
     """A cell as text: ids go back through the tokenizer, where there is one."""
     if isinstance(value, str):
         return value
-    ids = [int(one) for one in value]
+    ids = [int(number) for number in value]
     decode = getattr(method.backbone.tokenizer, "decode", None)
     return " ".join(map(str, ids)) if name == "label" or decode is None else str(decode(ids))
 

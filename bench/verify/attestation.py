@@ -56,7 +56,7 @@ def agrees_again(report: RunReport) -> bool:
     record = report.record
     if record is None or report.differences or record.status != "finished":
         return False
-    encoded = {one.what for one in report.findings if (one.kind, one.outcome) == ("encoding", AGREES)}
+    encoded = {finding.what for finding in report.findings if (finding.kind, finding.outcome) == ("encoding", AGREES)}
     tasks = {cell(score) for score in record.scores if score.task != AVERAGE}
     return bool(tasks) and tasks <= encoded
 
@@ -70,7 +70,7 @@ def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[st
     return {
         "record_sha256": file_sha256(folder / RECORD), "files": _unhashed(report.record, folder), "date": date,
         "bench_version": __version__, "device": device, "tasks": report.count("encoding"),
-        "sentences": max((one.sentences for one in report.findings), default=0),
+        "sentences": max((finding.sentences for finding in report.findings), default=0),
     }  # fmt: skip
 
 

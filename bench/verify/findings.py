@@ -34,17 +34,17 @@ class RunReport:
 
     @property
     def differences(self) -> list[Finding]:
-        return [one for one in self.findings if one.outcome == DIFFERS]
+        return [finding for finding in self.findings if finding.outcome == DIFFERS]
 
     @property
     def unchecked(self) -> list[Finding]:
-        return [one for one in self.findings if one.outcome == UNCHECKED]
+        return [finding for finding in self.findings if finding.outcome == UNCHECKED]
 
     def count_agreeing(self) -> int:
-        return sum(one.outcome == AGREES for one in self.findings)
+        return sum(finding.outcome == AGREES for finding in self.findings)
 
     def count(self, kind: str, outcome: str = AGREES) -> int:
-        return sum(one.kind == kind and one.outcome == outcome for one in self.findings)
+        return sum(finding.kind == kind and finding.outcome == outcome for finding in self.findings)
 
 
 def cell(score: Score) -> str:

@@ -49,7 +49,7 @@ def check_fingerprint(record: RunRecord) -> Finding:
 
 def _guesses(record: RunRecord) -> Iterator[dict[str, object]]:
     """What records of the first schema left unsaid: precision, selection set, and recipe keys that name a place (left empty)."""
-    empty = [key for key, one in record.recipe.items() if one.value is None]
+    empty = [key for key, value in record.recipe.items() if value.value is None]
     places: list[dict[str, None]] = [{}, *({key: None} for key in empty)]
     for precision, dev, place in itertools.product(PRECISIONS, (None, *known().dev.values()), places):
         yield {"precision": precision, "dev": dev, "places": place}
@@ -61,7 +61,7 @@ def check_checkpoint(record: RunRecord, folder: Path) -> Finding:
     if not place.is_dir():
         return Finding("checkpoint", "checkpoint", UNCHECKED, "there is no checkpoint here")
     if record.checkpoint is None:
-        expected, size = record.cost.checkpoint_bytes, sum(one.stat().st_size for one in place.rglob("*") if one.is_file())
+        expected, size = record.cost.checkpoint_bytes, sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
         if expected is not None and expected != size:
             return Finding("checkpoint", "checkpoint", DIFFERS, f"{size:,} bytes found, {expected:,} recorded")
         return Finding("checkpoint", "checkpoint", UNCHECKED, "the record keeps no hash of it")
@@ -115,7 +115,7 @@ def _in_folder(score: Score, recorded: str, data: DataFolder, known_hash: bool) 
 @functools.lru_cache(maxsize=256)
 def _sha256(data: DataFolder, name: str, task: str, protocol: str, text: str) -> str:
     """Of a set in a folder, read once for all runs. Raises DataMissing, DataDamaged."""
-    found = [one for one in suite(name).tasks if (one.name, one.protocol) == (task, protocol)]
+    found = [scored_task for scored_task in suite(name).tasks if (scored_task.name, scored_task.protocol) == (task, protocol)]
     if not found:
         raise DataMissing(f"{name} has no task {task} under {protocol}")
     return found[0].load(data, text).sha256

@@ -71,7 +71,7 @@ class Encoder:
             yield Finding("encoding", "checkpoint", DIFFERS, f"it cannot be encoded again: {' '.join(what.split())}")
             return
         store = RunsFolder(folder.parent)
-        for score in (one for one in record.scores if one.task != AVERAGE):
+        for score in (own_score for own_score in record.scores if own_score.task != AVERAGE):
             if score.key in results:
                 yield replace(
                     _compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences
@@ -126,7 +126,7 @@ class Encoder:
             for task, prompt in zip(loaded, prompts, strict=True):
                 of_task = partial(asked, prompt)
                 results.append(task.score_in(place, of_task) if isinstance(task, AskingTask) else task.score(of_task))
-        return {(one.suite, one.task, one.protocol, one.text): one for one in results}, missing, len(stores)
+        return {(result.suite, result.task, result.protocol, result.text): result for result in results}, missing, len(stores)
 
     def _task(self, score: Score) -> LoadedTask:
         if score.suite not in suite_names():
@@ -174,7 +174,7 @@ def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedR
     recorded = str((record.provenance.backbone or {}).get("revision"))
     if backbone.revision != recorded:
         raise BenchError(f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {recorded[:12]} was trained")
-    recipe = Recipe({key: Value(one.value, one.source, one.note) for key, one in record.recipe.items()})
+    recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
     return PlannedRun(
         plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
         fingerprint=record.fingerprint,

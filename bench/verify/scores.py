@@ -59,7 +59,7 @@ class StoredArrays:
 
     def keep(self, score: Score, found: dict[str, np.ndarray] | BenchError) -> dict[str, np.ndarray] | BenchError:
         """What was read of the score's file, for whoever asks next."""
-        size = 0 if isinstance(found, BenchError) else sum(one.nbytes for one in found.values())
+        size = 0 if isinstance(found, BenchError) else sum(array.nbytes for array in found.values())
         if self._held + size <= HELD_BYTES:
             self._read[self.path(score)], self._held = found, self._held + size
         return found
@@ -210,11 +210,11 @@ def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
 
 def _averages(record: RunRecord) -> Iterator[Finding]:
     """Each average from the scores that the record holds, each of which is checked by itself."""
-    for score in (one for one in record.scores if one.task == AVERAGE and one.suite in suite_names()):
+    for score in (own_score for own_score in record.scores if own_score.task == AVERAGE and own_score.suite in suite_names()):
         mixed = score.text is not None and score.text.startswith("other-")
         fitting = [
-            one for one in record.scores if (one.suite, one.protocol) == (score.suite, score.protocol)
-            and (one.text == score.text or mixed and (one.text or "").startswith("other-"))
+            own_score for own_score in record.scores if (own_score.suite, own_score.protocol) == (score.suite, score.protocol)
+            and (own_score.text == score.text or mixed and (own_score.text or "").startswith("other-"))
         ]  # fmt: skip
         again = average(fitting)
         if again is None:

@@ -113,11 +113,11 @@ def score_is_repeatable(case: Case) -> str:
 
 def predictions_follow_the_vectors(case: Case) -> str:
     results = [case.score(seed) for seed in (0, 1)]
-    if not all(one.predictions for one in results):
+    if not all(result.predictions for result in results):
         raise Failed("no predictions are kept: tables have no interval, and nobody can check the score")
     if results[0].predictions_sha256 == results[1].predictions_sha256:
         raise Failed("unrelated vectors give the same predictions: are they made from the gold values?")
-    if all(one.value == 100 for one in results):
+    if all(result.value == 100 for result in results):
         raise Failed("random vectors score 100: are predictions made from the gold values?")
     return f"{', '.join(results[0].predictions)} of {len(next(iter(results[0].predictions.values()))):,} items"
 
@@ -132,9 +132,9 @@ def score_follows_from_predictions(case: Case) -> str:
         store.write(_record(result, case.loaded))
         store.write_predictions(RUN, result.task, result.text, result.predictions, result.suite)
         findings = list(check_scores(store.read(RUN), store.folder(RUN)))
-    for one in findings:
-        if one.kind == "score" and one.outcome != AGREES:
-            raise Failed(one.why)
+    for finding in findings:
+        if finding.kind == "score" and finding.outcome != AGREES:
+            raise Failed(finding.why)
     return "bench verify agrees"
 
 

@@ -91,9 +91,9 @@ class Column:
         runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
         draw of few examples is one draw), over the number of tasks.
         """
-        self.runs_M = np.array([len(one) for one in values])
+        self.runs_M = np.array([len(seeds) for seeds in values])
         self._starts = np.concatenate([[0], np.cumsum(self.runs_M)[:-1]])
-        value_R = np.array([value for one in values for value in one])
+        value_R = np.array([value for of_run in values for value in of_run])
         self.mean_M: Floats = np.add.reduceat(value_R, self._starts) / self.runs_M
         freedom_M = np.where(random, self.runs_M - 1, 0)
         squares_M = np.add.reduceat((value_R - np.repeat(self.mean_M, self.runs_M)) ** 2, self._starts)
@@ -182,7 +182,7 @@ class Column:
         covers = []
         for items, seeds in zip(np.isfinite(items_M), np.isfinite(seeds_M) & np.isfinite(self.seed_freedom_M), strict=True):
             covers.append(" and ".join(name for name, there in (("items", items), ("seeds", seeds)) if there))
-        return np.where([bool(one) for one in covers], half_M, np.nan), covers
+        return np.where([bool(cover) for cover in covers], half_M, np.nan), covers
 
     def seeds_to_settle(self, first: int, second: int, alpha: float, margin: float = MARGIN) -> int | None:
         """Seeds of each of two methods with which a difference as it is now would in 4 of 5 cases be found, or be found to be
@@ -223,12 +223,12 @@ def column(answers: Sequence[Answers | None], values: Sequence[Sequence[float]],
             same_items(a, b)
     items = Items([p for p, _ in first], [found for _, found in first])
     moved = {i: np.concatenate([found.moved_SN for _, found in one], axis=1) / len(one) for i, one in known}
-    here_R = np.concatenate([np.full(len(one), i in moved) for i, one in enumerate(values)])
+    here_R = np.concatenate([np.full(len(own), i in moved) for i, own in enumerate(values)])
     covariance = np.full((2, len(here_R), len(here_R)), np.nan)
     covariance[:, np.outer(here_R, here_R)] = items.covariance(np.concatenate(list(moved.values()))).reshape(2, -1)
     repeated = []
     for j in range(len(first)):
-        by_method = [one[j][1].value_SR for one in answers if one is not None]
+        by_method = [answer[j][1].value_SR for answer in answers if answer is not None]
         if len(by_method) == len(answers) and by_method[0].shape[1] > 1:
             repeated.append(np.concatenate(by_method) / len(first))
     return Column(values, random, covariance, freedom=items.freedom, repeated=repeated)
@@ -268,7 +268,7 @@ def interval_average(cells: Sequence[Predicted]) -> Interval:
     seeds = tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells)) if cells else ()
     if not seeds:
         raise ValueError(f"no seed is common to {', '.join(p.task for p in cells) or 'no tasks'}")
-    parts = [(one, influence(one)) for one in (p.of_seeds(seeds) for p in cells)]
+    parts = [(predicted, influence(predicted)) for predicted in (p.of_seeds(seeds) for p in cells)]
     value_S = np.mean([found.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, found in parts], axis=0)
     (half,), (covers,) = column([parts], [value_S], [seeds != (None,)]).half_widths()
     mean, sd = float(value_S.mean()), float(value_S.std(ddof=1)) if len(value_S) > 1 else None
@@ -307,7 +307,7 @@ def verdicts(
     said = np.select(
         [~known_P, equal_P & agreed_P, apart_P & (found.value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN
     )
-    return [str(one) or None for one in said], adjusted_P, own_alpha
+    return [str(verdict) or None for verdict in said], adjusted_P, own_alpha
 
 
 def ranks(column: Column, *, how: str = "holm", alpha: float = 0.05) -> tuple[list[tuple[int, int]], int]:

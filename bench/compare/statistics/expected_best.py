@@ -50,7 +50,7 @@ def _orders(value: Any) -> bool:
 
 
 def _words(group: Sequence[tuple[Any, float]]) -> str:
-    first, last = (f"{one:g}" if isinstance(one, float) else str(one) for one in (group[0][0], group[-1][0]))
+    first, last = (f"{value:g}" if isinstance(value, float) else str(value) for value in (group[0][0], group[-1][0]))
     return first if first == last else f"{first} to {last}"
 
 

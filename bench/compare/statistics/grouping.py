@@ -65,7 +65,7 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
 
 def configuration(record: RunRecord) -> dict[str, str]:
     """What besides the seed decides the result, as text."""
-    values = {key: _short(one.value) for key, one in record.recipe.items()}
+    values = {key: _short(value.value) for key, value in record.recipe.items()}
     corpus, backbone = record.provenance.corpus or {}, record.provenance.backbone or {}
     if (ranks := (record.provenance.determines or {}).get("ranks")) is not None:
         values["processes"] = _short(ranks)

@@ -152,7 +152,7 @@ class Items:
         """Items that may share two things."""
         pair_N = np.minimum(one_N, other_N) * (int(max(one_N.max(), other_N.max())) + 1) + np.maximum(one_N, other_N)
         self._pair_N = np.unique(pair_N, return_inverse=True)[1].reshape(-1)
-        weight_N = np.concatenate([one.weight_N / len(tasks) for one in influences])
+        weight_N = np.concatenate([influence_of_run.weight_N / len(tasks) for influence_of_run in influences])
         share_U = self._by_unit(weight_N)
         share_U = share_U / share_U.sum()
         self.freedom = float(1 / (share_U**2).sum()) - 1

@@ -151,7 +151,7 @@ def lenders(samples: Mapping[Key, Sequence[tuple[float, int]]]) -> dict[Key, Len
 
     Raises ValueError for a variance that is negative.
     """
-    known = {key: np.array([one for one in methods if one[1] > 0]).reshape(-1, 2) for key, methods in samples.items()}
+    known = {key: np.array([method for method in methods if method[1] > 0]).reshape(-1, 2) for key, methods in samples.items()}
     if any((one_M2[:, 0] < 0).any() for one_M2 in known.values()):
         raise ValueError("a variance is not negative")
     alike = _common_freedom(list(known.values()))

@@ -101,7 +101,7 @@ def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], 
     asked = earlier.read_text().strip() if earlier.is_file() else name.revision or "main"
     listing = retry(lambda: dataset_info(name.repo, asked), name.repo, report, sleep)
     revision = str(listing.sha)
-    sizes = {one.rfilename: one.size or 0 for one in listing.siblings or []}
+    sizes = {sibling.rfilename: sibling.size or 0 for sibling in listing.siblings or []}
     chosen = data_files(name, list(sizes))
     licence = getattr(listing.card_data, "license", None) or "not stated"
     size = f"{sum(sizes[file] for file in chosen) / 1e6:,.0f} MB in {len(chosen)} file{'s' if len(chosen) > 1 else ''}"
@@ -197,7 +197,7 @@ def suffix_of(file: str) -> str:
 def name_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """What the columns of a data set are called here: by their names where all are known, else by their order."""
     known = tuple(ALSO.get(column, column) for column in columns)
-    if any(sorted(known) == sorted(one) for one in COLUMNS):
+    if any(sorted(known) == sorted(parts) for parts in COLUMNS):
         return known
     if len(columns) == 3 and ALSO.get(columns[2], columns[2]) == "label":
         return COLUMNS[3]
@@ -255,7 +255,7 @@ def check_columns(name: HubName, file: str, there: Sequence[str], most: int = 3)
         if missing:
             what = f"no column '{missing[0]}'"
         raise CorpusError(
-            f"{name.text}: {what} in {file}; it has {', '.join(' '.join(str(one).split()) for one in there)}",
+            f"{name.text}: {what} in {file}; it has {', '.join(' '.join(str(text).split()) for text in there)}",
             f"for example hub:{name.repo}:{there[0] if there else 'text'}",
         )
     return name.columns

@@ -295,19 +295,19 @@ def _members(archive: Path) -> Iterator[Iterator[_Member]]:
             yield (_zip_member(opened, member) for member in opened.infolist())
     else:
         with tarfile.open(archive) as tar:
-            yield (_tar_member(tar, one) for one in tar)
+            yield (_tar_member(tar, info) for info in tar)
 
 
-def _zip_member(opened: zipfile.ZipFile, one: zipfile.ZipInfo) -> _Member:
-    mode = one.external_attr >> 16
-    regular = not one.is_dir() and (mode & 0o170000) in (0, 0o100000)
-    return _Member(one.filename, one.file_size, regular, lambda: opened.open(one))
+def _zip_member(opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Member:
+    mode = member.external_attr >> 16
+    regular = not member.is_dir() and (mode & 0o170000) in (0, 0o100000)
+    return _Member(member.filename, member.file_size, regular, lambda: opened.open(member))
 
 
-def _tar_member(tar: tarfile.TarFile, one: tarfile.TarInfo) -> _Member:
+def _tar_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> _Member:
     def open_it() -> Any:
-        stream = tar.extractfile(one)
+        stream = tar.extractfile(member)
         assert stream is not None
         return stream
 
-    return _Member(one.name, one.size, one.isreg(), open_it)
+    return _Member(member.name, member.size, member.isreg(), open_it)

@@ -68,20 +68,20 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -
     problems: list[BenchError] = []
     there: dict[str, str] = {}
     for form, wanted in sorted(known.items(), key=lambda item: item[0] != asked):
-        for one in _places(wanted, known):
+        for place in _places(wanted, known):
             try:
-                found = _read(folder, task, form, one)
+                found = _read(folder, task, form, place)
             except (DataMissing, DataDamaged) as problem:
                 problems.append(problem)
                 continue
             if asked in (ANY, found.form):
                 return found
-            there.setdefault(found.form, one.files[0].path)
+            there.setdefault(found.form, place.files[0].path)
     if there:
         form, path = next(iter(there.items()))
         use = {value: key for key, value in ROLES.items()}.get(form, ANY)
         raise other_form(task, asked, f"{form} in {path}", use, known.get(asked, known[SCCL]).get)
-    raise next((one for one in problems if isinstance(one, DataDamaged)), problems[0])
+    raise next((error for error in problems if isinstance(error, DataDamaged)), problems[0])
 
 
 def _places(wanted: DataSet, known: dict[str, DataSet]) -> Iterator[DataSet]:
@@ -97,11 +97,13 @@ def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedT
     import numpy as np
 
     copy = folder.open(wanted)
-    one = copy.files[0]
+    found_file = copy.files[0]
     labels, texts = [], []
-    for number, (label, text) in enumerate(cells(one.text or "", one.file), start=1):
+    for number, (label, text) in enumerate(cells(found_file.text or "", found_file.file), start=1):
         if not label.strip().isdecimal():
-            raise DataDamaged(f"{task}: line {number}: '{label[:40]}' is no label, in {one.path}", f"to get it: {wanted.get}")
+            raise DataDamaged(
+                f"{task}: line {number}: '{label[:40]}' is no label, in {found_file.path}", f"to get it: {wanted.get}"
+            )
         labels.append(int(label))
         texts.append(text.strip() or ".")
     return ClassedTexts(

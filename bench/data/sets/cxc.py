@@ -71,8 +71,8 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
 
 def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     copy = folder.open(wanted)
-    one = copy.files[0]
-    rows = cells(one.text or "", one.file)
+    found_file = copy.files[0]
+    rows = cells(found_file.text or "", found_file.file)
     texts = {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)}
     form = "tokenised" if copy.form == ANY else copy.form
     return _pairs(wanted, [row[:4] for row in rows], texts, form, copy.sha256)
@@ -120,7 +120,7 @@ def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
     """Caption number -> text, of a file in COCO's layout."""
     try:
         content = json.loads(captions.text or "")
-        return {int(one["id"]): str(one["caption"]) for one in content["annotations"]}
+        return {int(image["id"]): str(image["caption"]) for image in content["annotations"]}
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         what = one_line(error)
         raise damaged_file(wanted, f"{captions.path} is not COCO's JSON of captions ({what})") from None
@@ -134,13 +134,13 @@ def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, s
         raise damaged_file(wanted, f"{len(rows):,} pairs found, {wanted.items['test']:,} expected")
     return RatedCaptions(
         name=CXC,
-        sentences1=[texts[one] for one in first],
-        sentences2=[texts[one] for one in second],
+        sentences1=[texts[key] for key in first],
+        sentences2=[texts[key] for key in second],
         gold=np.array(gold, dtype=np.float64),
         subset=method,
         split="test",
-        caption1=np.array([_number(one) for one in first], dtype=np.int64),
-        caption2=np.array([_number(one) for one in second], dtype=np.int64),
+        caption1=np.array([_number(key) for key in first], dtype=np.int64),
+        caption2=np.array([_number(key) for key in second], dtype=np.int64),
         image=images(
             first, [pair for pair, how in zip(zip(first, second, strict=True), method, strict=True) if how == SAME_IMAGE]
         ),
@@ -170,7 +170,7 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
                 if other not in ring:
                     ring.add(other)
                     waiting.append(other)
-        if len(ring) != PER_IMAGE or any(len(set(beside[one])) != 2 for one in ring):
+        if len(ring) != PER_IMAGE or any(len(set(beside[key])) != 2 for key in ring):
             raise DataDamaged(
                 f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
             )

@@ -148,7 +148,7 @@ class Fetcher:
         assert source.archive is not None
         where, packed = site(source.site, source.repo, revision, source.archive), work / source.archive
         digest = self._download(where, packed, known.get(source.archive), source.most_bytes)
-        files = [(one, file, part) for one in sets for file in one.files if (part := source.part(file))]
+        files = [(set_, file, part) for set_ in sets for file in set_.files if (part := source.part(file))]
         ends = {part.paths[0]: file.path for _, file, part in files}
         unpacked = work / "unpacked"
 
@@ -157,28 +157,28 @@ class Fetcher:
             return unpacked / ends[end] if end else None
 
         unpack(packed, target, most_bytes=source.most_bytes, free=self._free)
-        for one, file, _ in files:
-            self._keep(one, file, unpacked / file.path, work / READY / file.path, source)
+        for evaluation_set, file, _ in files:
+            self._keep(evaluation_set, file, unpacked / file.path, work / READY / file.path, source)
         return {source.archive: digest}
 
-    def _keep(self, one: DataSet, file: DataFile, new: Path, ready: Path, source: Source) -> None:
+    def _keep(self, evaluation_set: DataSet, file: DataFile, new: Path, ready: Path, source: Source) -> None:
         """Move a file out of an unpacked archive, if it is what its set's manifest knows."""
         if not new.exists():
-            self.report.say(f"{one.name}: {source.name} has no {file.path}")
-        elif not _right(one, file, self.store / source.into / file.path, source.form):
+            self.report.say(f"{evaluation_set.name}: {source.name} has no {file.path}")
+        elif not _right(evaluation_set, file, self.store / source.into / file.path, source.form):
             try:
-                recognise(one, file, new)
+                recognise(evaluation_set, file, new)
                 _move(new, ready)
             except DataDamaged as problem:
                 self.report.say(f"{source.name} has another {file.path}: {problem.message}")
 
 
-def _right(one: DataSet, file: DataFile, path: Path, form: str) -> bool:
+def _right(evaluation_set: DataSet, file: DataFile, path: Path, form: str) -> bool:
     """Whether a file is there already, whole and in that form."""
     if not path.is_file():
         return False
     with contextlib.suppress(DataDamaged):
-        return recognise(one, file, path).form in (ANY, form)
+        return recognise(evaluation_set, file, path).form in (ANY, form)
     return False
 
 
@@ -193,9 +193,9 @@ def _move(old: Path, new: Path) -> None:
 
 def labelled_lines(data: Sequence[bytes]) -> bytes:
     """Label, tab, text: LF line ends, no blanks or tabs at line ends, a tab inside a text made a blank."""
-    (one,) = data
+    (file,) = data
     rows = []
-    for line in _lines(one):
+    for line in _lines(file):
         label, _, text = line.rstrip("\t ").partition("\t")
         rows.append(f"{label}\t{text.replace(chr(9), ' ')}")
     return _joined(rows)
@@ -203,8 +203,8 @@ def labelled_lines(data: Sequence[bytes]) -> bytes:
 
 def json_lines(data: Sequence[bytes]) -> bytes:
     """JSON lines with ``text`` and ``cluster``, as the authors of GSDMM keep their sets: label, tab, text without outer blanks."""
-    (one,) = data
-    rows = [json.loads(line) for line in _lines(one)]
+    (file,) = data
+    rows = [json.loads(line) for line in _lines(file)]
     return _joined([f"{row['cluster']}\t{row['text'].strip()}" for row in rows])
 
 
@@ -213,15 +213,15 @@ def text_and_labels(data: Sequence[bytes]) -> bytes:
 
     Raises ValueError where the two have different numbers of lines.
     """
-    texts, labels = (_lines(one) for one in data)
+    texts, labels = (_lines(file) for file in data)
     rows = [f"{label.strip()}\t{text.strip().replace(chr(9), ' ')}" for text, label in zip(texts, labels, strict=True)]
     return _joined(rows)
 
 
 def first_columns(columns: int, data: Sequence[bytes]) -> bytes:
     """The first so many columns of a table with tabs."""
-    (one,) = data
-    return _joined(["\t".join(line.split("\t")[:columns]) for line in one.decode("utf-8").removesuffix("\n").split("\n")])
+    (file,) = data
+    return _joined(["\t".join(line.split("\t")[:columns]) for line in file.decode("utf-8").removesuffix("\n").split("\n")])
 
 
 CONVERSIONS: Mapping[str, Callable[[Sequence[bytes]], bytes]] = {

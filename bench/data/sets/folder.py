@@ -163,7 +163,7 @@ class DataFolder:
             there = ", ".join(f"{copy.form} in {copy.files[0].path.parent}" for copy in copies)
             use = copies[0].form if copies[0].form in wanted.forms else ANY
             raise other_form(wanted.name, text, there, use, self._get(wanted, text))
-        for _, problem in sorted(problems, key=lambda one: isinstance(one[1], DataMissing)):
+        for _, problem in sorted(problems, key=lambda name_and_problem: isinstance(name_and_problem[1], DataMissing)):
             raise problem
         raise self._missing(wanted, text)
 
@@ -261,19 +261,19 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
         if not (place / file.path).is_file():
             raise DataMissing(f"{wanted.name}: {place / file.path} is missing", f"the set is incomplete; to get it: {wanted.get}")
     found = tuple(recognise(wanted, file, place / file.path) for file in files)
-    together = hashlib.sha256("\n".join(one.sha256 for one in found).encode()).hexdigest()
+    together = hashlib.sha256("\n".join(copy.sha256 for copy in found).encode()).hexdigest()
     return Copy(place, _form_of(wanted, found), together, found)
 
 
 def _form_of(wanted: DataSet, found: tuple[Found, ...]) -> str:
-    texts = [one for one in found if one.file.varies]
+    texts = [copy for copy in found if copy.file.varies]
     forms = {text.form for text in texts}
     if not texts:
         return ANY
     if OTHER in forms:
-        return f"{OTHER}-{hashlib.sha256(''.join(one.sha256 for one in texts).encode()).hexdigest()[:8]}"
+        return f"{OTHER}-{hashlib.sha256(''.join(copy.sha256 for copy in texts).encode()).hexdigest()[:8]}"
     if len(forms) > 1:
-        odd = next(one for one in texts if one.form != texts[0].form)
+        odd = next(copy for copy in texts if copy.form != texts[0].form)
         raise DataDamaged(
             f"{wanted.name}: two text forms in one folder: {texts[0].path} is {texts[0].form}, {odd.path.name} is {odd.form}",
             f"all files of a set must have one form; to get it: {wanted.get}",

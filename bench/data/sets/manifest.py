@@ -128,10 +128,10 @@ def data_sets() -> Mapping[str, DataSet]:
     folder = resources.files("bench.data.sets") / "manifests"
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".json"):
-            for one in parse_manifest(json.loads(entry.read_text(encoding="utf-8")), entry.name):
-                if one.name in found:
-                    raise ValueError(f"{entry.name}: a second data set named {one.name}")
-                found[one.name] = one
+            for evaluation_set in parse_manifest(json.loads(entry.read_text(encoding="utf-8")), entry.name):
+                if evaluation_set.name in found:
+                    raise ValueError(f"{entry.name}: a second data set named {evaluation_set.name}")
+                found[evaluation_set.name] = evaluation_set
     return found
 
 
@@ -147,7 +147,7 @@ def parse_manifest(manifest: Mapping[str, Any], where: str) -> list[DataSet]:
     """A manifest's sets. Raises ValueError or TypeError for a mistake in it: manifests are ours, not the user's."""
     if manifest.get("schema") != SCHEMA:
         raise ValueError(f"{where}: schema {manifest.get('schema')!r}, {SCHEMA!r} expected")
-    return [_data_set({**manifest.get("common", {}), **one}) for one in manifest["sets"]]
+    return [_data_set({**manifest.get("common", {}), **entry}) for entry in manifest["sets"]]
 
 
 def _data_set(raw: Mapping[str, Any]) -> DataSet:
@@ -190,7 +190,7 @@ def once_encoded_hashes(data: bytes) -> list[str]:
             before.append(data.decode("utf-8").encode(read_as))
         except UnicodeError:
             continue
-    return [hashlib.sha256(one).hexdigest() for earlier in before for one in (earlier, lf(earlier))]
+    return [hashlib.sha256(bytes_).hexdigest() for earlier in before for bytes_ in (earlier, lf(earlier))]
 
 
 def read_blocks(path: Path, packed: str | None) -> Iterator[bytes]:

@@ -82,7 +82,7 @@ def sources() -> Mapping[str, Source]:
     raw = json.loads((resources.files("bench.data.sets") / "sources.json").read_text(encoding="utf-8"))
     if raw["schema"] != SCHEMA:
         raise ValueError(f"sources: schema {raw['schema']!r}, {SCHEMA!r} expected")
-    return {one["name"]: _source(one) for one in raw["sources"]}
+    return {entry["name"]: _source(entry) for entry in raw["sources"]}
 
 
 def _source(raw: Mapping[str, Any]) -> Source:
@@ -101,9 +101,9 @@ def _source(raw: Mapping[str, Any]) -> Source:
 def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
     """Those of its sources that are asked where none fails: for each file of the set the first that has it."""
     left, found = {file.path for file in wanted.files}, []
-    for one in ordered:
-        if given := {file.path for file in wanted.files if one.part(file) is not None} & left:
-            found.append(one)
+    for source in ordered:
+        if given := {file.path for file in wanted.files if source.part(file) is not None} & left:
+            found.append(source)
             left -= given
     return found
 
@@ -164,8 +164,8 @@ class Later:
     def pending(self) -> tuple[Pending, ...]:
         return tuple(self._noted.values())
 
-    def note(self, one: Pending) -> None:
-        self._noted.setdefault(one.name, one)
+    def note(self, item: Pending) -> None:
+        self._noted.setdefault(item.name, item)
 
     def get(self, wanted: DataSet, text: str) -> None:
         """Raises NotFetchedYet."""
@@ -178,11 +178,11 @@ def pending_set(wanted: DataSet, text: str) -> Pending:
     every = sources_of(wanted, text)
     first = first_of(wanted, every)
     return Pending(
-        name=wanted.name, kind="corpus" if wanted.kind == "corpus" else "data", where=" and ".join(one.where for one in first),
-        urls=tuple(site(one.site, one.repo, one.revision, one.archive or "").url for one in every),
-        bytes=max(wanted.bytes, sum(one.about_bytes or 0 for one in first)), licence=wanted.licence,
-        terms=wanted.terms if wanted.accept else "", notes=tuple(f"{one.name}: {one.note}" for one in first if one.note),
-        archives={one.name: one.sets for one in first if one.archive},
+        name=wanted.name, kind="corpus" if wanted.kind == "corpus" else "data", where=" and ".join(source.where for source in first),
+        urls=tuple(site(source.site, source.repo, source.revision, source.archive or "").url for source in every),
+        bytes=max(wanted.bytes, sum(source.about_bytes or 0 for source in first)), licence=wanted.licence,
+        terms=wanted.terms if wanted.accept else "", notes=tuple(f"{source.name}: {source.note}" for source in first if source.note),
+        archives={source.name: source.sets for source in first if source.archive},
     )  # fmt: skip
 
 

@@ -92,10 +92,10 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     )
 
 
-def _parse_one_class(one: Found) -> list[Row]:
+def _parse_one_class(copy: Found) -> list[Row]:
     """MR, CR, SUBJ, MPQA: a file holds one class, its role says which."""
-    label = int(one.file.role == "positive")
-    return [((single_spaced(line),), label) for line in _unix(one).splitlines()]
+    label = int(copy.file.role == "positive")
+    return [((single_spaced(line),), label) for line in _unix(copy).splitlines()]
 
 
 def _parse_sst(line: str) -> Row:
@@ -114,13 +114,13 @@ def _parse_mrpc(line: str) -> Row:
 
 
 def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
-    def parse_file(one: Found) -> list[Row]:
+    def parse_file(copy: Found) -> list[Row]:
         rows = []
-        for number, line in _lines(one):
+        for number, line in _lines(copy):
             try:
                 rows.append(parse(line.strip()))
             except (ValueError, IndexError):
-                raise DataDamaged(f"{one.file.name}: line {number} is not what SentEval reads: '{line[:40]}'") from None
+                raise DataDamaged(f"{copy.file.name}: line {number} is not what SentEval reads: '{line[:40]}'") from None
         return rows
 
     return parse_file
@@ -129,11 +129,11 @@ def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
 _PARSERS = {"SST-2": _by_line(_parse_sst), "TREC": _by_line(_parse_trec), "MRPC": _by_line(_parse_mrpc)}
 
 
-def _lines(one: Found) -> Iterable[tuple[int, str]]:
-    lines = _unix(one).removesuffix("\n").split("\n")
-    return enumerate(lines[one.file.header :], start=1 + one.file.header)
+def _lines(copy: Found) -> Iterable[tuple[int, str]]:
+    lines = _unix(copy).removesuffix("\n").split("\n")
+    return enumerate(lines[copy.file.header :], start=1 + copy.file.header)
 
 
-def _unix(one: Found) -> str:
+def _unix(copy: Found) -> str:
     """Line ends as Python's text mode gives them."""
-    return (one.text or "").replace("\r\n", "\n").replace("\r", "\n")
+    return (copy.text or "").replace("\r\n", "\n").replace("\r", "\n")

@@ -292,7 +292,7 @@ class Execution:
         record = replace(record, provenance=replace(record.provenance, corpus=corpus, backbone=backbone))
         store.write(record)
         if failed:
-            others = f"; and {len(failed) - 1} more: {'; '.join(one.message for one in failed[1:])}" if failed[1:] else ""
+            others = f"; and {len(failed) - 1} more: {'; '.join(failure.message for failure in failed[1:])}" if failed[1:] else ""
             raise RunFailed(failed[0].message + others, failed[0].hint)
         return record
 
@@ -301,12 +301,14 @@ class Execution:
         if self.run.corpus is None:
             return []
         overlap = (record.provenance.corpus or {}).get("overlap") or {}
-        known = {(one["suite"], one["task"], one["text"]) for one in overlap.get("tasks", ())}
+        known = {(entry["suite"], entry["task"], entry["text"]) for entry in overlap.get("tasks", ())}
         known |= {(result.suite, result.task, result.text) for result, _ in done}
         pairs = zip(self.run.tasks, self.run.task_data, strict=True)
-        scores = [(record.score(task.suite, task.name, task.protocol, one.form), one) for task, one in pairs]
+        scores = [(record.score(task.suite, task.name, task.protocol, known_task.form), known_task) for task, known_task in pairs]
         return [
-            (score, one.task) for score, one in scores if score is not None and (score.suite, score.task, score.text) not in known
+            (score, known_task.task)
+            for score, known_task in scores
+            if score is not None and (score.suite, score.task, score.text) not in known
         ]
 
 
@@ -353,8 +355,12 @@ def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter
         return LeftToDo(run.task_data, weights=True)
     broken = prediction_problems(record, folder)
     pairs = list(zip(run.tasks, run.task_data, strict=True))
-    asked = {(task.suite, task.name, task.protocol, one.form): one for task, one in pairs}
-    scored = {(task.suite, task.name, task.protocol, one.form) for task, one in pairs if is_scored(record, task, one)}
+    asked = {(task.suite, task.name, task.protocol, known_task.form): known_task for task, known_task in pairs}
+    scored = {
+        (task.suite, task.name, task.protocol, known_task.form)
+        for task, known_task in pairs
+        if is_scored(record, task, known_task)
+    }
     again_too = [key for key in broken if key in scored]
     if again_too:
         reporter.note(f"predictions are made again: {', '.join(f'{_name(key)} ({broken[key]})' for key in again_too)}")
@@ -362,7 +368,7 @@ def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter
     if others:
         suites = ",".join(dict.fromkeys(key[0] for key in others))
         reporter.note(f"predictions of what is not asked for now are damaged: {', '.join(map(_name, others))} (--suite {suites})")
-    tasks = tuple(one for key, one in asked.items() if key not in scored or key in broken)
+    tasks = tuple(known_task for key, known_task in asked.items() if key not in scored or key in broken)
     repaired = tuple(score for score in record.scores if score.key in again_too)
     if run.corpus is not None and record.training is None:
         return LeftToDo(tasks, repaired, weights=True)
@@ -409,8 +415,8 @@ def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Pa
         return False
     stores = Stores(folder / VECTORS, run.fingerprint[:16])
     return not any(
-        isinstance(one.task, AskingTask) or stores(task_prompt(run.recipe, one.suite, one.name)).missing(one.task.sentences)
-        for one in tasks
+        isinstance(task.task, AskingTask) or stores(task_prompt(run.recipe, task.suite, task.name)).missing(task.task.sentences)
+        for task in tasks
     )
 
 

@@ -247,12 +247,12 @@ def follow(
                 waiting, later = [], []
                 _cancel(list(going))
             for number in _asked(batch):
-                for ref in [ref for ref, one in going.items() if one == number]:
+                for ref in [ref for ref, at_work in going.items() if at_work == number]:
                     _cancel([ref])
                 if number in waiting:
                     waiting.remove(number)
                     ended[batch.runs[number].run_id] = _cancelled(batch, number)
-            for at, number in [one for one in later if one[0] <= now]:
+            for at, number in [retry for retry in later if retry[0] <= now]:
                 later.remove((at, number))
                 owned = store.worked_on_by(batch.runs[number].run_id)
                 later.append((now + BUSY_AGAIN, number)) if owned else waiting.append(number)
@@ -315,7 +315,9 @@ def travelling(batch: Batch) -> dict[str, Any]:
     plugins = [
         Path(value).parent for word, value in zip(batch.arguments, batch.arguments[1:], strict=False) if word == "--plugin"
     ]
-    files = {path.relative_to(runs).as_posix(): path.read_bytes() for one in plugins for path in one.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(runs).as_posix(): path.read_bytes() for plugin in plugins for path in plugin.rglob("*") if path.is_file()
+    }
     return {"files": files, "home": hashlib.sha256(f"{socket.gethostname()} {runs}".encode()).hexdigest()[:12]}
 
 

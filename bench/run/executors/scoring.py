@@ -102,9 +102,9 @@ def score_tasks(
         return vectors(sentences)
 
     recipe = getattr(method, "recipe", {})  # a plugin's own ``build`` may keep none
-    prompts = {one: task_prompt(recipe, one.suite, one.name) for one in tasks}
+    prompts = {known_task: task_prompt(recipe, known_task.suite, known_task.name) for known_task in tasks}
     texts = {
-        prompt: [s for one in tasks if prompts[one] == prompt for s in one.task.sentences]
+        prompt: [s for known_task in tasks if prompts[known_task] == prompt for s in known_task.task.sentences]
         for prompt in dict.fromkeys(prompts.values())
     }
     for prompt, sentences in texts.items():
@@ -193,7 +193,7 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
         if score.suite in known:
             groups.setdefault((score.suite, score.protocol, form), []).append(score)
     kept = [score for score in scores if score.task == AVERAGE and score.suite not in known]
-    averages = [one for group in groups.values() if (one := average(group)) is not None]
+    averages = [own_score for group in groups.values() if (own_score := average(group)) is not None]
     return (*cells.values(), *kept, *averages)
 
 
@@ -212,8 +212,8 @@ def with_overlap(
     about = record.provenance.corpus
     if corpus is None or about is None:
         return about
-    wanted = {(r.suite, r.task, r.text): ScoredSentences(r.suite, r.task, r.text, scored_sentences(one)) for r, one in scored}
-    known = [one for one in wanted.values() if one.sentences]
+    wanted = {(r.suite, r.task, r.text): ScoredSentences(r.suite, r.task, r.text, scored_sentences(task)) for r, task in scored}
+    known = [sentences for sentences in wanted.values() if sentences.sentences]
     if not known:
         return about
 

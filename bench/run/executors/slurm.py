@@ -92,7 +92,7 @@ def script(batch: Batch) -> str:
     options |= dict(resources.options)
     lines = [f"#SBATCH --{key}" + (f"={_quoted(value)}" if value else "") for key, value in options.items()]
     variables = [f"export {key}={shlex.quote(value)}" for key, value in sorted(batch.environment.items())]
-    arguments = [_shown(one) for one in submission(batch, 0, len(batch.runs), resources.parallel)]
+    arguments = [_shown(argument) for argument in submission(batch, 0, len(batch.runs), resources.parallel)]
     return "\n".join([
         "#!/bin/sh", *lines, f"# submitted as: {' '.join(arguments)}  ({len(batch.runs)} runs; as many arrays as the cluster's MaxArraySize asks for)",
         f"# each job attends:  bench run {shlex.join(batch.arguments)} --only RUN_ID", *variables,

@@ -112,7 +112,7 @@ def _run_folder(text: str, runs: RunsFolder) -> Path | None:
     """The folder of the run that a path or an id (or its beginning) means; None where it means none."""
     if (Path(text).expanduser() / "run.json").is_file():
         return Path(text).expanduser()
-    if "/" in text or os.sep in text or not text or Path(text).exists() or not any(one.startswith(text) for one in runs.ids()):
+    if "/" in text or os.sep in text or not text or Path(text).exists() or not any(id_.startswith(text) for id_ in runs.ids()):
         return None
     return runs.record_file(text).parent
 
@@ -120,10 +120,10 @@ def _run_folder(text: str, runs: RunsFolder) -> Path | None:
 def texts_of(run: PlannedRun) -> list[str]:
     """The distinct texts that scoring a run will ask for, each in its prompt. Tasks that ask as they go are not known beforehand."""
     found: dict[str, None] = {}
-    for one in run.task_data:
-        prompt = task_prompt(run.recipe, one.suite, one.name)
+    for task in run.task_data:
+        prompt = task_prompt(run.recipe, task.suite, task.name)
         prompt = run.recipe.get("prompt") if prompt is None else prompt
-        found |= dict.fromkeys(prompted(prompt, one.task.sentences))  # of one that asks as it goes: none
+        found |= dict.fromkeys(prompted(prompt, task.task.sentences))  # of one that asks as it goes: none
     return list(found)
 
 

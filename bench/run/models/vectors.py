@@ -38,7 +38,7 @@ def table_plugin(table: Mapping[str, Any], name: str = "") -> Plugin:
             "a mapping of sentences to vectors needs strings as keys, and some", "{'a sentence': [0.1, 0.2, ...], ...}"
         )
     sentences = list(table)
-    return _plugin(sentences, [table[one] for one in sentences], name or "the mapping", short_name(name or "vectors"))
+    return _plugin(sentences, [table[sentence] for sentence in sentences], name or "the mapping", short_name(name or "vectors"))
 
 
 def _npz(file: Path) -> tuple[list[str], np.ndarray]:
@@ -46,7 +46,7 @@ def _npz(file: Path) -> tuple[list[str], np.ndarray]:
         lacking = [name for name in ("sentences", "vectors") if name not in arrays.files]
         if lacking:
             raise BenchError(f"vectors:{file} has no array '{lacking[0]}'", FORMS)
-        return [str(one) for one in arrays["sentences"]], arrays["vectors"]
+        return [str(sentence) for sentence in arrays["sentences"]], arrays["vectors"]
 
 
 def _parquet(file: Path) -> tuple[list[str], np.ndarray]:

@@ -122,11 +122,11 @@ def plan_job(
 def records(job: Job, store: RunsFolder) -> list[tuple[RunRecord, Path]]:
     """The finished runs of a job, with their folders."""
     found = []
-    for one in job.planned:
+    for run in job.planned:
         try:
-            record = store.read(one.run_id)
+            record = store.read(run.run_id)
         except BenchError:
             continue
-        if record.status == "finished" and record.fingerprint == one.fingerprint:
-            found.append((record, store.folder(one.run_id)))
+        if record.status == "finished" and record.fingerprint == run.fingerprint:
+            found.append((record, store.folder(run.run_id)))
     return found

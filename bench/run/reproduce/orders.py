@@ -41,7 +41,7 @@ class Order:
 
     @property
     def compared(self) -> tuple[Place, ...]:
-        return tuple(one for one in self.places if one.ours is not None)
+        return tuple(place for place in self.places if place.ours is not None)
 
     @property
     def pairs(self) -> tuple[int, int]:
@@ -60,7 +60,7 @@ class Order:
         if len(found) < FEWEST:
             return None
         try:
-            return spearman([one.printed for one in found], [one.ours or 0.0 for one in found]) / 100
+            return spearman([place.printed for place in found], [cell.ours or 0.0 for cell in found]) / 100
         except ValueError:
             return None
 
@@ -79,7 +79,7 @@ def orders(
     found = []
     for key, places in groups.items():
         if len(places) > 1:
-            places.sort(key=lambda one: one.printed if key[5] in lower_is_better else -one.printed)  # noqa: B023
+            places.sort(key=lambda place: place.printed if key[5] in lower_is_better else -place.printed)  # noqa: B023
             found.append(Order(*key, tuple(places)))
     return found
 

@@ -97,7 +97,7 @@ Spread = tuple[float, float] | None
 
 
 def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Found:
-    return [(one, score) for one in ours if (score := score_of(one[0], cell, text)) is not None]
+    return [(our, score) for our in ours if (score := score_of(our[0], cell, text)) is not None]
 
 
 def _spreads(table: Sequence[Sequence[Found]]) -> list[tuple[Sequence[Found], list[Spread]]]:
@@ -164,20 +164,20 @@ class Errors:
         return math.sqrt(self.print_variance + self.own_variance)
 
 
-def _errors(one: Reproduced, seeds: int) -> Errors:
+def _errors(cell: Reproduced, seeds: int) -> Errors:
     """Were there so many seeds of ours. Raises ValueError where nothing is known of seeds."""
-    if one.sd is None:
+    if cell.sd is None:
         raise ValueError("nothing is known of seeds")
-    freedom = math.inf if one.freedom is None else one.freedom + max(0, seeds - len(one.seeds))
-    count, best = printed_runs(one.printed)
-    own, given = one.sd**2 / seeds, printed_spread(one.printed)
+    freedom = math.inf if cell.freedom is None else cell.freedom + max(0, seeds - len(cell.seeds))
+    count, best = printed_runs(cell.printed)
+    own, given = cell.sd**2 / seeds, printed_spread(cell.printed)
     if given is not None:
         of_print = given[0] ** 2 / count
         parts = [(of_print, given[1]), (own, freedom)]
         uncertain = sum(part**2 / df for part, df in parts if part > 0)
         return Errors(0.0, of_print, own, (of_print + own) ** 2 / uncertain if uncertain > 0 else math.inf, freedom)
     mean, variance = best_of(count) if best else (0.0, 1 / count)
-    return Errors(mean * one.sd, variance * one.sd**2, own, freedom, freedom)
+    return Errors(mean * cell.sd, variance * cell.sd**2, own, freedom, freedom)
 
 
 # --- the verdicts of a row ---
@@ -186,13 +186,15 @@ def _errors(one: Reproduced, seeds: int) -> Errors:
 def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
     """With verdicts, each label's cells as a family of their own."""
     rows: dict[tuple[object, ...], list[int]] = {}
-    for i, one in enumerate(cells):
-        if one.verdict == INCONCLUSIVE and one.sd is not None:
-            rows.setdefault((one.printed.label, one.printed.backbone, one.printed.own_result, one.printed.setting), []).append(i)
+    for i, cell in enumerate(cells):
+        if cell.verdict == INCONCLUSIVE and cell.sd is not None:
+            rows.setdefault(
+                (cell.printed.label, cell.printed.backbone, cell.printed.own_result, cell.printed.setting), []
+            ).append(i)
     made = list(cells)
     for places in rows.values():
-        for i, one in zip(places, _row([cells[i] for i in places], margin), strict=True):
-            made[i] = one
+        for i, cell in zip(places, _row([cells[i] for i in places], margin), strict=True):
+            made[i] = cell
     return made
 
 
@@ -200,11 +202,11 @@ def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
     from bench.compare.statistics.adjust import adjusted, two_one_sided
 
     different, equivalent = [], []
-    for one in cells:
-        errors, off, half = _errors(one, len(one.seeds)), _off(one), _half_unit(one)
+    for cell in cells:
+        errors, off, half = _errors(cell, len(cell.seeds)), _off(cell), _half_unit(cell)
         different.append(_two_sided(max(0.0, abs(off + errors.shift) - half), errors.difference, errors.freedom))
         equivalent.append(
-            two_one_sided(abs(off) + half, math.sqrt(errors.own_variance), errors.own_freedom, _margin(one, margin))
+            two_one_sided(abs(off) + half, math.sqrt(errors.own_variance), errors.own_freedom, _margin(cell, margin))
         )
     return [
         _with_verdict(one, float(d), float(e), len(cells), margin)
@@ -212,18 +214,18 @@ def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
     ]
 
 
-def _off(one: Reproduced) -> float:
-    assert one.mean is not None
-    return one.mean - one.printed.value
+def _off(cell: Reproduced) -> float:
+    assert cell.mean is not None
+    return cell.mean - cell.printed.value
 
 
-def _half_unit(one: Reproduced) -> float:
+def _half_unit(cell: Reproduced) -> float:
     """A printed value stands for everything that is rounded to it."""
-    return 0.5 * 10.0**-one.decimals
+    return 0.5 * 10.0**-cell.decimals
 
 
-def _margin(one: Reproduced, margin: float) -> float:
-    return margin if one.decimals == 2 else margin / 10
+def _margin(cell: Reproduced, margin: float) -> float:
+    return margin if cell.decimals == 2 else margin / 10
 
 
 def _two_sided(off: float, error: float, freedom: float) -> float:
@@ -240,35 +242,35 @@ def _quantile(probability: float, freedom: float) -> float:
     return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
 
 
-def _with_verdict(one: Reproduced, different: float, equivalent: float, cells: int, margin: float) -> Reproduced:
-    errors = _errors(one, len(one.seeds))
+def _with_verdict(cell: Reproduced, different: float, equivalent: float, cells: int, margin: float) -> Reproduced:
+    errors = _errors(cell, len(cell.seeds))
     half = _quantile(0.975, errors.freedom) * errors.difference
-    assert one.mean is not None
+    assert cell.mean is not None
     verdict = EQUIVALENT if equivalent < ALPHA else DIFFERENT if different < CAREFUL else INCONCLUSIVE
-    needed = _needed(one, cells, margin) if verdict == INCONCLUSIVE else None
-    count, best = printed_runs(one.printed)
-    notes = one.notes
+    needed = _needed(cell, cells, margin) if verdict == INCONCLUSIVE else None
+    count, best = printed_runs(cell.printed)
+    notes = cell.notes
     if best:
         notes += (f"printed is the best of {count} runs: {errors.shift:.2f} above their mean is expected of luck alone",)
     if verdict == INCONCLUSIVE and needed is None:
         what = "one run" if count == 1 else f"the {'best' if best else 'mean'} of {count} runs"
         notes += (f"no number of our seeds settles what is left open here: the print is {what}, and varies as far by itself",)
     return replace(
-        one, low=one.mean + errors.shift - half, high=one.mean + errors.shift + half, verdict=verdict, p_different=different,
+        cell, low=cell.mean + errors.shift - half, high=cell.mean + errors.shift + half, verdict=verdict, p_different=different,
         p_equivalent=equivalent, seeds_needed=needed, notes=notes,
     )  # fmt: skip
 
 
-def _needed(one: Reproduced, cells: int, margin: float) -> int | None:
+def _needed(cell: Reproduced, cells: int, margin: float) -> int | None:
     """The fewest seeds that would make the cell equivalent or different with ``POWER``, were the difference found the true one."""
-    off, half = abs(_off(one)), _half_unit(one)
-    for seeds in range(max(2, len(one.seeds) + 1), MOST_SEEDS + 1):
-        errors = _errors(one, seeds)
-        room = _margin(one, margin) - off - half
+    off, half = abs(_off(cell)), _half_unit(cell)
+    for seeds in range(max(2, len(cell.seeds) + 1), MOST_SEEDS + 1):
+        errors = _errors(cell, seeds)
+        room = _margin(cell, margin) - off - half
         enough = _quantile(1 - ALPHA / cells, errors.own_freedom) + _quantile((1 + POWER) / 2, errors.own_freedom)
         if room > enough * math.sqrt(errors.own_variance):
             return seeds
-        beyond = abs(_off(one) + errors.shift) - half
+        beyond = abs(_off(cell) + errors.shift) - half
         if beyond > _quantile(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + _quantile(
             POWER, errors.own_freedom
         ) * math.sqrt(errors.own_variance):
@@ -300,7 +302,7 @@ def _weighted_score(record: RunRecord, cell: ReferenceResult, text: str) -> Scor
 
     tasks = STS_TASKS if cell.task == AVERAGE else (cell.task,)
     scores = {task: score_of(record, replace(cell, protocol=WHOLE, task=task), text) for task in {*tasks, cell.task}}
-    whole, values = scores[cell.task], [one.detail.get("wmean") for task in tasks if (one := scores[task]) is not None]
+    whole, values = scores[cell.task], [score.detail.get("wmean") for task in tasks if (score := scores[task]) is not None]
     known = [float(value) for value in values if isinstance(value, int | float)]
     if whole is None or len(known) < len(tasks):
         return None

@@ -99,52 +99,54 @@ def wanted(
     found: dict[tuple[object, ...], WantedRun] = {}
     for row in chosen:
         for backbone, instead_of in places(row):
-            one = _meant(row, backbone, instead_of, registry)
-            earlier = found.get(one.identity)
-            found[one.identity] = one if earlier is None else _together(earlier, one)
+            run = _meant(row, backbone, instead_of, registry)
+            earlier = found.get(run.identity)
+            found[run.identity] = run if earlier is None else _together(earlier, run)
     check_asked(list(found.values()), registry, asked or {})
     return with_asked(list(found.values()), registry, asked or {})
 
 
-def figure(one: FigureRuns, registry: Registry, *, backbones: Sequence[str] = ()) -> tuple[WantedRun, ...]:
+def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = ()) -> tuple[WantedRun, ...]:
     """The runs that a figure is drawn from, in its order; a series of a recipe value is a run for each."""
     printed = {drawn.backbone for drawn in figure_runs()}  # which choose figures, as they choose rows of a table
-    here = [name for name in backbones if Path(name).name == one.backbone or Path(name).name not in printed]
+    here = [name for name in backbones if Path(name).name == runs.backbone or Path(name).name not in printed]
     if backbones and not here:
         raise BenchError(
-            f"--backbone {','.join(backbones)}: {one.part.part} of {one.part.paper} is of {one.backbone}", one.part.command
+            f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {runs.backbone}", runs.part.command
         )
-    places = [(name, "" if Path(name).name == one.backbone else one.backbone) for name in here] or [(one.backbone, "")]
+    places = [(name, "" if Path(name).name == runs.backbone else runs.backbone) for name in here] or [(runs.backbone, "")]
     found: dict[tuple[object, ...], WantedRun] = {}
-    for setting, method in one.runs:
+    for setting, method in runs.runs:
         if method not in registry.plugins:
             continue
         own = registry[method].cls.own_backbone
-        for changes in series(dict([one.series]) if one.series else {}):
+        for changes in series(dict([runs.series]) if runs.series else {}):
             for backbone, instead_of in places:
                 run = WantedRun(
-                    rows=(), method=method, setting=setting, backbone=own or backbone, suites=one.suites, changes=changes,
-                    instead_of="" if own else instead_of, doubts=(one.open,) if one.open else (),
+                    rows=(), method=method, setting=setting, backbone=own or backbone, suites=runs.suites, changes=changes,
+                    instead_of="" if own else instead_of, doubts=(runs.open,) if runs.open else (),
                 )  # fmt: skip
                 found[run.identity] = run
     return tuple(found.values())
 
 
 def part(
-    one: Part,
+    paper_part: Part,
     registry: Registry,
     *,
     words: Sequence[str] = (),
     backbones: Sequence[str] = (),
 ) -> tuple[WantedRun, ...]:
     """The runs of a table or a figure. Raises BenchError for a part that has none."""
-    if one.how == SCORES:
-        return wanted(one.paper, one.short, registry, words=words, backbones=backbones)
-    if one.how != RUNS:
-        raise BenchError(f"{one.name} means no runs: it shows {one.shows}", one.command or one.why)
+    if paper_part.how == SCORES:
+        return wanted(paper_part.paper, paper_part.short, registry, words=words, backbones=backbones)
+    if paper_part.how != RUNS:
+        raise BenchError(f"{paper_part.name} means no runs: it shows {paper_part.shows}", paper_part.command or paper_part.why)
     if words:
-        raise BenchError(f"--rows {','.join(words)}: {one.part} of {one.paper} has no rows", "--rows belongs to tables")
-    return figure(next(drawn for drawn in figure_runs() if drawn.part == one), registry, backbones=backbones)
+        raise BenchError(
+            f"--rows {','.join(words)}: {paper_part.part} of {paper_part.paper} has no rows", "--rows belongs to tables"
+        )
+    return figure(next(drawn for drawn in figure_runs() if drawn.part == paper_part), registry, backbones=backbones)
 
 
 def together(parts: Sequence[tuple[WantedRun, ...]]) -> tuple[WantedRun, ...]:
@@ -243,7 +245,7 @@ def _together(a: WantedRun, b: WantedRun) -> WantedRun:
 
 def check_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> None:
     """Raises UnknownName for a recipe key that the method of none of these runs knows, BenchError for a series."""
-    every = [run for one in found for run in (one, one.on) if run is not None and run.method]
+    every = [run for wanted_run in found for run in (wanted_run, wanted_run.on) if run is not None and run.method]
     for key, text in asked.items():
         if len(series({key: text})) > 1:
             raise BenchError(f"--set {key}={text}: a table is run again with one value for each key", "bench run --set KEY=A,B,C")
@@ -276,7 +278,7 @@ def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, st
     return merged, entry, line or ""
 
 
-def check_rows(one: Part, words: Sequence[str]) -> None:
+def check_rows(paper_part: Part, words: Sequence[str]) -> None:
     """Raises BenchError for a word of --rows that fits no row of the table."""
-    if one.how == SCORES:
-        _choose(rows([r for r in results(paper=one.paper) if r.table == one.short]), words, one.name)
+    if paper_part.how == SCORES:
+        _choose(rows([r for r in results(paper=paper_part.paper) if r.table == paper_part.short]), words, paper_part.name)

@@ -77,9 +77,9 @@ class Sampling:
                 study.enqueue_trial(own)
             if known < number or not study.trials[number - 1].params:
                 study.sampler = self._sampler(number)
-                study.ask({one.key: _distribution(one) for one in self.space})
+                study.ask({dimension.key: _distribution(dimension) for dimension in self.space})
             found = study.trials[number - 1].params
-        return {one.key: _as_recipe(one, found[one.key]) for one in self.space}
+        return {dimension.key: _as_recipe(dimension, found[dimension.key]) for dimension in self.space}
 
     def tell(self, trials: Mapping[int, Trial]) -> None:
         """What became of trials, those that Optuna knows already left out."""
@@ -145,18 +145,18 @@ class Sampling:
         return optuna.pruners.NopPruner()
 
 
-def _distribution(one: Dimension) -> optuna.distributions.BaseDistribution:
+def _distribution(dimension: Dimension) -> optuna.distributions.BaseDistribution:
     import optuna
 
-    if one.values:
-        return optuna.distributions.CategoricalDistribution(one.values)
-    if one.whole:
-        return optuna.distributions.IntDistribution(int(one.low), int(one.high), log=one.scale == LOG)
-    return optuna.distributions.FloatDistribution(one.low, one.high, log=one.scale == LOG)
+    if dimension.values:
+        return optuna.distributions.CategoricalDistribution(dimension.values)
+    if dimension.whole:
+        return optuna.distributions.IntDistribution(int(dimension.low), int(dimension.high), log=dimension.scale == LOG)
+    return optuna.distributions.FloatDistribution(dimension.low, dimension.high, log=dimension.scale == LOG)
 
 
-def _as_recipe(one: Dimension, value: Any) -> Any:
-    return value if one.values else one.rounded(value)
+def _as_recipe(dimension: Dimension, value: Any) -> Any:
+    return value if dimension.values else dimension.rounded(value)
 
 
 @contextmanager

@@ -87,12 +87,12 @@ def short(value: Any) -> str:
 
 def drawn(space: Space, seed: str, number: int) -> dict[str, Any]:
     """The values of a random trial: of two methods that share a dimension the same, whatever else each of them has."""
-    return {one.key: one.at(_share(f"{seed}/{number}/{one.key}")) for one in space}
+    return {axis.key: axis.at(_share(f"{seed}/{number}/{axis.key}")) for axis in space}
 
 
 def grid(space: Space, seed: str) -> list[dict[str, Any]]:
     """Every combination, in an order that the seed shuffles: its first part is a fair sample of all."""
-    points = [dict(zip((one.key for one in space), values, strict=True)) for values in product(*(one.grid() for one in space))]
+    points = [dict(zip((axis.key for axis in space), values, strict=True)) for values in product(*(one.grid() for one in space))]
     return sorted(points, key=lambda point: hashlib.sha256(f"{seed}/{sorted(point.items())}".encode()).digest())
 
 

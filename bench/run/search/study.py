@@ -107,7 +107,7 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: 
         )
         jobs[method] = Job(method, tuple(runs), space, sampling)
     for key in wanted.spaces:
-        if not any(one.key == key for job in jobs.values() for one in job.space):
+        if not any(dimension.key == key for job in jobs.values() for dimension in job.space):
             from bench.run.recipes import check_overrides
 
             check_overrides({key: ""}, [job.runs[0].plugin.cls for job in jobs.values()], trained=True)
@@ -175,10 +175,10 @@ def definition(jobs: Mapping[str, Job], wanted: Wanted, name: str, fixed: Sequen
 def _searched(job: Job) -> Searched:
     run = job.runs[0]
     corpus = "" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}"
-    varied = {one.key for one in job.space}
+    varied = {dimension.key for dimension in job.space}
     return Searched(
         setting=run.setting, variant=run.variant, plugin=run.plugin.sha256, backbone=run.backbone.name, revision=run.backbone.revision,
-        corpus=corpus, dev=run.dev.sha256 if run.dev else "", space={one.key: one.to_json() for one in job.space},
+        corpus=corpus, dev=run.dev.sha256 if run.dev else "", space={dimension.key: dimension.to_json() for dimension in job.space},
         recipe={key: value for key, value in run.recipe.items() if key not in varied},
     )  # fmt: skip
 

@@ -130,7 +130,7 @@ class Worker:
                 spent += (record.cost.train_seconds or 0.0) + (record.cost.dev_seconds or 0.0)
         except Pruned:
             scored = [entry for entry in read_curve(folder / runs[0].run_id) if "dev_score" in entry]
-            dev, steps, state = [max(one["dev_score"] for one in scored)], scored[-1]["step"], PRUNED
+            dev, steps, state = [max(row["dev_score"] for row in scored)], scored[-1]["step"], PRUNED
         except RunFailed as error:
             state, problem = FAILED, error.message
         taken = time.perf_counter() - began
@@ -163,7 +163,9 @@ class Worker:
         """Tell Optuna what the last trials became."""
         with RunsFolder(self.folder).lock("study", WAIT):
             for method, job in self.jobs.items():
-                job.sampling.tell({n: one for n in range(1, self.study.trials + 1) if (one := self.look(method, n)) is not None})
+                job.sampling.tell(
+                    {n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None}
+                )
 
 
 class PruningReporter:

@@ -136,7 +136,7 @@ def seedings(points: Points, clusters: int, uniform_SU: NDArray[np.float64]) -> 
     inertia_S = nearest_SN.sum(axis=1)
     for k in range(1, clusters):
         uniform_ST = uniform_SU[:, 1 + (k - 1) * tried : 1 + k * tried]
-        candidates_ST = np.stack([_drawn(*one) for one in zip(nearest_SN, inertia_S, uniform_ST, strict=True)])
+        candidates_ST = np.stack([_drawn(*draw) for draw in zip(nearest_SN, inertia_S, uniform_ST, strict=True)])
         for first in range(0, len(candidates_ST), together):
             distances_MN = measure(candidates_ST[first : first + together].reshape(-1))
             for s, with_TN in enumerate(distances_MN.reshape(-1, tried, n), start=first):

@@ -334,7 +334,7 @@ def suite_names() -> list[str]:
 def expand_suites(names: Iterable[str]) -> list[str]:
     """The names, each once, with those of all suites of this package that papers report in the place of "all"."""
     every = [name for name in _MODULES if name not in NOT_IN_ALL]
-    return list(dict.fromkeys(one for name in names for one in (every if name == ALL else [name])))
+    return list(dict.fromkeys(task for name in names for task in (every if name == ALL else [name])))
 
 
 def split_names(text: str) -> tuple[str, ...]:

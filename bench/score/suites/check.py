@@ -35,7 +35,7 @@ def _read(task: Task, data: DataFolder | None = None, text: str | None = None) -
         content = lzma.decompress(path.read_bytes())
         rows = [line.split("\t") for line in content.decode().splitlines()[1:]]
         first, second, gold, kind, *ids = (list(column) for column in zip(*rows, strict=True))
-        values, (caption1, caption2) = np.array(gold, dtype=np.float64), (np.array(one, dtype=np.int64) for one in ids)
+        values, (caption1, caption2) = np.array(gold, dtype=np.float64), (np.array(id_, dtype=np.int64) for id_ in ids)
         rings = [(a, b) for a, b, of in zip(*ids, kind, strict=True) if of == SAME_IMAGE]
     except (OSError, ValueError, lzma.LZMAError) as error:
         raise DataDamaged(f"{task.name}: {path}: {error}", hint) from None

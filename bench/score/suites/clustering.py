@@ -49,10 +49,10 @@ class LoadedTexts(LoadedTask):
                 f"{name}: {error}", "did the training collapse? curve.jsonl in the run's folder has its losses"
             ) from None
         predictions = {
-            "prediction": np.stack([one.labels_N for one in found], axis=1).astype(np.int16),
+            "prediction": np.stack([clustering.labels_N for clustering in found], axis=1).astype(np.int16),
             "gold": self.data.labels,
             "subset": np.full(len(texts), name),
-            "inertia": np.array([one.inertia for one in found]),
+            "inertia": np.array([clustering.inertia for clustering in found]),
         }
         return self.result(predictions)
 

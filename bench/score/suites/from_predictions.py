@@ -50,7 +50,10 @@ def reduce_predictions(key: Key, arrays: Arrays) -> dict[str, np.ndarray] | None
     """What the score needs of the stored arrays of one task (``Task.reduced``); None where its suite does not say, or is not here."""
     suite, task, protocol, _ = key
     found = find_suite(suite).tasks if suite in suite_names() and suite != "mteb" else ()
-    return next((one.reduced(arrays) for one in found if (one.name, one.protocol) == (task, protocol)), None)
+    return next(
+        (scored_task.reduced(arrays) for scored_task in found if (scored_task.name, scored_task.protocol) == (task, protocol)),
+        None,
+    )
 
 
 def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -> TaskScore | None:
@@ -59,7 +62,9 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
     if suite not in suite_names():
         return None
     found = find_suite(suite)
-    known = {protocol: found.tasks[0] for protocol in found.earlier} | {one.protocol: one for one in found.tasks}
+    known = {protocol: found.tasks[0] for protocol in found.earlier} | {
+        scored_task.protocol: scored_task for scored_task in found.tasks
+    }
     scorer = known[protocol].rescore if protocol in known else None
     if scorer is None or suite_plugin(suite) is None:
         return scorer(arrays, task) if scorer else None
@@ -81,8 +86,8 @@ def _mteb(arrays: Arrays, metric: str) -> TaskScore | None:
         return None
     prediction, gold, subset = arrays["prediction"], arrays["gold"], arrays["subset"]
     values = []
-    for one in dict.fromkeys(subset.tolist()):
-        of_part = subset == one
+    for part in dict.fromkeys(subset.tolist()):
+        of_part = subset == part
         if metric == "accuracy":
             values.append(100 * float((prediction[of_part] == gold[of_part].reshape(-1, 1)).mean()))
         else:

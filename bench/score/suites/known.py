@@ -53,17 +53,17 @@ def survey_files(name: str, sets: Sequence[str], data: DataFolder, text: str, re
     if entry is not None and (said := entry.read()) is not None:
         return KnownTask(name, said["form"], said["sha256"], said["n"], read)
     found = read()
-    one = KnownTask(name, found.form, found.sha256, found.n, lambda: found)
+    task = KnownTask(name, found.form, found.sha256, found.n, lambda: found)
     if entry is not None:
-        entry.write({"form": one.form, "sha256": one.sha256, "n": one.n})
-    return one
+        entry.write({"form": task.form, "sha256": task.sha256, "n": task.n})
+    return task
 
 
 def _entry(name: str, sets: Sequence[str], data: DataFolder, text: str) -> CacheEntry | None:
     """Where what is known of these files is kept; None where it must not be."""
     from bench.data.sets import data_set
 
-    files = [entry for one in sets for entry in data.entries(data_set(one))]
+    files = [entry for set_ in sets for entry in data.entries(data_set(set_))]
     if not files or not all(is_settled(changed) for _, _, changed in files):
         return None
     return CacheEntry("known", json.dumps([bench.__version__, name, text, files]))

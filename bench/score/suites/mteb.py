@@ -144,9 +144,9 @@ class LoadedMteb(LoadedTask):
 
     def _detail(self, task: Any, result: Any, folder: Path, above: Path) -> dict[str, Any]:
         scores = {
-            split: [{key: _plain(value) for key, value in one.items() if isinstance(value, bool | int | float | str | list | None)
+            split: [{key: _plain(value) for key, value in part.items() if isinstance(value, bool | int | float | str | list | None)
                      and not (isinstance(value, list) and value and not isinstance(value[0], str | int | float))}
-                    for one in each]
+                    for part in each]
             for split, each in result.scores.items()
         }  # fmt: skip
         return {
@@ -162,8 +162,8 @@ class LoadedMteb(LoadedTask):
             "results": sorted(str(file.relative_to(above)) for file in folder.glob(f"results/**/{self.name}.json")),
             "predictions": [
                 str(file.relative_to(above))
-                for one in leaves(task)
-                if (file := folder / "predictions" / one.prediction_file_name).is_file()
+                for leaf in leaves(task)
+                if (file := folder / "predictions" / leaf.prediction_file_name).is_file()
             ],
         }
 
@@ -286,7 +286,7 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
 def _plain(value: Any) -> Any:
     """Without NaN and infinity, which JSON does not have."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 

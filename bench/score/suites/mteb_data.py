@@ -120,13 +120,13 @@ def load_data(task: Any, offline: bool) -> None:
         found = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
         wanted = task.metadata.dataset["revision"]
         if _hosted(task) and found and wanted not in found:
-            raise missing(task, ValueError(f"revision {', '.join(sorted(one[:12] for one in found))} is there"))
+            raise missing(task, ValueError(f"revision {', '.join(sorted(revision[:12] for revision in found))} is there"))
 
 
 def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(dataset, Mapping):
-        for one in dataset.values():
-            yield from _cache_files(one)
+        for split in dataset.values():
+            yield from _cache_files(split)
     else:
         yield from getattr(dataset, "cache_files", ())
 

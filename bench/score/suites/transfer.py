@@ -112,7 +112,7 @@ def _small_enough(side_ND: np.ndarray, sentences: Sequence[str], task: str) -> N
 def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
     """From stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
-    value = mean([accuracy(predicted[fold == one], gold[fold == one]) for one in np.unique(fold)])
+    value = mean([accuracy(predicted[fold == sentence_fold], gold[fold == sentence_fold]) for sentence_fold in np.unique(fold)])
     detail = {"f1": _f1(predicted, gold)} if task.startswith("MRPC") else {}
     return TaskScore(value, len(predicted), detail=detail)
 

@@ -39,9 +39,9 @@ def ablations(group: Group) -> list[Figure]:
     made: dict[tuple[str, str], Figure] = {}
     for suite in sorted(group.tables, key=lambda suite: (suite != MAIN, suite)):
         table = group.tables[suite].table
-        for one in swept(points(table, table.head)):
-            if (one.method, one.key) not in made and len(made) < MOST:
-                made[one.method, one.key] = _figure(group, suite, one)
+        for curve in swept(points(table, table.head)):
+            if (curve.method, curve.key) not in made and len(made) < MOST:
+                made[curve.method, curve.key] = _figure(group, suite, curve)
     return list(made.values())
 
 
@@ -64,62 +64,62 @@ def swept(found: Sequence[Point]) -> list[Swept]:
     return sorted(made, key=lambda one: (-len(one.values), one.method, one.key))
 
 
-def _figure(group: Group, suite: str, one: Swept) -> Figure:
+def _figure(group: Group, suite: str, curve: Swept) -> Figure:
     table = group.tables[suite].table
     cxc = group.tables.get(BESIDE) if suite == MAIN else None
     there = {run: p for p in points(cxc.table, cxc.table.columns[0]) for run in p.row.runs} if cxc else {}
-    others = [there.get(point.row.runs[0]) for point in one.points]
+    others = [there.get(point.row.runs[0]) for point in curve.points]
     head = "STS Avg." if suite == MAIN else " ".join(dict.fromkeys((suite, table.head or "")))
-    panels = [(head, list(one.points))]
+    panels = [(head, list(curve.points))]
     if sum(point is not None for point in others) >= FEWEST:
         panels.append(("CxC-STS", [point for point in others if point is not None]))
-    printed = _printed(group, one) if suite == MAIN else {}
+    printed = _printed(group, curve) if suite == MAIN else {}
     drawn = 0
-    log = one.values[0] > 0 and one.values[-1] / one.values[0] >= 8
+    log = curve.values[0] > 0 and curve.values[-1] / curve.values[0] >= 8
     with library():
         high = 190.0
         drawing = Drawing(height=TOP + BOTTOM + high * len(panels) - 40)
         for i, (what, shown) in enumerate(panels):
             low = BOTTOM + (len(panels) - 1 - i) * (high + (TOP - 40) / 2)
             axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + high - 50)
-            xs = [one.values[k] for k, point in enumerate(one.points if what == head else others) if point is not None]
-            _axis(axes, one.values, log)
-            there_too = [(x, y) for x, y in printed.get(what, ()) if one.values[0] <= x <= one.values[-1]]
+            xs = [curve.values[k] for k, point in enumerate(curve.points if what == head else others) if point is not None]
+            _axis(axes, curve.values, log)
+            there_too = [(x, y) for x, y in printed.get(what, ()) if curve.values[0] <= x <= curve.values[-1]]
             drawn += len(there_too)
             lines.draw(drawing, axes, [_line(what, xs, shown), *([_printed_line(what, there_too)] if there_too else [])])
             last = i == len(panels) - 1
-            lines.ticks(drawing, axes, one.values, [f"{v:g}" for v in one.values])
-            drawing.names(axes, one.key if last else "", what)
+            lines.ticks(drawing, axes, curve.values, [f"{v:g}" for v in curve.values])
+            drawing.names(axes, curve.key if last else "", what)
         name, title = (
-            group.name("ablation", one.method, one.key.replace("_", "-"), *([] if suite == MAIN else [suite])),
-            group.titled(f"{one.method}: {one.key}"),
+            group.name("ablation", curve.method, curve.key.replace("_", "-"), *([] if suite == MAIN else [suite])),
+            group.titled(f"{curve.method}: {curve.key}"),
         )
-        means = [point.cell.mean for point in one.points]
+        means = [point.cell.mean for point in curve.points]
         lowest, top = min(means), max(means)
-        highest = leading([(f"{value:g}", point.cell.mean) for value, point in zip(one.values, one.points, strict=True)])
-        over = f"over {one.values[0]:g} to {one.values[-1]:g}"
-        finding = (f"{one.method} is highest at {one.key} = {listed(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
-                   if len(highest) < len(one.values) else f"{one.method} stays at {score(top)} {over} of {one.key}.")  # fmt: skip
-        seeds = sorted({len(point.row.runs) for point in one.points})
+        highest = leading([(f"{value:g}", point.cell.mean) for value, point in zip(curve.values, curve.points, strict=True)])
+        over = f"over {curve.values[0]:g} to {curve.values[-1]:g}"
+        finding = (f"{curve.method} is highest at {curve.key} = {listed(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
+                   if len(highest) < len(curve.values) else f"{curve.method} stays at {score(top)} {over} of {curve.key}.")  # fmt: skip
+        seeds = sorted({len(point.row.runs) for point in curve.points})
         how = (
             f"Runs that are equal in all else, {counted(seeds[-1], 'seed')} each."
             if len(seeds) == 1
             else "Runs that are equal in all else."
         )
-        alt = f"Curve of {len(one.values)} points: {'average of the STS sets' if suite == MAIN else head} against {one.key}. {finding}"
+        alt = f"Curve of {len(curve.values)} points: {'average of the STS sets' if suite == MAIN else head} against {curve.key}. {finding}"
         return Figure(
-            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(one.key, "") if suite == MAIN else "", of=(suite,),
-            caption=" ".join(filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))), header=("method", one.key, head, "low", "high", *(["CxC-STS"] if suite == MAIN else [])),
-            data=tuple((one.method, value, round(point.cell.mean, 4), *(ends(point.cell) or ("", "")),
+            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "", of=(suite,),
+            caption=" ".join(filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))), header=("method", curve.key, head, "low", "high", *(["CxC-STS"] if suite == MAIN else [])),
+            data=tuple((curve.method, value, round(point.cell.mean, 4), *(ends(point.cell) or ("", "")),
                         *(["" if other is None else round(other.cell.mean, 4)] if suite == MAIN else []))
-                       for value, point, other in zip(one.values, one.points, others, strict=True)),
+                       for value, point, other in zip(curve.values, curve.points, others, strict=True)),
         )  # fmt: skip
 
 
 PRINTED = "Grey, not joined: what papers print."
 
 
-def _printed(group: Group, one: Swept) -> dict[str, list[tuple[float, float]]]:
+def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]:
     """Panel -> (value of the recipe key, printed number): of the same method, setting and backbone, from tables and from the points of
     pictures that a source gives."""
     from bench.references import results
@@ -131,16 +131,16 @@ def _printed(group: Group, one: Swept) -> dict[str, list[tuple[float, float]]]:
         for cell in results(backbone=backbone, setting=group.setting, task=task):
             means = meaning(cell.method, cell.variant, cell.setting)
             name = f"{means.method}+{means.variant}" if means.variant else means.method
-            if name == one.method and set(means.set) == {one.key} and cell.metric in ("spearman", "spearman-bootstrap"):
-                found.setdefault(panel, {})[float(means.set[one.key])] = cell.value
+            if name == curve.method and set(means.set) == {curve.key} and cell.metric in ("spearman", "spearman-bootstrap"):
+                found.setdefault(panel, {})[float(means.set[curve.key])] = cell.value
         for drawn in figure_runs():
             if (
                 drawn.backbone == backbone
-                and (group.setting, one.method) in drawn.runs
+                and (group.setting, curve.method) in drawn.runs
                 and drawn.series
-                and drawn.series[0] == one.key
+                and drawn.series[0] == curve.key
             ):
-                points = [point for point in printed_points(drawn.part) if (point.panel, point.key) == (task, one.key)]
+                points = [point for point in printed_points(drawn.part) if (point.panel, point.key) == (task, curve.key)]
                 found.setdefault(panel, {}).update({point.x: point.y for point in points})
     return {panel: sorted(values.items()) for panel, values in found.items()}
 

@@ -27,10 +27,10 @@ FREE = "none"  # the tick of what cost nothing
 
 def time(group: Group) -> Figure | None:
     """Average of the STS sets against training time, of runs on one hardware. None where fewer than two rows have both."""
-    one = group.tables.get("sts")
-    if one is None:
+    table = group.tables.get("sts")
+    if table is None:
         return None
-    note = one.cost_note.rstrip(".")
+    note = table.cost_note.rstrip(".")
     return _figure(group, "cost", "Quality against training time", "training time of one run", SECONDS, lambda p: _time(p),
                    _spent, f"Training time is a mean over seeds{f'. {note[:1].upper()}{note[1:]}' if note else ''}.")  # fmt: skip
 
@@ -46,9 +46,11 @@ ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
 
 def encoding(group: Group) -> Figure | None:
     """Average of the STS sets against the time that encoding takes, of rows that were measured under one condition."""
-    one = group.tables.get("sts")
+    table = group.tables.get("sts")
     condition = (
-        next((row.cost.encode_condition for row in one.table.rows if row.cost and row.cost.encode_condition), "") if one else ""
+        next((row.cost.encode_condition for row in table.table.rows if row.cost and row.cost.encode_condition), "")
+        if table
+        else ""
     )
     return _figure(group, "encoding", "Quality against time of encoding", "time to encode 1,000 sentences", ENCODING, lambda p: _encoding(p),
                    _briefly, f"Measured by bench speed: {condition}.")  # fmt: skip

@@ -126,7 +126,7 @@ class Drawing:
         inside = self.box(axes)
         frame = Box(inside.left - 4, inside.low + 2, WIDTH - 2, inside.high + 8)
         found = placed(spots, [texts[i] for i in order], frame, size=TEXT, radius=RADIUS, avoid=avoid,
-                       specks=[self.at(axes, *one) for one in specks])  # fmt: skip
+                       specks=[self.at(axes, *speck) for speck in specks])  # fmt: skip
         for i, spot, place in zip(order, spots, found, strict=True):
             if place is None:
                 continue

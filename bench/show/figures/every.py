@@ -28,7 +28,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
     from bench.show.figures.spectrum import spectrum
     from bench.show.figures.sphere import sphere
 
-    board = replace(board, tables=tuple(one for one in board.tables if one.checked))  # a caption is no sender's word
+    board = replace(board, tables=tuple(table for table in board.tables if table.checked))  # a caption is no sender's word
     runs = {run.record.run_id: run for run in board.runs}
     records = {run_id: run.record for run_id, run in runs.items()}
     found, values = groups(board), board_values(board.searches)
@@ -48,7 +48,7 @@ def every(board: Board, pairs: Pairs | None) -> tuple[Figure, ...]:
         ]
         made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
     named: dict[str, Figure] = {}
-    for one in made:
-        if one is not None:
-            named.setdefault(one.name, one)
+    for figure in made:
+        if figure is not None:
+            named.setdefault(figure.name, figure)
     return tuple(named.values())

@@ -30,18 +30,18 @@ Draws = dict[str, list[float]]
 
 def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     """A violin per method and task over draws and seeds. None where no method, or only one, has its draws."""
-    one = group.tables.get("fewshot")
-    if one is None:
+    board_table = group.tables.get("fewshot")
+    if board_table is None:
         return None
-    table = one.table
+    table = board_table.table
     tasks = [task for task in table.columns if task != AVERAGE]
     scored = methods(points(table, table.head), table)
     found = [(p.label, p.row.is_baseline, draws) for p in scored if (draws := _draws(p.row, table, tasks, records))]
-    found.sort(key=lambda one: (-fmean(one[2][AVERAGE]), one[0]))
+    found.sort(key=lambda point: (-fmean(point[2][AVERAGE]), point[0]))
     if len(found) < 2:
         return None
     shown = found[:MOST]
-    if len(found) > MOST and (base := next((one for one in found[MOST:] if one[1]), None)):
+    if len(found) > MOST and (base := next((point for point in found[MOST:] if point[1]), None)):
         shown[-1] = base
     rows = [(name, draws) for name, _, draws in shown]
     with library():
@@ -68,7 +68,7 @@ def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, R
     for run in row.runs:
         record = records.get(run)
         scores = [record.score(table.suite, task, table.protocol, table.text) if record else None for task in tasks]
-        each = [numbers(one.detail.get("draws")) if one else [] for one in scores]
+        each = [numbers(own_score.detail.get("draws")) if own_score else [] for own_score in scores]
         if not each or not each[0] or len({len(values) for values in each}) > 1:
             return {}
         for task, values in zip(tasks, each, strict=True):
@@ -79,7 +79,7 @@ def _draws(row: Row, table: Table, tasks: Sequence[str], records: Mapping[str, R
 
 def _finding(found: Sequence[tuple[str, Draws]]) -> str:
     (best, draws), (second, others) = found[0], found[1]
-    level = leading([(name, fmean(one[AVERAGE])) for name, one in found])
+    level = leading([(name, fmean(scores[AVERAGE])) for name, scores in found])
     if len(level) > 1:
         return f"{listed(level)} are highest on average: {score(fmean(draws[AVERAGE]))}."
     ahead = "highest" if len(found) > 2 else "higher"
@@ -110,7 +110,7 @@ def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
 
 
 def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]]) -> None:
-    low, high = scatter.limits([v for one in values for v in one], around=0.06, least=2.0)
+    low, high = scatter.limits([v for value in values for v in value], around=0.06, least=2.0)
     axes.set_xlim(low, high)
     axes.set_ylim(len(values) - 0.5, -0.5)
     axes.set_yticks([])
@@ -123,10 +123,10 @@ def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]
     axes.vlines(found, len(values) - 0.5, -0.5, color=LINE, linewidth=0.6, zorder=1)
     lines.ticks(drawing, axes, found, [f"{t:g}" for t in found])
     axes.set_yticks([])
-    for k, one in enumerate(values):
-        _violin(axes, k, one, ACCENT if k == 0 else QUIET)
-        axes.plot([fmean(one)], [k], marker="o", markersize=4, markerfacecolor=PAPER, markeredgecolor=ACCENT if k == 0 else QUIET, linestyle="",
-                  zorder=5, gid=drawing.tip(f"{task}: {score(fmean(one))}, {score(min(one))} to {score(max(one))}"))  # fmt: skip
+    for k, drawn in enumerate(values):
+        _violin(axes, k, drawn, ACCENT if k == 0 else QUIET)
+        axes.plot([fmean(drawn)], [k], marker="o", markersize=4, markerfacecolor=PAPER, markeredgecolor=ACCENT if k == 0 else QUIET, linestyle="",
+                  zorder=5, gid=drawing.tip(f"{task}: {score(fmean(drawn))}, {score(min(drawn))} to {score(max(drawn))}"))  # fmt: skip
 
 
 def _violin(axes: Axes, k: int, values: list[float], colour: str) -> None:
@@ -135,9 +135,9 @@ def _violin(axes: Axes, k: int, values: list[float], colour: str) -> None:
     body = axes.violinplot([values], positions=[k], orientation="horizontal", widths=0.85, showextrema=False, points=OUTLINE)[
         "bodies"
     ]
-    for one in body:  # type: ignore[attr-defined]
-        one.set(facecolor=colour, edgecolor=colour, alpha=None, linewidth=0.6)
-        one.set_facecolor((*_rgb(colour), 0.3))
+    for item in body:  # type: ignore[attr-defined]
+        item.set(facecolor=colour, edgecolor=colour, alpha=None, linewidth=0.6)
+        item.set_facecolor((*_rgb(colour), 0.3))
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:

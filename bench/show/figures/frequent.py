@@ -22,10 +22,10 @@ UNLIKE = "ConPVP's Figure 5 takes out tokens, and averages the seven STS sets."
 
 def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     """A line per method over the number of words taken out. None where fewer than two methods have them."""
-    one = group.tables.get("geometry")
-    if one is None:
+    board_table = group.tables.get("geometry")
+    if board_table is None:
         return None
-    table = one.table
+    table = board_table.table
     rows = methods(points(table, "alignment"), table)
     curves = [(p.label, curve) for p in rows if (curve := _curve(p.row, records, table.protocol, table.text))]
     steps = sorted({k for _, curve in curves for k in curve})
@@ -105,5 +105,5 @@ def _values(record: RunRecord, protocol: str, text: str | None) -> dict[int, flo
     kept: Any = score_of.detail.get(KEY) if score_of else None
     if not isinstance(kept, list):
         return {}
-    pairs = [(number(one.get("k")), number(one.get("spearman"))) for one in kept if isinstance(one, dict)]
+    pairs = [(number(entry.get("k")), number(entry.get("spearman"))) for entry in kept if isinstance(entry, dict)]
     return {int(k): value for k, value in pairs if k is not None and value is not None}

@@ -59,29 +59,33 @@ def gains(group: Group) -> Figure | None:
     alt = f"{counted(len(shown), 'line')}, one a row: its difference from {base} on {what}, with an interval. {finding}"
     with library():
         drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
-        lowest, highest = fences([one.against.difference for one in shown], margin)
-        ends = [end for one in shown for end in (one.against.low, one.against.high, one.against.difference) if end is not None]
+        lowest, highest = fences([gain.against.difference for gain in shown], margin)
+        ends = [
+            end for gain in shown for end in (gain.against.low, gain.against.high, gain.against.difference) if end is not None
+        ]
         ends = [min(max(end, lowest), highest) for end in ends]
-        left = min(150.0, max(width(one.label, TEXT) for one in shown) + 14)
+        left = min(150.0, max(width(gain.label, TEXT) for gain in shown) + 14)
         axes = _axes(drawing, left, [*ends, -margin, margin], len(shown))
         axes.axvspan(-margin, margin, color=LINE, alpha=0.5, linewidth=0, zorder=0)
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
         drawing.text(WIDTH - 2, drawing.height - TOP + 8, "other sign", size=SMALL, anchor="end", colour=QUIET)
         edges, far = axes.get_xlim(), 0
-        for i, one in enumerate(reversed(shown)):
-            told, value = one.against.verdict in ("better", "worse"), one.against.difference
+        for i, row_gain in enumerate(reversed(shown)):
+            told, value = row_gain.against.verdict in ("better", "worse"), row_gain.against.difference
             if not lowest <= value <= highest:
                 far += 1
                 below = value < lowest
                 drawing.text(drawing.at(axes, edges[not below], i)[0], drawing.at(axes, 0, i)[1] - 0.35 * SMALL,
                              f"← {signed(value)}" if below else f"{signed(value)} →", size=SMALL, anchor="start" if below else "end", colour=QUIET)  # fmt: skip
             else:
-                if one.against.low is not None and one.against.high is not None:
-                    drawing.bar(axes, (max(one.against.low, edges[0]), min(one.against.high, edges[1])), (i, i), strong=told)
-                drawing.dot(axes, value, i, f"{one.label}: {_told(one)}", strong=told)
+                if row_gain.against.low is not None and row_gain.against.high is not None:
+                    drawing.bar(
+                        axes, (max(row_gain.against.low, edges[0]), min(row_gain.against.high, edges[1])), (i, i), strong=told
+                    )
+                drawing.dot(axes, value, i, f"{row_gain.label}: {_told(row_gain)}", strong=told)
             height = drawing.at(axes, 0, i)[1]
-            drawing.text(2, height - 0.35 * TEXT, fitting(one.label, left - 10))
-            drawing.text(WIDTH - 2, height - 0.35 * SMALL, _share(one), size=SMALL, anchor="end", colour=QUIET)
+            drawing.text(2, height - 0.35 * TEXT, fitting(row_gain.label, left - 10))
+            drawing.text(WIDTH - 2, height - 0.35 * SMALL, _share(row_gain), size=SMALL, anchor="end", colour=QUIET)
         drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, f"{what} less that of {base}", anchor="middle", colour=QUIET)
         rest = f" Shown are the first {len(shown)} of {len(found)} rows." if len(shown) < len(found) else ""
         rest += f" Of {counted(far, 'row')} far from the others the gain is written at the edge." if far else ""
@@ -89,8 +93,8 @@ def gains(group: Group) -> Figure | None:
         return Figure(
             name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=(table.suite,), caption=f"{finding} {_how(table.tested)}{rest}",
             header=("method", "gain", "low", "high", "verdict", "pairs of runs", "with the other sign", "chance of one new run to be above"),
-            data=tuple((one.label, _cell(one.against.difference), _cell(one.against.low), _cell(one.against.high), one.against.verdict or "",
-                        float(one.pairs), float(one.otherwise), _cell(one.against.chance)) for one in found),
+            data=tuple((gain.label, _cell(gain.against.difference), _cell(gain.against.low), _cell(gain.against.high), gain.against.verdict or "",
+                        float(gain.pairs), float(gain.otherwise), _cell(gain.against.chance)) for gain in found),
         )  # fmt: skip
 
 
@@ -98,7 +102,7 @@ def fences(values: Sequence[float], least: float) -> tuple[float, float]:
     """What is drawn to scale: three quartile ranges around the middle half (Tukey 1977), and zero; a range is ``least`` at the least."""
     from numpy import percentile
 
-    low, high = (float(one) for one in percentile(values, [25, 75]))
+    low, high = (float(quartile) for quartile in percentile(values, [25, 75]))
     reach = 3 * max(high - low, least)
     return min(low - reach, 0.0), max(high + reach, 0.0)
 
@@ -120,19 +124,19 @@ def other_sign(point: Point, base: Point) -> int:
     """Of all pairs of one run of each: those whose difference has not the sign that the difference of the means has. Of equal means
     every pair that differs has another one."""
     mean = point.cell.mean - base.cell.mean
-    differences = [one - other for one in point.cell.values for other in base.cell.values]
+    differences = [value - other for value in point.cell.values for other in base.cell.values]
     return sum(difference * mean <= 0 if mean else difference != 0 for difference in differences)
 
 
 def gain_words(found: Sequence[Gain], base: str) -> str:
     """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
-    by = {verdict: [one for one in found if one.against.verdict == verdict] for verdict in VERDICTS}
-    names = ", ".join(f"{len(ones)} {verdict}" + (f" ({listed([one.label for one in ones])})" if verdict == "better" else "")
+    by = {verdict: [gain for gain in found if gain.against.verdict == verdict] for verdict in VERDICTS}
+    names = ", ".join(f"{len(ones)} {verdict}" + (f" ({listed([gain.label for gain in ones])})" if verdict == "better" else "")
                       for verdict, ones in by.items() if ones)  # fmt: skip
     parts = [f"Of {counted(len(found), 'row')} compared with {base}: {names}."]
-    paired = [one for one in found if one.pairs > 1]
+    paired = [gain for gain in found if gain.pairs > 1]
     if paired:
-        pairs, otherwise = (sum(getattr(one, name) for one in paired) for name in ("pairs", "otherwise"))
+        pairs, otherwise = (sum(getattr(gain, name) for gain in paired) for name in ("pairs", "otherwise"))
         parts.append(
             f"One run against one run of {base} has the other sign in {otherwise} of {pairs:,} pairs" + _worst(paired) + "."
         )
@@ -141,11 +145,11 @@ def gain_words(found: Sequence[Gain], base: str) -> str:
 
 def _worst(paired: Sequence[Gain]) -> str:
     """ "; most often of a (4 of 9)"; nothing where it never happens, or there is one row."""
-    most = max(one.otherwise / one.pairs for one in paired)
+    most = max(gain.otherwise / gain.pairs for gain in paired)
     if most == 0 or len(paired) == 1:
         return ""
-    first = [one for one in paired if one.otherwise / one.pairs == most]
-    return f"; most often of {listed([f'{one.label} ({one.otherwise} of {one.pairs})' for one in first])}"
+    first = [gain for gain in paired if gain.otherwise / gain.pairs == most]
+    return f"; most often of {listed([f'{gain.label} ({gain.otherwise} of {gain.pairs})' for gain in first])}"
 
 
 def _how(tested: Tested) -> str:
@@ -155,13 +159,13 @@ def _how(tested: Tested) -> str:
             f"Band: within {tested.margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's.")  # fmt: skip
 
 
-def _told(one: Gain) -> str:
-    gain = with_interval(one.against.difference, one.against.low, one.against.high)
-    return f"{gain}, {one.against.verdict}; other sign in {one.otherwise} of {one.pairs}"
+def _told(row_gain: Gain) -> str:
+    gain = with_interval(row_gain.against.difference, row_gain.against.low, row_gain.against.high)
+    return f"{gain}, {row_gain.against.verdict}; other sign in {row_gain.otherwise} of {row_gain.pairs}"
 
 
-def _share(one: Gain) -> str:
-    return f"{100 * one.otherwise / one.pairs:.0f} %" if one.pairs > 1 else ""
+def _share(gain: Gain) -> str:
+    return f"{100 * gain.otherwise / gain.pairs:.0f} %" if gain.pairs > 1 else ""
 
 
 def _cell(value: float | None) -> float | str:
@@ -207,7 +211,7 @@ def paper_gains(group: Group) -> Figure | None:
         return None
     printed, spreads = printed_gains()
     ours = Noise("ours", "our spread over seeds", table.tested.seed_sd)
-    least, most = (choose(spreads, key=lambda one: one[1]) for choose in (min, max))
+    least, most = (choose(spreads, key=lambda spread: spread[1]) for choose in (min, max))
     noises = [
         ours,
         Noise("least printed", f"the least that a paper prints, {least[0]},", least[1]),
@@ -220,7 +224,7 @@ def paper_gains(group: Group) -> Figure | None:
         drawing = Drawing(height=TOP + BOTTOM + 0.75 * ROW * len(printed) + STEP)
         names = _names(printed)
         left = min(190.0, max(width(name, SMALL) for name in names) + 12)
-        axes = _axes(drawing, left, [0.0, *(one.gain for one in printed), *(one.least for one in noises)], len(printed), STEP)
+        axes = _axes(drawing, left, [0.0, *(gain.gain for gain in printed), *(one.least for one in noises)], len(printed), STEP)
         for noise in noises:
             axes.axvline(
                 noise.least,
@@ -231,27 +235,32 @@ def paper_gains(group: Group) -> Figure | None:
             )
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
         _line_names(drawing, axes, noises, len(printed))
-        for i, (name, one) in enumerate(reversed(list(zip(names, printed, strict=True)))):
+        for i, (name, printed_gain) in enumerate(reversed(list(zip(names, printed, strict=True)))):
             drawing.dot(
-                axes, one.gain, i, f"{name}, {one.where}: {signed(one.gain)} over {score(one.base)}", strong=one.gain > ours.least
+                axes,
+                printed_gain.gain,
+                i,
+                f"{name}, {printed_gain.where}: {signed(printed_gain.gain)} over {score(printed_gain.base)}",
+                strong=printed_gain.gain > ours.least,
             )
             height = drawing.at(axes, 0, i)[1]
             drawing.text(2, height - 0.35 * SMALL, fitting(name, left - 8, SMALL), size=SMALL)
-            drawing.text(WIDTH - 2, height - 0.35 * SMALL, signed(one.gain), size=SMALL, anchor="end", colour=QUIET)
+            drawing.text(WIDTH - 2, height - 0.35 * SMALL, signed(printed_gain.gain), size=SMALL, anchor="end", colour=QUIET)
         drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, "points of the STS average", anchor="middle", colour=QUIET)
         file = group.name("printed-gains")
         return Figure(
             name=file, kind="printed-gains", title=title, alt=alt, svg=drawing.svg(file, title, alt), of=("sts",), caption=f"{finding} {PAPER_HOW}",
             header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", *(f"above {score(noise.least)} ({noise.name})" for noise in noises)),
-            data=tuple((one.label, one.source, one.where, one.base, round(one.gain, 2), *("yes" if one.gain > noise.least else "no" for noise in noises)) for one in printed),
+            data=tuple((gain.label, gain.source, gain.where, gain.base, round(gain.gain, 2), *("yes" if gain.gain > noise.least else "no" for noise in noises)) for gain in printed),
         )  # fmt: skip
 
 
 def _names(printed: Sequence[PrintedGain]) -> list[str]:
     """With the backbone where one name would stand for several points."""
-    count = Counter(one.label for one in printed)
+    count = Counter(gain.label for gain in printed)
     return [
-        f"{one.label}, {one.first.backbone.removesuffix('-uncased')}" if count[one.label] > 1 else one.label for one in printed
+        f"{gain.label}, {gain.first.backbone.removesuffix('-uncased')}" if count[gain.label] > 1 else gain.label
+        for gain in printed
     ]
 
 
@@ -267,7 +276,7 @@ def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
     told = [
         f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above"
         for noise in noises
-        for above in [sum(one.gain > noise.least for one in printed)]
+        for above in [sum(gain.gain > noise.least for gain in printed)]
     ]
     return (f"{counted(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
             f"certain size on: {'; '.join(told)}.")  # fmt: skip

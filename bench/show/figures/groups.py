@@ -78,14 +78,16 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
             _panel(drawing, lines.panel(drawing, left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
         name, title = group.name("groups"), group.titled("Sentences that mean the same")
         cosines = [_cosines(x_ND, wanted) for _, x_ND in found]
-        finding = gap_words([(label, one[5.0] - one[0.0]) for (label, _), one in zip(found, cosines, strict=True)])
+        finding = gap_words(
+            [(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(found, cosines, strict=True)]
+        )
         how = (f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
                "a picture, distances between groups mean nothing.")  # fmt: skip
         alt = f"Sentence pairs as points in a plane, for {listed([label for label, _ in found])}. {finding}"
         return Figure(
             name=name, kind="groups", title=title, caption=f"{finding} {how}", alt=alt, svg=drawing.svg(name, title, alt),
             paper_figure="ConPVP, Figure 6", header=("method", "gold", "pairs", "mean cosine"),
-            data=tuple((label, level, float(EACH), round(one[level], 4)) for (label, _), one in zip(found, cosines, strict=True) for level in LEVELS),
+            data=tuple((label, level, float(EACH), round(cosines_of[level], 4)) for (label, _), cosines_of in zip(found, cosines, strict=True) for level in LEVELS),
         )  # fmt: skip
 
 

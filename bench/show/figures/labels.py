@@ -174,7 +174,7 @@ def _options(
         away = abs(place.x - point[0]) + abs((place.box.low + place.box.high) / 2 - point[1])
         cost = away + 3.0 * float(_overlaps(box_14, avoid_A4).sum()) + {"start": 0.0, "end": 1.0, "middle": 2.0}[place.anchor]
         found.append((place, cost))
-    return sorted(found, key=lambda one: one[1])[:KEPT]
+    return sorted(found, key=lambda label: label[1])[:KEPT]
 
 
 def _around(point: tuple[float, float], text: str, size: float, radius: float) -> list[Place]:
@@ -215,9 +215,9 @@ def _around_all(boxes: Sequence[Box]) -> Box:
     return Box(min(b.left for b in boxes), min(b.low for b in boxes), max(b.right for b in boxes), max(b.high for b in boxes))
 
 
-def _cross(one: Place, other: Place) -> bool:
+def _cross(place: Place, other: Place) -> bool:
     """Whether the line of one crosses the label or the line of the other."""
-    boxes, lines = _sides([one.box, *one.lead]), _sides([other.box, *other.lead])
+    boxes, lines = _sides([place.box, *place.lead]), _sides([other.box, *other.lead])
     return bool(_overlaps(boxes, lines).any())  # the two labels are known not to overlap
 
 

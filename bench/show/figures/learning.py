@@ -46,15 +46,15 @@ class Course:
     def mean(self, axis: str) -> list[tuple[float, float]]:
         """(x, dev score), means over the seeds."""
         columns = zip(*(found for _, found in self.seeds), strict=True)
-        return [(fmean(getattr(one, axis) for one in column), fmean(one.score for one in column)) for column in columns]
+        return [(fmean(getattr(point, axis) for point in column), fmean(point.score for point in column)) for column in columns]
 
 
 def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     """None where fewer than two methods have a curve of two points of one dev set."""
-    one = group.tables.get("sts")
-    if one is None:
+    board_table = group.tables.get("sts")
+    if board_table is None:
         return None
-    table = one.table
+    table = board_table.table
     labels = {point.row.runs: point.label for point in methods(points(table, table.head), table)}
     scored = [row for row in table.rows if row.runs in labels and runs.keys() >= set(row.runs)]
     sets = Counter(
@@ -68,18 +68,18 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
         seeds = tuple(
             (seed, course) for run, seed in zip(row.runs, row.seeds, strict=True) if (course := _points(runs[run], dev))
         )
-        if not seeds or len(seeds[0][1]) < 2 or len({tuple(one.steps for one in course) for _, course in seeds}) > 1:
+        if not seeds or len(seeds[0][1]) < 2 or len({tuple(dev_point.steps for dev_point in course) for _, course in seeds}) > 1:
             continue
         timed = (
             row.cost is not None
             and row.cost.train_seconds is not None
-            and all(one.seconds is not None for _, course in seeds for one in course)
+            and all(dev_point.seconds is not None for _, course in seeds for dev_point in course)
         )
         found.append(Course(label=labels[row.runs], seeds=seeds, timed=timed))
     if len(found) < 2:
         return None
     shown = found[: lines.MOST]
-    pace = {round(one.sentences / one.steps, 3) for course in shown for _, ones in course.seeds for one in ones}
+    pace = {round(dev_point.sentences / dev_point.steps, 3) for course in shown for _, ones in course.seeds for dev_point in ones}
     axes = [
         (axis, words)
         for axis, words in AXES
@@ -101,8 +101,8 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
             name=name, kind="learning", title=title, alt=alt, svg=drawing.svg(name, title, alt),
             caption=f"{finding} Thick lines are means over seeds, thin ones the seeds. These scores chose the checkpoints; they are of no test set.{rest}{without}",
             header=("method", "seed", "steps", "sentences", "seconds", dev),
-            data=tuple((course.label, "any" if seed is None else float(seed), one.steps, one.sentences, "" if one.seconds is None else round(one.seconds, 2), round(one.score, 4))
-                       for course in found for seed, ones in course.seeds for one in ones),
+            data=tuple((course.label, "any" if seed is None else float(seed), dev_point.steps, dev_point.sentences, "" if dev_point.seconds is None else round(dev_point.seconds, 2), round(dev_point.score, 4))
+                       for course in found for seed, ones in course.seeds for dev_point in ones),
         )  # fmt: skip
 
 
@@ -154,14 +154,19 @@ def _draw(shown: Sequence[Course], axes: Sequence[tuple[str, str]], dev: str) ->
 def _panel(drawing: Drawing, axes: Axes, there: Sequence[Course], made: Sequence[lines.Line], axis: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    end = max(getattr(one, axis) for course in there for _, ones in course.seeds for one in ones)
+    end = max(getattr(point, axis) for course in there for _, ones in course.seeds for point in ones)
     axes.set_xlim(0, end)
     for course in there:
         for _, ones in course.seeds:
             axes.plot(
-                [getattr(one, axis) for one in ones], [one.score for one in ones], color=QUIET, linewidth=0.5, alpha=0.6, zorder=2
+                [getattr(point, axis) for point in ones],
+                [one.score for one in ones],
+                color=QUIET,
+                linewidth=0.5,
+                alpha=0.6,
+                zorder=2,
             )
-    bars = [one.score for course in there for _, ones in course.seeds for one in ones]
+    bars = [point.score for course in there for _, ones in course.seeds for point in ones]
     lines.draw(drawing, axes, made, also=bars)
     at = [t for t in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(0, end) if 0 <= t <= end]
     lines.ticks(drawing, axes, at, [f"{t:,.0f}" for t in at])

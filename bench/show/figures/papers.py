@@ -35,11 +35,14 @@ class Compared:
 def compared(board: Board) -> list[Compared]:
     """The cells of the board that a paper printed on the same scale; averages are left out, for they follow from the others."""
     return [
-        Compared(label(row, one.table), f"{row.setting}, {short_name(row.backbone)}", task, cell, cell.printed)
-        for one in board.tables
-        for row in one.table.rows
-        for task, cell in zip(one.table.columns, row.cells, strict=True)
-        if cell is not None and cell.printed and (task != AVERAGE or len(one.table.columns) == 1) and task not in LOWER_IS_BETTER
+        Compared(label(row, table.table), f"{row.setting}, {short_name(row.backbone)}", task, cell, cell.printed)
+        for table in board.tables
+        for row in table.table.rows
+        for task, cell in zip(table.table.columns, row.cells, strict=True)
+        if cell is not None
+        and cell.printed
+        and (task != AVERAGE or len(table.table.columns) == 1)
+        and task not in LOWER_IS_BETTER
     ]
 
 
@@ -48,7 +51,7 @@ def papers(board: Board) -> Figure | None:
     cells = compared(board)
     if len(cells) < 2:
         return None
-    outside = [one.printed.inside is False for one in cells]
+    outside = [cell.printed.inside is False for cell in cells]
     far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
     marks = [
         scatter.Mark(one.printed.value, one.cell.mean, visible(f"{one.method} {one.task}", limit=30) if i in far else "",
@@ -75,9 +78,9 @@ def papers(board: Board) -> Figure | None:
         return Figure(
             name="papers", kind="papers", title=title, caption=_caption(cells), alt=alt, svg=drawing.svg("papers", title, alt),
             header=("method", "setting, backbone", "task", "paper:table", "printed", "here", "low", "high", "difference"),
-            data=tuple((one.method, visible(one.where), one.task, one.printed.source, one.printed.value, round(one.cell.mean, 4),
-                        *((one.cell.spread.low, one.cell.spread.high) if one.cell.spread else ("", "")), one.printed.difference)
-                       for one in cells),
+            data=tuple((cell.method, visible(cell.where), cell.task, cell.printed.source, cell.printed.value, round(cell.cell.mean, 4),
+                        *((cell.cell.spread.low, cell.cell.spread.high) if cell.cell.spread else ("", "")), cell.printed.difference)
+                       for cell in cells),
         )  # fmt: skip
 
 
@@ -88,9 +91,9 @@ def _draw(drawing: Drawing, axes: object, marks: Sequence[scatter.Mark], far: Se
 
 
 def _finding(cells: Sequence[Compared]) -> str:
-    tested = [one for one in cells if one.printed.inside is not None]
+    tested = [cell for cell in cells if cell.printed.inside is not None]
     inside = sum(one.printed.inside is True for one in tested)
-    far = max(cells, key=lambda one: abs(one.printed.difference))
+    far = max(cells, key=lambda cell: abs(cell.printed.difference))
     found = f"Inside our interval: {inside} of {counted(len(tested), 'printed number')}. " if tested else ""
     if score(abs(far.printed.difference)) == score(0.0):
         return f"{found}Every number is the printed one."
@@ -98,10 +101,10 @@ def _finding(cells: Sequence[Compared]) -> str:
 
 
 def _caption(cells: Sequence[Compared]) -> str:
-    copied = sum(not one.printed.own for one in cells)
+    copied = sum(not cell.printed.own for cell in cells)
     parts = [_finding(cells), "On the line both are equal."]
-    parts += ["Bars: our interval."] if any(one.cell.spread for one in cells) else []
-    parts += ["Filled: the printed value lies outside of it."] if any(one.printed.inside is False for one in cells) else []
+    parts += ["Bars: our interval."] if any(cell.cell.spread for cell in cells) else []
+    parts += ["Filled: the printed value lies outside of it."] if any(cell.printed.inside is False for cell in cells) else []
     if copied:
         parts.append(f"{counted(copied, 'number')} {'was' if copied == 1 else 'were'} copied by the paper from another one.")
     return " ".join(parts)

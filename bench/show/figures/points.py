@@ -58,17 +58,17 @@ class Point:
 def groups(board: Board) -> list[Group]:
     """Settings and backbones of at least two rows, those with most rows first."""
     found: dict[tuple[str, str], dict[str, list[BoardTable]]] = {}
-    for one in board.tables:
-        place = one.table.setting or "", one.table.backbone or ""
-        found.setdefault(place, {}).setdefault(one.table.suite, []).append(one)
+    for table in board.tables:
+        place = table.table.setting or "", table.table.backbone or ""
+        found.setdefault(place, {}).setdefault(table.table.suite, []).append(table)
     chosen = {place: {suite: min(tables, key=_preference) for suite, tables in suites.items()} for place, suites in found.items()}
-    sizes = {place: max(len(one.table.rows) for one in tables.values()) for place, tables in chosen.items()}
+    sizes = {place: max(len(table.table.rows) for table in tables.values()) for place, tables in chosen.items()}
     order = sorted((place for place, size in sizes.items() if size > 1), key=lambda place: (-sizes[place], place))
     return [Group(*place, chosen[place], len(order) == 1) for place in order[:MOST_GROUPS]]
 
 
-def _preference(one: BoardTable) -> tuple[object, ...]:
-    table = one.table
+def _preference(board_table: BoardTable) -> tuple[object, ...]:
+    table = board_table.table
     return (
         table.protocol not in PREFERRED,
         table.text not in (None, "tokenised"),

@@ -57,7 +57,7 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
     """None where no method has two trials."""
     curves = {method: expected_best([trial.score for trial in counted_trials(own)]) for method, own in trials.items()}
     curves = {
-        method: curve for method, curve in sorted(curves.items(), key=lambda one: -max(one[1], default=0.0)) if len(curve) > 1
+        method: curve for method, curve in sorted(curves.items(), key=lambda item: -max(item[1], default=0.0)) if len(curve) > 1
     }
     if not curves:
         return None
@@ -81,7 +81,7 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
         axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
         axes.set_xlim(-0.4, most + 0.2)
         _marks_alone(drawing, axes, recipes, drawn)
-        lines.draw(drawing, axes, drawn, also=[one.y[0] for one in recipes])
+        lines.draw(drawing, axes, drawn, also=[recipe.y[0] for recipe in recipes])
         lines.ticks(drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))])
         drawing.names(axes, "trials", study.select_on)
         rest = f" Shown are {len(shown)} of {len(curves)} methods." if len(shown) < len(curves) else ""
@@ -236,7 +236,7 @@ def board_values(searches: Sequence[Search]) -> list[Figure]:
             alike, named = found.setdefault(key, {}), names.setdefault(key, [])
             named += [search.name] if search.name not in named else []
             alike[f"{label} ({search.name})" if label in alike else label] = own
-    ordered = sorted(found.items(), key=lambda one: -len(one[1]))
+    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
     settings = Counter(setting for _, setting, *_ in found)
     made = []
     for i, (where, scores) in enumerate(ordered):
@@ -253,7 +253,7 @@ def scores_by_method(trials: Mapping[str, Sequence[Trial]]) -> dict[str, list[fl
 def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, where: str = "", place: int = 0) -> Figure | None:
     """A row for each method with the scores of its trials on ``dev``. None for fewer than two methods with two scores. ``where``: what
     tells it from others on a page; ``place``: among them, from 0."""
-    scores = {method: own for method, own in sorted(scores.items(), key=lambda one: -max(one[1], default=0.0)) if len(own) > 1}
+    scores = {method: own for method, own in sorted(scores.items(), key=lambda item: -max(item[1], default=0.0)) if len(own) > 1}
     if len(scores) < 2:
         return None
     name = f"values-and-methods-{place + 1}" if place else "values-and-methods"

@@ -23,10 +23,10 @@ def shift(group: Group) -> Figure | None:
     if len(pairs) < 2:
         return None
     best = [max(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
-    marks = [scatter.Mark(one.cell.mean, other.cell.mean, one.label,
-                          f"{one.label}: STS {score(one.cell.mean)}, CxC {score(other.cell.mean)}", strong=i in best,
-                          x_bar=ends(one.cell), y_bar=ends(other.cell))
-             for i, (one, other) in enumerate(pairs)]  # fmt: skip
+    marks = [scatter.Mark(point.cell.mean, other.cell.mean, point.label,
+                          f"{point.label}: STS {score(point.cell.mean)}, CxC {score(other.cell.mean)}", strong=i in best,
+                          x_bar=ends(point.cell), y_bar=ends(other.cell))
+             for i, (point, other) in enumerate(pairs)]  # fmt: skip
     with library():
         drawing = Drawing()
         axes = drawing.axes()
@@ -41,7 +41,7 @@ def shift(group: Group) -> Figure | None:
             name=name, kind="shift", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="PromCSE, Figure 1",
             caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), scatter.unlabelled(left_out)))),
             header=("method", "STS Avg.", "low", "high", "CxC-STS", "low", "high"),
-            data=tuple((one.label, *_numbers(one), *_numbers(other)) for one, other in pairs),
+            data=tuple((point.label, *_numbers(point), *_numbers(other)) for point, other in pairs),
         )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def _finding(pairs: Sequence[Pair]) -> str:
         if here == there
         else f"{listed(here)} {are} highest on STS, {listed(there)} on CxC"
     )
-    alike, all_of = agreeing([(one.cell.mean, other.cell.mean) for one, other in pairs])
+    alike, all_of = agreeing([(point.cell.mean, other.cell.mean) for point, other in pairs])
     if len(pairs) < 3:
         return f"{first}."
     return f"{first}; {alike} of {counted(all_of, 'pair')} of methods {'are' if alike != 1 else 'is'} in the same order on both."

@@ -34,11 +34,11 @@ class Spectrum:
 
 def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     """A line per method over the number of the singular value, in powers of two. None where fewer than two methods have them."""
-    one = group.tables.get("geometry")
-    if one is None:
+    table = group.tables.get("geometry")
+    if table is None:
         return None
-    rows = methods(points(one.table, TASK), one.table)
-    found = [made for point in rows if (made := _spectrum(point.label, point.row, one.table, runs)) is not None]
+    rows = methods(points(table.table, TASK), table.table)
+    found = [made for point in rows if (made := _spectrum(point.label, point.row, table.table, runs)) is not None]
     if len(found) < 2:
         return None
     last = min(len(made.share) for made in found)
@@ -91,7 +91,7 @@ def _spectrum(label: str, row: Row, table: Table, runs: Mapping[str, PublishedRu
         return None
     return Spectrum(
         label,
-        tuple(fmean(column) for column in zip(*([one / own[0] for one in own] for own in values), strict=True)),
+        tuple(fmean(column) for column in zip(*([value / own[0] for value in own] for own in values), strict=True)),
         fmean(ranks),
     )
 
@@ -107,4 +107,4 @@ def _values(run: PublishedRun, table: Table) -> list[float]:
     except BenchError:
         return []
     fits = found is not None and found.dtype.kind == "f" and found.ndim == 1 and found.size > 1 and bool(np.isfinite(found).all())
-    return [float(one) for one in found] if found is not None and fits and found[0] > 0 and found.min() >= 0 else []
+    return [float(number) for number in found] if found is not None and fits and found[0] > 0 and found.min() >= 0 else []

@@ -14,10 +14,10 @@ ALIGNMENT, UNIFORMITY = "alignment", "uniformity"
 
 def sphere(group: Group) -> Figure | None:
     """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where fewer than two rows have both."""
-    one = group.tables.get("geometry")
-    if one is None:
+    board_table = group.tables.get("geometry")
+    if board_table is None:
         return None
-    table = one.table
+    table = board_table.table
     pairs = joined(methods(points(table, UNIFORMITY), table), points(table, ALIGNMENT))
     if len(pairs) < 2:
         return None

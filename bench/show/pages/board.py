@@ -142,7 +142,7 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
         overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
-        plan=board.plan is not None, searches=tuple((one.name, search_file(one.name, "html")) for one in board.searches), reproduced=any(one.reproduced for paper in printed for one in paper.tables),
+        plan=board.plan is not None, searches=tuple((search.name, search_file(search.name, "html")) for search in board.searches), reproduced=any(table.reproduced for paper in printed for table in paper.tables),
         made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
@@ -164,7 +164,7 @@ def _counts(board: Board) -> str:
 
 def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
     baselines = dict.fromkeys(
-        name for one in board.tables for name in (*([one.table.baseline] if one.table.baseline else []), *one.baselines)
+        name for shown in board.tables for name in (*([shown.table.baseline] if shown.table.baseline else []), *shown.baselines)
     )
     first = tables[0].anchor if tables else ""
     papers = [Option(value="all", words="runs and papers", anchor=first, rows=None), Option(value="ours", words="runs alone", anchor=first, rows=None),
@@ -201,7 +201,7 @@ def _splitting(found: Sequence[str]) -> dict[str, str]:
 def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """Families of methods, where rows are of several."""
     found = sorted({row.family for table in tables for row in table.rows} - {""})
-    return {one: one for one in found} if len(found) > 1 else {}
+    return {name: name for name in found} if len(found) > 1 else {}
 
 
 def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
@@ -213,7 +213,7 @@ def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
 
 def _has_pearson(board: Board) -> bool:
     records = {run.record.run_id: run.record for run in board.runs}
-    return any(any(_pearson(row, one.table, records)) for one in board.tables for row in one.table.rows)
+    return any(any(_pearson(row, table.table, records)) for table in board.tables for row in table.table.rows)
 
 
 def _pearson(row: Row, table: Table, records: Mapping[str, RunRecord]) -> list[float]:
@@ -222,7 +222,7 @@ def _pearson(row: Row, table: Table, records: Mapping[str, RunRecord]) -> list[f
     for task in table.columns:
         scores = [records[run].score(table.suite, task, table.protocol, table.text) for run in row.runs]
         details = [score.detail.get("pearson") if score is not None else None for score in scores]
-        values = [number(one.get("all") if isinstance(one, Mapping) else one) for one in details]
+        values = [number(detail.get("all") if isinstance(detail, Mapping) else detail) for detail in details]
         known = [value for value in values if value is not None]
         found.append(round(fmean(known), 4) if known and len(known) == len(values) else 0)
     return found
@@ -275,16 +275,16 @@ MOST_TESTS = 4_000
 
 def board_data(board: Board) -> str:
     """The data as JSON that may stand in a script element: no ``<``, no ``&``."""
-    own = sum(len(one.table.rows) * len(one.table.columns) for one in board.tables)
-    all_of_them = sum(len(one.table.rows) * len(one.table.columns) * (1 + len(one.baselines)) for one in board.tables)
+    own = sum(len(table.table.rows) * len(table.table.columns) for table in board.tables)
+    all_of_them = sum(len(table.table.rows) * len(table.table.columns) * (1 + len(table.baselines)) for table in board.tables)
     whole = 2 if all_of_them <= MOST_TESTS else int(own <= MOST_TESTS)
     places = {run.record.run_id: i for i, run in enumerate(board.runs)}
     by_id = {run.record.run_id: run for run in board.runs}
-    by_anchor = {one.anchor: one for one in board.tables}
+    by_anchor = {table.anchor: table for table in board.tables}
     texts: dict[str, int] = {}
     content: dict[str, Any] = {
         "runs": [_run(run, board) for run in board.runs],
-        "tables": {one.anchor: _table(one, places, by_id, by_anchor, texts, board.finished(one), whole=whole) for one in board.tables},
+        "tables": {table.anchor: _table(table, places, by_id, by_anchor, texts, board.finished(table), whole=whole) for table in board.tables},
     }  # fmt: skip
     content["texts"] = list(texts)
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
@@ -301,13 +301,13 @@ def _run(run: PublishedRun, board: Board) -> list[Any]:
 
 
 def _table(
-    one: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable],
+    shown: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable],
     texts: dict[str, int], finished: Sequence[tuple[BoardTable, int]], *, whole: int,
 ) -> dict[str, Any]:  # fmt: skip
-    table = one.table
+    table = shown.table
     columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
     cells = [list(row.cells) for row in table.rows]
-    for other in one.beside:
+    for other in shown.beside:
         own = by_anchor[other.anchor].table
         j = own.columns.index(other.name) if other.name in own.columns else 0
         columns.append(_column(own, j, other.cells, by_id))
@@ -317,10 +317,10 @@ def _table(
     covers = list(dict.fromkeys(_covers(cell) for row in cells for cell in row if cell is not None and cell.spread))
     judged: dict[str, tuple[Table, Mapping[str, Table]]] = {}
     if table.baseline:
-        judged[table.baseline] = table, {other.anchor: by_anchor[other.anchor].table for other in one.beside}
-    for name, found in one.baselines.items():
-        judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in one.beside}
-    suites = (table.suite, *(other.suite for other in one.beside))
+        judged[table.baseline] = table, {other.anchor: by_anchor[other.anchor].table for other in shown.beside}
+    for name, found in shown.baselines.items():
+        judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in shown.beside}
+    suites = (table.suite, *(other.suite for other in shown.beside))
     records = {run_id: run.record for run_id, run in by_id.items()}
     pearson = [_pearson(row, table, records) for row in table.rows]
     scale = [_pearson(other.table.rows[i], other.table, records) for other, i in finished]
@@ -339,7 +339,7 @@ def _table(
             for row, values in zip(table.rows, cells, strict=True)
         ],
         "baselines": [
-            [visible(name), _judged(found, others, one, texts, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
+            [visible(name), _judged(found, others, shown, texts, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
         ],
     }  # fmt: skip
 
@@ -380,14 +380,14 @@ def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[s
 
 def _file(table: Table, task: str, row: Row, by_id: Mapping[str, PublishedRun]) -> str:
     """Where the predictions of a task lie below a run's folder, as a link; "" where none are kept."""
-    for run in row.runs:
-        one = by_id[run]
-        for score in one.record.scores:
+    for run_id in row.runs:
+        run = by_id[run_id]
+        for score in run.record.scores:
             if score.suite == table.suite and score.task == task and score.protocol == table.protocol:
                 if table.text and score.text not in (table.text, None) and not (score.text or "").startswith("other-"):
                     continue
-                path = predictions_file(one.folder.parent / run, score.key).relative_to(one.folder.parent / run)
-                return link(path.as_posix()) if (one.folder / path).is_file() else ""
+                path = predictions_file(folder := run.folder.parent / run_id, score.key).relative_to(folder)
+                return link(path.as_posix()) if (run.folder / path).is_file() else ""
     return ""
 
 
@@ -412,14 +412,14 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
     return found
 
 
-def _judged(table: Table, others: Mapping[str, Table], one: BoardTable, texts: dict[str, int], *, whole: bool) -> dict[str, Any]:
+def _judged(table: Table, others: Mapping[str, Table], of: BoardTable, texts: dict[str, int], *, whole: bool) -> dict[str, Any]:
     """Of a baseline: its row, the place among ``texts`` of how the others were compared with it, and each verdict."""
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     by_runs = {anchor: {row.runs[0]: row for row in found.rows if row.runs} for anchor, found in others.items()}
     rows = []
     for row in table.rows:
         cells: list[Cell | None] = list(row.cells)
-        for other in one.beside:
+        for other in of.beside:
             own = others[other.anchor]
             found = by_runs[other.anchor].get(row.runs[0])
             j = own.columns.index(other.name) if other.name in own.columns else None
@@ -443,8 +443,8 @@ def _against(cell: Cell | None, sign: str) -> Any:
     """[letter of the verdict, low, high, adjusted p, chance of a new run in per cent]; 0 where nothing was tested."""
     if cell is None or cell.against is None or not sign:
         return 0
-    one, found = cell.against, list[Any]([sign])
-    if one.low is not None and one.high is not None:
-        found += [round(one.low, cell.decimals), round(one.high, cell.decimals), _number(one.p_adjusted or 0)]
-        found += [] if one.chance is None else [round(100 * one.chance)]
+    against, found = cell.against, list[Any]([sign])
+    if against.low is not None and against.high is not None:
+        found += [round(against.low, cell.decimals), round(against.high, cell.decimals), _number(against.p_adjusted or 0)]
+        found += [] if against.chance is None else [round(100 * against.chance)]
     return found

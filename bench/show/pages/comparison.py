@@ -220,8 +220,8 @@ def _number(cell: Cell, *, top: bool) -> PageNumber:
         told.append(
             f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
         )
-    if (one := cell.against) and one.verdict is not None and one.p_adjusted is not None:
-        told.append(f"less the baseline: {lines.answer(one, 'the baseline', d)}; adjusted p {one.p_adjusted:.2g}")
+    if (against := cell.against) and against.verdict is not None and against.p_adjusted is not None:
+        told.append(f"less the baseline: {lines.answer(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}")
     return PageNumber(text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), top=top,
                       title="; ".join(told))  # fmt: skip
 

@@ -96,7 +96,11 @@ def _package(plugin: Any) -> str:
 
 
 def _settings(said: MethodDescription | None) -> str:
-    return ", ".join("nothing trained" if one == "none" else str(one) for one in said.settings) if said is not None else ""
+    return (
+        ", ".join("nothing trained" if setting == "none" else str(setting) for setting in said.settings)
+        if said is not None
+        else ""
+    )
 
 
 def _variants(said: MethodDescription | None) -> tuple[Variant, ...]:
@@ -262,32 +266,32 @@ class Recipes:
 def recipes(source: MethodDescription | None) -> tuple[Recipes, ...]:
     """One per setting; none where the method has no recipe file, or its source is not installed."""
     entries = source.file.recipes if source is not None else ()
-    return tuple(_recipes([one for one in entries if one.setting == setting], setting)
-                 for setting in dict.fromkeys(one.setting for one in entries))  # fmt: skip
+    return tuple(_recipes([entry for entry in entries if entry.setting == setting], setting)
+                 for setting in dict.fromkeys(entry.setting for entry in entries))  # fmt: skip
 
 
 def _recipes(entries: Sequence[Entry], setting: str) -> Recipes:
-    entries = sorted(entries, key=lambda one: one.backbone == "builtin")
-    keys = dict.fromkeys(key for one in entries for key in one.values)
-    rows: dict[str, list[str]] = {"corpus": [one.corpus or "" for one in entries]}
-    rows |= {key: [value_words(one.values[key].value) if key in one.values else "" for one in entries] for key in keys}
-    rows[EXPECT] = [f"{one.expect['value']:.2f}" if one.expect else "" for one in entries]
+    entries = sorted(entries, key=lambda entry: entry.backbone == "builtin")
+    keys = dict.fromkeys(key for entry in entries for key in entry.values)
+    rows: dict[str, list[str]] = {"corpus": [entry.corpus or "" for entry in entries]}
+    rows |= {key: [value_words(entry.values[key].value) if key in entry.values else "" for entry in entries] for key in keys}
+    rows[EXPECT] = [f"{entry.expect['value']:.2f}" if entry.expect else "" for entry in entries]
     differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
     return Recipes(
         setting="nothing trained" if setting == "none" else setting, names=tuple(map(_name, entries)),
         differing=tuple((key, tuple(cells)) for key, cells in differing.items() if max(map(len, cells)) <= LONGEST),
         same=tuple((key, cells[0]) for key, cells in rows.items() if key not in differing and cells[0]),
         sources=tuple(_sourced(keys, entries, lambda one: one.values)), notes=_notes(entries),
-        facts=tuple(_sourced(dict.fromkeys(key for one in entries for key in one.facts), entries, lambda one: one.facts)),
+        facts=tuple(_sourced(dict.fromkeys(key for entry in entries for key in entry.facts), entries, lambda one: one.facts)),
     )  # fmt: skip
 
 
 def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Each with the recipes that it is about, where these are not all."""
     found: dict[str, list[Entry]] = {}
-    for one in entries:
-        if one.note:
-            found.setdefault(one.note, []).append(one)
+    for entry in entries:
+        if entry.note:
+            found.setdefault(entry.note, []).append(entry)
     return tuple(note if len(who) == len(entries) else f"{', '.join(map(_name, who))}: {note}" for note, who in found.items())
 
 
@@ -299,14 +303,14 @@ def _sourced(keys: Iterable[str], entries: Sequence[Entry], values: Callable[[En
     """One line for each value that comes from one source; the recipes that share it together."""
     for key in keys:
         found: dict[tuple[str, str, str], list[Entry]] = {}
-        for one in entries:
-            if (value := values(one).get(key)) is not None:
+        for entry in entries:
+            if (value := values(entry).get(key)) is not None:
                 said = (
                     value_words(getattr(value, "value", None)),
                     getattr(value, "source", ""),
                     getattr(value, "note", None) or "",
                 )
-                found.setdefault(said, []).append(one)
+                found.setdefault(said, []).append(entry)
         for i, ((value_text, origin, note), who) in enumerate(found.items()):
             of = "" if len(who) == len(entries) else ", ".join(map(_name, who))
             yield Sourced(key=key if i == 0 else "", value=value_text, of=of, source=origin, note=note)

@@ -69,16 +69,17 @@ class PageOverview:
 
 def page_overviews(board: Board) -> tuple[PageOverview, ...]:
     """Those of a board, in its order."""
-    return tuple(_page(one) for one in overviews(board.tables))
+    return tuple(_page(overview) for overview in overviews(board.tables))
 
 
-def _page(one: Overview) -> PageOverview:
+def _page(overview: Overview) -> PageOverview:
     tasks = [
-        max((len(standing.steps) for row in one.standings if (standing := row[j])), default=0) for j in range(len(one.suites))
+        max((len(standing.steps) for row in overview.standings if (standing := row[j])), default=0)
+        for j in range(len(overview.suites))
     ]
     starts = [ROOM + STEP * sum(tasks[:j]) + GAP * j for j in range(len(tasks))]
-    order = [suite.table.columns for suite in one.suites]
-    found = [step.difference for row in one.standings for standing in row if standing for step in standing.steps]
+    order = [suite.table.columns for suite in overview.suites]
+    found = [step.difference for row in overview.standings for standing in row if standing for step in standing.steps]
     low, high = min([*found, 0.0]), max([*found, 0.0])
     between = _root(high) - _root(low) or 1.0
 
@@ -107,15 +108,15 @@ def _page(one: Overview) -> PageOverview:
             open="".join(f"M{x} {at:g}h0" for x, at, step in dots if not step.told), words=words,
         )  # fmt: skip
 
-    setting = one.setting or ""
+    setting = overview.setting or ""
     return PageOverview(
-        anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, one.backbone)}", setting=setting, backbone=one.backbone or SEVERAL,
-        title=f"All suites, {SETTINGS.get(setting, setting)}, {one.backbone or SEVERAL}",
-        suites=tuple((suite.table.suite, suite.anchor) for suite in one.suites),
-        rows=tuple(OverviewRow(method=method, beside=beside, page=link(method_page(method)), cells=tuple(map(_cell, row, one.suites)), profile=profile(row))
-                   for (method, beside), row in zip(one.names, one.standings, strict=True)),
+        anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, overview.backbone)}", setting=setting, backbone=overview.backbone or SEVERAL,
+        title=f"All suites, {SETTINGS.get(setting, setting)}, {overview.backbone or SEVERAL}",
+        suites=tuple((suite.table.suite, suite.anchor) for suite in overview.suites),
+        rows=tuple(OverviewRow(method=method, beside=beside, page=link(method_page(method)), cells=tuple(map(_cell, row, overview.suites)), profile=profile(row))
+                   for (method, beside), row in zip(overview.names, overview.standings, strict=True)),
         width=starts[-1] + STEP * tasks[-1], zero=y(0.0), cuts=tuple(start - (STEP + GAP) // 2 for start in starts[1:]),
-        low=_points(low), high=_points(high), baseline=" and ".join(one.baselines), left_out=one.left_out,
+        low=_points(low), high=_points(high), baseline=" and ".join(overview.baselines), left_out=overview.left_out,
     )  # fmt: skip
 
 

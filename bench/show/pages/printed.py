@@ -100,8 +100,10 @@ class PrintedPaper:
 def printed_papers(board: Board, references: Sequence[ReferenceTable] | None = None) -> tuple[PrintedPaper, ...]:
     """The printed tables of a board, or ``references`` in their place, paper after paper, in their order."""
     found: dict[tuple[str, str], list[PrintedTable]] = {}
-    for one in board.references if references is None else references:
-        found.setdefault((one.paper, one.title), []).append(_table(one, frozenset(board.methods), board.reproduced))
+    for reference in board.references if references is None else references:
+        found.setdefault((reference.paper, reference.title), []).append(
+            _table(reference, frozenset(board.methods), board.reproduced)
+        )
     return tuple(PrintedPaper(name=name, title=title, tables=tuple(tables)) for (name, title), tables in found.items())
 
 
@@ -112,9 +114,9 @@ class _Remarks:
         self.anchor = anchor
         self.found: dict[tuple[str, str], tuple[PrintedRemark, list[tuple[ReferenceRow, str]]]] = {}
 
-    def of(self, one: ReferenceRow | ReferenceCell, row: ReferenceRow, task: str = "") -> tuple[PrintedRemark, ...]:
+    def of(self, entry: ReferenceRow | ReferenceCell, row: ReferenceRow, task: str = "") -> tuple[PrintedRemark, ...]:
         made = []
-        for remark in one.remarks:
+        for remark in entry.remarks:
             if remark.kind == "copied":
                 continue
             anchor = f"{self.anchor}-{len(self.found) + 1}"
@@ -129,7 +131,7 @@ class _Remarks:
         order = list(KINDS)
         notes: dict[tuple[str, ...], list[PrintedRemark]] = {}
         for (kind, text), (remark, places) in sorted(
-            self.found.items(), key=lambda one: order.index(one[0][0]) if one[0][0] in order else len(order)
+            self.found.items(), key=lambda item: order.index(item[0][0]) if item[0][0] in order else len(order)
         ):
             row = places[0][0]
             key = (kind, row.label, row.setting, row.backbone) if kind == "differs" else (kind, text)
@@ -142,15 +144,15 @@ def _note(remarks: list[PrintedRemark]) -> PrintedNote:
     if len(remarks) == 1:
         return PrintedNote(title=remarks[0].title, where=remarks[0].where, remarks=tuple(remarks))
     label = remarks[0].where.partition(", ")[0]
-    parts = tuple(replace(one, where=one.where.removeprefix(f"{label}, ")) for one in remarks)
+    parts = tuple(replace(remark, where=remark.where.removeprefix(f"{label}, ")) for remark in remarks)
     return PrintedNote(title=remarks[0].title, where=f"{label}, {len(remarks)} cells", remarks=parts)
 
 
-def _table(one: ReferenceTable, methods: frozenset[str], ours: Mapping[Key, Reproduced]) -> PrintedTable:
-    remarks = _Remarks(one.anchor)
-    rows = tuple(_row(row, one, remarks, methods, ours) for row in one.rows)
+def _table(table: ReferenceTable, methods: frozenset[str], ours: Mapping[Key, Reproduced]) -> PrintedTable:
+    remarks = _Remarks(table.anchor)
+    rows = tuple(_row(row, table, remarks, methods, ours) for row in table.rows)
     return PrintedTable(
-        anchor=one.anchor, paper=one.paper, table=one.table, suites=tuple(one.suite.split(", ")), tasks=one.tasks,
+        anchor=table.anchor, paper=table.paper, table=table.table, suites=tuple(table.suite.split(", ")), tasks=table.tasks,
         rows=rows, notes=remarks.all(),
     )  # fmt: skip
 

@@ -200,9 +200,9 @@ def _predictions(run: PublishedRun) -> tuple[File, ...]:
 
     folder = run.folder.resolve()
     found: dict[str, None] = {}
-    for one in run.record.scores:
+    for own_score in run.record.scores:
         try:
-            path = predictions_file(folder, one.key)
+            path = predictions_file(folder, own_score.key)
         except BenchError:  # the folder's name is no run id
             return ()
         if os.path.isfile(path):  # which is False for a name too long for this disk, where a Path would raise
@@ -328,7 +328,9 @@ def _without_echoes(section: Section) -> Section:
 
 def _place(places: Sequence[Place], suite: str, protocol: str, text: str | None) -> Place | None:
     wanted = (suite, protocol, text)
-    return next((one for one in places if (one.of.table.suite, one.of.table.protocol, one.of.table.text) == wanted), None)
+    return next(
+        (place for place in places if (place.of.table.suite, place.of.table.protocol, place.of.table.text) == wanted), None
+    )
 
 
 def _cell(place: Place, task: str) -> Cell | None:

@@ -149,21 +149,23 @@ class ScoreTable:
 def score_tables(board: Board) -> tuple[ScoreTable, ...]:
     """The tables of a board, in its order."""
     runs = {run.record.run_id: run for run in board.runs}
-    known = {f"{one.paper}:{one.table}": one.anchor for one in board.references}
-    same = Counter(_place(one) for one in board.tables)
-    linked = sum(len(one.table.rows) * len(one.table.columns) for one in board.tables) <= MOST_LINKS
+    known = {f"{reference.paper}:{reference.table}": reference.anchor for reference in board.references}
+    same = Counter(_place(table) for table in board.tables)
+    linked = sum(len(table.table.rows) * len(table.table.columns) for table in board.tables) <= MOST_LINKS
     return tuple(
-        _table(one, runs, known, _finished(one, board, runs, known), alone=same[_place(one)] == 1, linked=linked)
-        for one in board.tables
+        _table(table, runs, known, _finished(table, board, runs, known), alone=same[_place(table)] == 1, linked=linked)
+        for table in board.tables
     )
 
 
-def _finished(one: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> tuple[ScoreRow, ...]:
+def _finished(
+    board_table: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]
+) -> tuple[ScoreRow, ...]:
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
-    mine = one.table
-    names = [*mine.columns, *(other.name for other in one.beside)]
+    mine = board_table.table
+    names = [*mine.columns, *(other.name for other in board_table.beside)]
     found = []
-    for other, i in board.finished(one):
+    for other, i in board.finished(board_table):
         table, row = other.table, _row(other, i, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
         costs = _costs(mine, encoding_under(_condition(mine), table.rows[i]))
@@ -179,12 +181,12 @@ def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
     return 7.5 * names + 20 + scores + 50 * has_ranks(table) + 75 * len(_cost_headings(table)) + 150
 
 
-def _place(one: BoardTable) -> tuple[str | None, ...]:
-    return one.table.setting, one.table.backbone, one.table.suite
+def _place(table: BoardTable) -> tuple[str | None, ...]:
+    return table.table.setting, table.table.backbone, table.table.suite
 
 
 def _table(
-    one: BoardTable,
+    board_table: BoardTable,
     runs: Mapping[str, PublishedRun],
     known: Mapping[str, str],
     finished: tuple[ScoreRow, ...],
@@ -192,24 +194,26 @@ def _table(
     alone: bool,
     linked: bool,
 ) -> ScoreTable:
-    table = one.table
+    table = board_table.table
     columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
     groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
-    for other in one.beside:
+    for other in board_table.beside:
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
     ranks = has_ranks(table)
-    some = [cell for cell in (*cells_of(table), *(cell for other in one.beside for cell in other.cells)) if cell is not None]
+    some = [
+        cell for cell in (*cells_of(table), *(cell for other in board_table.beside for cell in other.cells)) if cell is not None
+    ]
     cost = _cost_headings(table)
     return ScoreTable(
-        anchor=one.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
+        anchor=board_table.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
         backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
         wide=_width(table, columns) > WIDEST, ranks=ranks, costs=cost, marks=any(cell.mark for cell in some), spreads=has_spread(table),
         signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
-        rows=tuple(_row(one, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=" ".join(filter(None, (one.selection, values_words(table)))), answer=answer([one]), how=compared_words(table),
+        rows=tuple(_row(board_table, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
-        cost_note=one.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
+        cost_note=board_table.cost_note if cost else "", notes=table.notes, footnotes=table.footnotes,
     )  # fmt: skip
 
 
@@ -225,9 +229,9 @@ def _form(table: Table) -> str:
     return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
-def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> ScoreRow:
-    table, row = one.table, one.table.rows[i]
-    cells = (*row.cells, *(other.cells[i] for other in one.beside))
+def _row(board_table: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> ScoreRow:
+    table, row = board_table.table, board_table.table.rows[i]
+    cells = (*row.cells, *(other.cells[i] for other in board_table.beside))
     head = row.cells[-1] if table.head is not None else None
     return ScoreRow(
         method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
@@ -235,7 +239,7 @@ def _row(one: BoardTable, i: int, runs: Mapping[str, PublishedRun], known: Mappi
         cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells), seeds=len(row.runs),
         costs=_costs(table, row),
         grade=weakest(runs[run].grade for run in row.runs), footnotes=tuple(number + 1 for number in row.footnotes),
-        printed=_printed(row, table, len(one.beside), known),
+        printed=_printed(row, table, len(board_table.beside), known),
     )  # fmt: skip
 
 

@@ -61,11 +61,11 @@ def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
     }
     if cell.spread:
         facts |= {"low": cell.spread.low, "high": cell.spread.high, "covers": cell.spread.covers}
-    if one := cell.against:
-        facts |= {"difference": one.difference, "difference_low": one.low, "difference_high": one.high,
-                  "difference_level": one.level, "p": one.p, "p_adjusted": one.p_adjusted, "verdict": one.verdict, "chance": one.chance,
-                  "exploratory": exploratory if one.verdict else None, "detectable": one.detectable, "seeds_needed": one.seeds_needed}  # fmt: skip
-        facts["difference"] = round(one.difference, cell.decimals)
+    if against := cell.against:
+        facts |= {"difference": against.difference, "difference_low": against.low, "difference_high": against.high,
+                  "difference_level": against.level, "p": against.p, "p_adjusted": against.p_adjusted, "verdict": against.verdict, "chance": against.chance,
+                  "exploratory": exploratory if against.verdict else None, "detectable": against.detectable, "seeds_needed": against.seeds_needed}  # fmt: skip
+        facts["difference"] = round(against.difference, cell.decimals)
     if paper := cell.printed:
         facts |= {"paper": paper.source + ("" if paper.own else " (copied)"), "paper_value": paper.value, "paper_std": paper.std,
                   "paper_difference": paper.difference, "paper_inside": paper.inside}  # fmt: skip
@@ -90,7 +90,7 @@ def as_json(tables: Sequence[Table]) -> str:
 
 def _facts(value: Any) -> dict[str, Any]:
     """The fields of a dataclass whose values are plain, or dataclasses of such; what they hold is not copied."""
-    return {key: _facts(one) if is_dataclass(one) else one for key, one in vars(value).items()}
+    return {key: _facts(item) if is_dataclass(item) else item for key, item in vars(value).items()}
 
 
 def tested_data(tested: Tested | None) -> dict[str, Any] | None:
@@ -98,7 +98,7 @@ def tested_data(tested: Tested | None) -> dict[str, Any] | None:
     return (
         None
         if tested is None
-        else _facts(tested) | {"families": [_facts(one) for one in tested.families], "lent": list(tested.lent)}
+        else _facts(tested) | {"families": [_facts(family) for family in tested.families], "lent": list(tested.lent)}
     )
 
 
@@ -147,18 +147,18 @@ def scores_csv(record: RunRecord) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(RUN_HEADING)
-    for one in record.scores:
-        for subset, value, std, n in _lines(one):
-            cells = (one.suite, one.task, subset, one.protocol, one.text, one.metric, value, std, n)
+    for score in record.scores:
+        for subset, value, std, n in _lines(score):
+            cells = (score.suite, score.task, subset, score.protocol, score.text, score.metric, value, std, n)
             writer.writerow([_run_cell(cell) for cell in cells])
     return out.getvalue()
 
 
-def _lines(one: Score) -> Iterator[tuple[str, float, float | None, int | None]]:
-    yield "", one.value, one.std, one.n
-    subsets = one.detail.get("subsets")
+def _lines(score: Score) -> Iterator[tuple[str, float, float | None, int | None]]:
+    yield "", score.value, score.std, score.n
+    subsets = score.detail.get("subsets")
     for name, part in subsets.items() if isinstance(subsets, Mapping) else ():
-        value = part.get(one.metric) if isinstance(part, Mapping) else None
+        value = part.get(score.metric) if isinstance(part, Mapping) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             n = part.get("n")
             yield str(name), value, None, n if isinstance(n, int) and not isinstance(n, bool) else None

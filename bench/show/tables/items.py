@@ -34,14 +34,14 @@ def print_items(
 
     say(f"A: {shown(first)}")
     say(f"B: {shown(second)}")
-    for one in found:
-        _, task, protocol, form = one.key
+    for disagreement in found:
+        _, task, protocol, form = disagreement.key
         console.print()
         say(
-            f"{shown(task)}, {shown(protocol)}{f' ({shown(form)})' if form else ''}: {one.differ:,} of {one.n:,} items differ",
+            f"{shown(task)}, {shown(protocol)}{f' ({shown(form)})' if form else ''}: {disagreement.differ:,} of {disagreement.n:,} items differ",
             "bold",
         )
-        for item in one.items:
+        for item in disagreement.items:
             say(
                 f"{item.number:>6}  gold {shown(_said(item.gold))}   A {shown(_said(item.first))}   B {shown(_said(item.second))}"
             )
@@ -49,24 +49,24 @@ def print_items(
                 say(shown(text), indent=8)
         if reason := (reasons or {}).get(task):
             say(f"no texts: {shown(reason)}", "dim")
-    if any(one.ranked for one in found):
+    if any(disagreement.ranked for disagreement in found):
         console.print()
         say("in brackets: place by rank among all items, 0 to 100; first the pairs whose places are furthest apart", "dim")
 
 
-def _said(one: ItemValue) -> str:
-    return one.text if one.place is None else f"{one.text} ({one.place:.0f})".lstrip()
+def _said(item: ItemValue) -> str:
+    return item.text if item.place is None else f"{item.text} ({item.place:.0f})".lstrip()
 
 
 def as_data(found: Sequence[Disagreement], first: str, second: str) -> dict[str, Any]:
     """Schema ``bench.items/1``: numbers in full."""
-    return {"schema": "bench.items/1", "runs": [first, second], "tasks": [_task(one) for one in found]}
+    return {"schema": "bench.items/1", "runs": [first, second], "tasks": [_task(disagreement) for disagreement in found]}
 
 
-def _task(one: Disagreement) -> dict[str, Any]:
-    suite, task, protocol, text = one.key
-    return {"suite": suite, "task": task, "protocol": protocol, "text": text, "metric": one.metric, "n": one.n, "differ": one.differ,
-            "items": [_item(item) for item in one.items]}  # fmt: skip
+def _task(disagreement: Disagreement) -> dict[str, Any]:
+    suite, task, protocol, text = disagreement.key
+    return {"suite": suite, "task": task, "protocol": protocol, "text": text, "metric": disagreement.metric, "n": disagreement.n, "differ": disagreement.differ,
+            "items": [_item(item) for item in disagreement.items]}  # fmt: skip
 
 
 def _item(item: Item) -> dict[str, Any]:

@@ -52,13 +52,13 @@ def under(row: Row, table: Table, *, differences: bool = True) -> list[Line]:
         printed = [
             cell.printed if cell is not None and cell.printed and cell.printed.source == source else None for cell in row.cells
         ]
-        copied = any(one is not None and not one.own for one in printed)
+        copied = any(printed_value is not None and not printed_value.own for printed_value in printed)
         decimals = [cell.decimals if cell is not None else 2 for cell in row.cells]
         lines.append(Line(f"{source}{', copied' if copied else ''}",
-                          tuple(Entry(number(one.value, d)) if one else Entry() for one, d in zip(printed, decimals, strict=True))))  # fmt: skip
+                          tuple(Entry(number(printed_value.value, d)) if printed_value else Entry() for printed_value, d in zip(printed, decimals, strict=True))))  # fmt: skip
         lines.append(Line("ours less that", tuple(
-            Entry(signed(one.difference, d), OUTSIDE if one.inside is False else "") if one else Entry()
-            for one, d in zip(printed, decimals, strict=True))))  # fmt: skip
+            Entry(signed(printed_value.difference, d), OUTSIDE if printed_value.inside is False else "") if printed_value else Entry()
+            for printed_value, d in zip(printed, decimals, strict=True))))  # fmt: skip
     return lines
 
 
@@ -185,19 +185,19 @@ def answers(table: Table) -> list[str]:
     return lines + ([f"and {len(found) - MOST_ANSWERS} more: --format json"] if len(found) > MOST_ANSWERS else [])
 
 
-def answer(one: Against, baseline: str, decimals: int = 2) -> str:
+def answer(against: Against, baseline: str, decimals: int = 2) -> str:
     """ "worse, -17.10 [-18.90, -15.30] (99 %); one new run beats one of simcse: <1 %"; of an unknown, what would settle it."""
-    words = f"{one.verdict}, {with_interval(one.difference, one.low, one.high, decimals)}"
-    if one.low is not None and one.high is not None and one.level is not None:
-        words += f" ({100 * one.level:.3g} %)"
-    if one.chance is not None:
-        words += f"; one new run beats one of {baseline}: {percent(one.chance)}"
-    if one.verdict == "unknown":
-        if one.detectable is not None:
-            words += f"; {number(one.detectable, decimals)} would have been found"
+    words = f"{against.verdict}, {with_interval(against.difference, against.low, against.high, decimals)}"
+    if against.low is not None and against.high is not None and against.level is not None:
+        words += f" ({100 * against.level:.3g} %)"
+    if against.chance is not None:
+        words += f"; one new run beats one of {baseline}: {percent(against.chance)}"
+    if against.verdict == "unknown":
+        if against.detectable is not None:
+            words += f"; {number(against.detectable, decimals)} would have been found"
         words += (
-            f"; {one.seeds_needed} seeds of each would settle it"
-            if one.seeds_needed
+            f"; {against.seeds_needed} seeds of each would settle it"
+            if against.seeds_needed
             else "; more seeds alone would not settle it"
         )
     return words

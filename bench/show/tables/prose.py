@@ -27,7 +27,7 @@ def blocks(text: str) -> tuple[Block, ...]:
         inside: list[Block] = []
         for line in lines(paragraph):
             last = inside[-1] if inside else None
-            bullet = next((one for one in BULLETS if line.startswith(one)), "")
+            bullet = next((sign for sign in BULLETS if line.startswith(sign)), "")
             goes_on = last is not None and last.kind == "item" and re.match(r"  \S", line)
             if bullet:
                 inside.append(Block("item", line[2:], bullet, not inside))

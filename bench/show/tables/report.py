@@ -62,7 +62,7 @@ def score_sections(record: RunRecord) -> list[Section]:
     made = []
     for suite, protocol, text in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
         scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
-        rows = [row for one in scores for row in _score_rows(one)]
+        rows = [row for own_score in scores for row in _score_rows(own_score)]
         heading = ["task", "score", "sd", "n", "mean", "wmean", "Pearson"]
         empty = [i for i in (2, 4, 5, 6) if not any(row[i] for row in rows)]
         kept = [i for i in range(len(heading)) if i not in empty]
@@ -73,12 +73,12 @@ def score_sections(record: RunRecord) -> list[Section]:
     return made
 
 
-def _score_rows(one: Score) -> Iterable[list[str]]:
-    detail = one.detail
+def _score_rows(own_score: Score) -> Iterable[list[str]]:
+    detail = own_score.detail
     pearson = detail.get("pearson")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
-    decimals = DECIMALS.get(one.metric, 2)
-    yield [one.task, score(one.value, decimals), "" if one.std is None else score(one.std, decimals), str(one.n), _number(detail.get("mean")),
+    decimals = DECIMALS.get(own_score.metric, 2)
+    yield [own_score.task, score(own_score.value, decimals), "" if own_score.std is None else score(own_score.std, decimals), str(own_score.n), _number(detail.get("mean")),
            _number(detail.get("wmean")), _number(overall)]  # fmt: skip
     subsets = detail.get("subsets")
     parts = dict(subsets) if isinstance(subsets, Mapping) else {}
@@ -88,14 +88,14 @@ def _score_rows(one: Score) -> Iterable[list[str]]:
         parts["all splits (as mteb)"] = detail["all_splits"]
     for name, part in parts.items():
         if isinstance(part, Mapping):
-            value = part.get(one.metric, part.get("spearman"))
+            value = part.get(own_score.metric, part.get("spearman"))
             yield ["  " + str(name), _number(value), "", _count(part.get("n")), "", "", _number(part.get("pearson"))]
 
 
 def recipe(record: RunRecord) -> Section:
     rows = tuple(
-        (key, plain_value(one.value), one.source + (f"; {one.note}" if one.note else ""))
-        for key, one in sorted(record.recipe.items())
+        (key, plain_value(value.value), value.source + (f"; {value.note}" if value.note else ""))
+        for key, value in sorted(record.recipe.items())
     )
     return Section("recipe", ("value of", "is", "from"), rows)
 
@@ -176,7 +176,7 @@ def provenance(record: RunRecord) -> Section:
         if value is None or field == "command":
             continue
         if isinstance(value, Mapping):
-            inside = ", ".join(_fact(key, one) for key, one in value.items() if one is not None and key != "overlap")
+            inside = ", ".join(_fact(key, item) for key, item in value.items() if item is not None and key != "overlap")
             if inside:
                 rows.append((field.replace("_", " "), inside))
         else:
@@ -191,8 +191,8 @@ def files(folder: Path) -> Section:
         if path.name.startswith("."):
             continue
         if path.is_dir():
-            inside = [one for one in path.rglob("*") if one.is_file()]
-            total = sum(one.stat().st_size for one in inside)
+            inside = [file for file in path.rglob("*") if file.is_file()]
+            total = sum(file.stat().st_size for file in inside)
             rows.append((f"{path.name}/", f"{len(inside)} file{'s' * (len(inside) != 1)}, {size(total)}"))
         else:
             rows.append((path.name, size(path.stat().st_size)))
@@ -255,10 +255,10 @@ def shift_sections(record: RunRecord) -> list[Section]:
 def text_forms(record: RunRecord) -> Section:
     """The tasks that were scored in both known forms, and what the model loses or gains on the one that is not the papers'."""
     rows = []
-    for one in record.scores:
-        other = record.score(one.suite, one.task, one.protocol, FORMS.get(one.text or "", ""))
+    for own_score in record.scores:
+        other = record.score(own_score.suite, own_score.task, own_score.protocol, FORMS.get(own_score.text or "", ""))
         if other is not None:
-            rows.append((f"{one.suite}: {one.task}", *_gap(one, other)))
+            rows.append((f"{own_score.suite}: {own_score.task}", *_gap(own_score, other)))
     heading = ("task", "papers' text", "raw text", "raw less papers'")
     return Section("robustness to the form of the text", heading, tuple(rows), (1, 2, 3))
 
@@ -275,7 +275,7 @@ def domain_shift(record: RunRecord) -> Section:
 
 def _of(record: RunRecord, suite: str, task: str) -> Iterable[Score]:
     """The task's scores; a task of another protocol may carry something after its name ("CxC-STS-parekh")."""
-    return (one for one in record.scores if one.suite == suite and one.task.startswith(task))
+    return (own_score for own_score in record.scores if own_score.suite == suite and own_score.task.startswith(task))
 
 
 def _gap(first: Score, second: Score) -> tuple[str, str, str]:
@@ -300,17 +300,17 @@ def section(overlap: Any) -> Section:
     tasks = overlap.get("tasks") if isinstance(overlap, Mapping) else None
     rows: list[tuple[str, ...]] = []
     clean: list[str] = []
-    for one in tasks if isinstance(tasks, list) else []:
+    for task in tasks if isinstance(tasks, list) else []:
         try:
-            found, sentences = int(one["exact"]) + int(one["near"]), int(one["sentences"])
-            name = f"{one['suite']}: {one['task']}" + (f" ({one['text']})" if one["text"] else "")
-            counts = (f"{sentences:,}", f"{int(one['exact']):,}", f"{int(one['near']):,}")
+            found, sentences = int(task["exact"]) + int(task["near"]), int(task["sentences"])
+            name = f"{task['suite']}: {task['task']}" + (f" ({task['text']})" if task["text"] else "")
+            counts = (f"{sentences:,}", f"{int(task['exact']):,}", f"{int(task['near']):,}")
             if sentences < max(found, 1):
                 continue
             if found:
-                rows.append((name, *counts, share(found, sentences), f"{int(one['rows']):,}"))
+                rows.append((name, *counts, share(found, sentences), f"{int(task['rows']):,}"))
             else:
-                clean.append(str(one["task"]))
+                clean.append(str(task["task"]))
         except (KeyError, TypeError, ValueError, OverflowError):  # not of this version
             continue
     if clean:

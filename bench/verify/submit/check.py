@@ -96,24 +96,24 @@ def collect(
     taken: dict[str, SubmittedRun] = {}
     refused: list[str] = []
     for i, file in enumerate(sorted(folder.glob("*.zip"))):
-        for one in received(file, aside / str(i), data, keeper):
-            if isinstance(one, str):
-                refused.append(one)
+        for run in received(file, aside / str(i), data, keeper):
+            if isinstance(run, str):
+                refused.append(run)
                 continue
-            run_id, fingerprint = one.record.run_id, one.record.fingerprint
+            run_id, fingerprint = run.record.run_id, run.record.fingerprint
             mine = names.get(run_id.casefold()) or names.get(fingerprint)
             before = taken.get(run_id.casefold()) or taken.get(fingerprint)
             if mine is not None:
                 refused.append(_line(f"{file.name}: {run_id} is left out: this board has its own run of it"))
             elif before is not None:
-                refused.append(_line(f"{file.name}: {run_id} is left out: {before.file} has {_which(one, before)}"))
+                refused.append(_line(f"{file.name}: {run_id} is left out: {before.file} has {_which(run, before)}"))
             else:
-                taken[run_id.casefold()] = taken[fingerprint] = one
+                taken[run_id.casefold()] = taken[fingerprint] = run
     for file in sorted(folder.glob("*.verified.json")):  # where an older bench kept them, and where anybody may put one
         refused.append(
             _line(f"{file.name} counts for nothing here: bench verify FILE.zip --retrain-free keeps its word in your runs folder")
         )
-    runs = {one.record.run_id: one for one in taken.values()}
+    runs = {run.record.run_id: run for run in taken.values()}
     return Submissions(runs=tuple(runs[name] for name in sorted(runs)), refused=tuple(refused))
 
 
@@ -136,8 +136,8 @@ class Work:
         self.left -= seconds
 
 
-def _which(one: SubmittedRun, before: SubmittedRun) -> str:
-    same = file_sha256(before.folder / RECORD) == file_sha256(one.folder / RECORD)
+def _which(run: SubmittedRun, before: SubmittedRun) -> str:
+    same = file_sha256(before.folder / RECORD) == file_sha256(run.folder / RECORD)
     return "the same run" if same else "another run of that name or fingerprint"
 
 
@@ -195,10 +195,14 @@ def examined(folder: Path, data: DataFolder | None = None, work: Work | None = N
     stored = StoredArrays(record, folder)
     seconds = _check_files(stored, folder)
     findings = []
-    for one in _findings(record, folder, data, work or Work(), seconds, stored):
-        if one.outcome == DIFFERS:
-            raise DataDamaged(f"{one.kind} of {one.what}: {one.why}" if one.what != one.kind else f"{one.kind}: {one.why}")
-        findings.append(one)
+    for finding in _findings(record, folder, data, work or Work(), seconds, stored):
+        if finding.outcome == DIFFERS:
+            raise DataDamaged(
+                f"{finding.kind} of {finding.what}: {finding.why}"
+                if finding.what != finding.kind
+                else f"{finding.kind}: {finding.why}"
+            )
+        findings.append(finding)
     return RunReport(record.run_id, findings, record.status, record)
 
 
@@ -208,9 +212,9 @@ def _findings(
     """Those of ``verify_run``, the cheapest first; scores are computed when everything else agrees."""
     yield check_fingerprint(record)
     yield check_checkpoint(record, folder)
-    for one in check_given(stored):
-        if one.outcome == DIFFERS:  # those that agree come again, with their scores
-            yield one
+    for finding in check_given(stored):
+        if finding.outcome == DIFFERS:  # those that agree come again, with their scores
+            yield finding
     yield from check_data(record, data)
     work.take(seconds)
     yield from check_scores(record, folder, stored)
@@ -229,7 +233,7 @@ def _check_moment(created: str) -> None:
 
 def uncomputable(report: RunReport) -> list[Score]:
     """Scores that do not follow from the predictions, as far as anybody can tell."""
-    computed = {one.what for one in report.findings if one.kind in ("score", "average") and one.outcome == AGREES}
+    computed = {finding.what for finding in report.findings if finding.kind in ("score", "average") and finding.outcome == AGREES}
     return [score for score in report.record.scores if cell(score) not in computed] if report.record else []
 
 
@@ -237,10 +241,10 @@ def _check_files(stored: StoredArrays, folder: Path) -> float:
     """Each predictions file belongs to a score and is of arrays that can be scored in reasonable time, which is given, and the curve is one."""
     place = folder / "predictions"
     expected: dict[Path, list[Score]] = {}
-    for one in stored.scores:  # two protocols may score one file
-        expected.setdefault(stored.path(one), []).append(one)
+    for own_score in stored.scores:  # two protocols may score one file
+        expected.setdefault(stored.path(own_score), []).append(own_score)
     total, seconds = 0, 0.0
-    for path in sorted(one for one in place.rglob("*") if not one.is_dir()):
+    for path in sorted(file for file in place.rglob("*") if not file.is_dir()):
         if path not in expected:
             raise DataDamaged(f"predictions/{path.relative_to(place).as_posix()} belongs to none of its scores")
         total += _unpacked_bytes(path)
@@ -267,9 +271,9 @@ def _unpacked_bytes(path: Path) -> int:
             members = archive.infolist()
     except (OSError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
         raise DataDamaged(f"predictions/{path.name} is no predictions file: {str(error)[:100]}") from None
-    if any(one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for one in members):
+    if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
         raise DataDamaged(f"predictions/{path.name} is compressed in a way that bench submit does not use")
-    size = sum(one.file_size for one in members)
+    size = sum(member.file_size for member in members)
     if size > ARRAY_BYTES:
         raise DataDamaged(f"predictions/{path.name} unpacks to {size:,} bytes; at most {ARRAY_BYTES:,} are taken")
     return size

@@ -93,7 +93,7 @@ def header_of(data: bytes) -> Header:
         found = content.get("schema") if isinstance(content, dict) else None
         raise DataDamaged(f"its {HEADER} is of {str(found)[:40]!r}, not {SCHEMA}")
     by, files = content.get("submitted_by"), content.get("files")
-    if not isinstance(files, dict) or not all(isinstance(one, str) and _SHA256.fullmatch(one) for one in files.values()):
+    if not isinstance(files, dict) or not all(isinstance(file, str) and _SHA256.fullmatch(file) for file in files.values()):
         raise DataDamaged(f"its {HEADER} has no list of files with a sha256 each")
     if not (by is None or isinstance(by, str)):
         raise DataDamaged(f"its {HEADER}: submitted_by is no name")

@@ -113,7 +113,10 @@ def _staged(folder: Path, stage: Path, suites: Sequence[str], checkpoints: str, 
         raise DataDamaged(f"{record.run_id} would be refused: {error.message}", f"bench verify {record.run_id}") from None
     assert report.record is not None
     return PackedRun(
-        run_id=record.run_id, scores=len(report.record.scores), left_out=tuple(cell(one) for one in left_out), checkpoint=words
+        run_id=record.run_id,
+        scores=len(report.record.scores),
+        left_out=tuple(cell(own_score) for own_score in left_out),
+        checkpoint=words,
     )
 
 

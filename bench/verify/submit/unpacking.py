@@ -98,28 +98,28 @@ def _members(listed: Sequence[zipfile.ZipInfo]) -> Mapping[str, tuple[zipfile.Zi
         raise DataDamaged(f"{len(listed):,} files; at most {MOST_FILES:,} are taken")
     members: dict[str, tuple[zipfile.ZipInfo, Place]] = {}
     alike: set[str] = set()
-    for one in listed:
-        found = place(one.orig_filename)
+    for member in listed:
+        found = place(member.orig_filename)
         if found is None:
-            raise DataDamaged(f"{one.orig_filename[:80]!r} has no place in a submission")
-        if stat.S_IFMT(one.external_attr >> 16) not in (0, stat.S_IFREG):
-            raise DataDamaged(f"{one.orig_filename} is a link or a device, not a file")
-        if one.flag_bits & 0x1:
-            raise DataDamaged(f"{one.orig_filename} is encrypted")
-        if one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise DataDamaged(f"{one.orig_filename} is compressed in a way that bench submit does not use")
-        if one.file_size > found.most_bytes:
-            raise DataDamaged(f"{one.orig_filename} has {one.file_size:,} bytes; at most {found.most_bytes:,} are taken")
-        if one.filename.casefold() in alike:  # one file where capitals make no difference
-            raise DataDamaged(f"{one.orig_filename} is in it twice")
-        alike.add(one.filename.casefold())
-        members[one.orig_filename] = one, found
+            raise DataDamaged(f"{member.orig_filename[:80]!r} has no place in a submission")
+        if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise DataDamaged(f"{member.orig_filename} is a link or a device, not a file")
+        if member.flag_bits & 0x1:
+            raise DataDamaged(f"{member.orig_filename} is encrypted")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise DataDamaged(f"{member.orig_filename} is compressed in a way that bench submit does not use")
+        if member.file_size > found.most_bytes:
+            raise DataDamaged(f"{member.orig_filename} has {member.file_size:,} bytes; at most {found.most_bytes:,} are taken")
+        if member.filename.casefold() in alike:  # one file where capitals make no difference
+            raise DataDamaged(f"{member.orig_filename} is in it twice")
+        alike.add(member.filename.casefold())
+        members[member.orig_filename] = member, found
     _check_together(members)
     return members
 
 
 def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Place]]) -> None:
-    total = sum(one.file_size for one, _ in members.values())
+    total = sum(member.file_size for member, _ in members.values())
     if total > MOST_BYTES:
         raise DataDamaged(f"{total:,} bytes when unpacked; at most {MOST_BYTES:,} are taken")
     runs = {found.run for _, found in members.values() if found.run}
@@ -130,7 +130,7 @@ def _check_together(members: Mapping[str, tuple[zipfile.ZipInfo, Place]]) -> Non
     for run in sorted(runs):
         if f"runs/{run}/run.json" not in members:
             raise DataDamaged(f"{run} has no record")
-        size = sum(one.file_size for one, found in members.values() if (found.run, found.kind) == (run, "checkpoint"))
+        size = sum(member.file_size for member, found in members.values() if (found.run, found.kind) == (run, "checkpoint"))
         if size > CHECKPOINT_BYTES:
             raise DataDamaged(f"the checkpoint of {run} has {size:,} bytes; at most {CHECKPOINT_BYTES:,} are taken")
 
@@ -143,16 +143,16 @@ def _write(archive: zipfile.ZipFile, members: Mapping[str, tuple[zipfile.ZipInfo
             raise DataDamaged(f"{name[:80]!r} is in its list and not in it")
         if name not in header.files:
             raise DataDamaged(f"{name} is not in its list")
-    for name, (one, _) in members.items():
+    for name, (member, _) in members.items():
         if name != HEADER:
-            _one(archive, one, into.joinpath(*name.split("/")[1:]), header, name)
+            _one(archive, member, into.joinpath(*name.split("/")[1:]), header, name)
     return Unpacked(header.by, into, tuple(sorted({found.run for _, found in members.values() if found.run})))
 
 
-def _one(archive: zipfile.ZipFile, one: zipfile.ZipInfo, to: Path, header: Header, name: str) -> None:
-    left, digest = one.file_size, hashlib.sha256()
+def _one(archive: zipfile.ZipFile, member: zipfile.ZipInfo, to: Path, header: Header, name: str) -> None:
+    left, digest = member.file_size, hashlib.sha256()
     to.parent.mkdir(parents=True, exist_ok=True)
-    with archive.open(one) as source, to.open("xb") as target:
+    with archive.open(member) as source, to.open("xb") as target:
         while block := source.read(min(BLOCK, left + 1)):
             left -= len(block)
             if left < 0:
