@@ -190,6 +190,8 @@ class RunRecord(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, t
             return msgspec.convert(upgrade(content), cls)._checked()
         except msgspec.ValidationError as error:
             raise RecordDamaged(_told(str(error))) from None
+        except OverflowError as error:  # msgspec 0.19, of an integer that no float holds
+            raise RecordDamaged(f"a number is too large: {error}") from None
 
     @classmethod
     def decode(cls, data: bytes) -> RunRecord:

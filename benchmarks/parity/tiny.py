@@ -6,6 +6,7 @@ be compared number by number.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,8 @@ def _byte_level_vocabulary(folder: Path) -> int:
     text = [*SENTENCES, *POSITIVES, *NEGATIVES, "This sentence of \" means . The sentence : ' '"]
     vocabulary.train_from_iterator(text * 2, vocab_size=500, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
     vocabulary.save_model(str(folder))
-    tokenizer = RobertaTokenizerFast.from_pretrained(folder)
+    words = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    merges = [tuple(line.split()) for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]]
+    tokenizer = RobertaTokenizerFast(vocab=words, merges=merges)  # from_pretrained cannot read the two files in transformers 5.2
     tokenizer.save_pretrained(folder)
     return len(tokenizer)

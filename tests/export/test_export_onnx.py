@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+import torch
 from exports import MASKED_PADDING, PLAIN, PROMPTED, TEMPLATED, TEXTS, WITH_HEAD, WORDS, Case, make
 
 from bench.base.errors import BenchError
@@ -37,6 +38,8 @@ def test_packages_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [PLAIN[0], WITH_HEAD[1], PROMPTED[1], MASKED_PADDING], ids=lambda case: case.id)
 def test_onnxruntime_gives_the_methods_vectors(case: Case, backbones: dict[str, str], tmp_path: Path) -> None:
+    if torch.__version__.startswith("2.6.") and case.id == PLAIN[0].id:
+        pytest.skip("torch 2.6 cannot make a graph of it")
     method = make(case, backbones, tmp_path)
     mine = method.encode(TEXTS)
     (tmp_path / "export").mkdir()

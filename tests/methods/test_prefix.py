@@ -199,6 +199,9 @@ def test_a_prompt_of_no_length_is_the_plain_encoder(family: str, attention: str)
         assert apart(InputPrompt(H, 0).states(model, features), plain, features) == 0.0
 
 
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.6."), reason="torch 2.6 does not compile what transformers does with a cache whole"
+)
 @pytest.mark.slow
 @FAMILIES
 def test_it_compiles_whole(family: str) -> None:

@@ -9,6 +9,8 @@ import scipy.stats
 from bench.compare.statistics.column import Column, Interval, interval, interval_average
 from bench.runs.predicted import Predicted
 
+RNG = "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"  # what scipy calls a generator
+
 
 def ranked(items: int = 120, seeds: int = 1, task: str = "STS-B", seed: int = 0, spread: float = 0.0, **more) -> Predicted:
     rng = np.random.default_rng(seed)
@@ -40,7 +42,7 @@ def test_one_seed_is_scipys_bootstrap() -> None:
     found = interval(p)
     theirs = scipy.stats.bootstrap(
         (p.prediction_SN[0], p.gold_N), lambda a, b: 100 * scipy.stats.spearmanr(a, b).statistic, paired=True, vectorized=False,
-        n_resamples=1500, method="percentile", rng=np.random.default_rng(0),
+        n_resamples=1500, method="percentile", **{RNG: np.random.default_rng(0)},
     )  # fmt: skip
     assert half(found) == pytest.approx(1.96 * theirs.standard_error, rel=0.08)
     assert found.low == pytest.approx(theirs.confidence_interval.low, abs=0.12 * half(found))
