@@ -14,6 +14,7 @@ from factories import family, record
 from bench.compare.statistics.summary import summarise
 from bench.runs import RunRecord, Score
 from bench.show.pages import render_page, write_page
+from bench.show.pages.curves import curves, loss_words
 
 VOID = {"meta", "br", "img", "link", "path", "circle"}
 
@@ -77,6 +78,14 @@ def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Pat
             assert str(part) in page.text
     assert sum(tag == "polyline" for tag, _ in page.tags) == 2 * len(folders)
     assert "STS-B dev: 74.50 at step 875, which was kept." in page.text
+
+
+def test_a_loss_that_is_small_is_not_called_nothing(tmp_path: Path) -> None:
+    lines = [{"step": step, "loss": 2 * 10.0**-step} for step in range(6)]
+    (tmp_path / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (loss,) = curves(record("simcse", 1), tmp_path)
+    assert (loss.caption, loss.low, loss.high) == ("loss: 2.000 at first, 2e-05 at the end.", "2e-05", "2.000")
+    assert [loss_words(value) for value in (0.0, 0.0123, -0.5, 0.00512)] == ["0.000", "0.012", "-0.500", "0.0051"]
 
 
 def test_the_answer_is_computed_and_claims_no_significance() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def curves(record: RunRecord, folder: Path | None) -> tuple[Curve, ...]:
     made = []
     training = record.training
     dev = (training.dev_task if training else None) or "dev"
-    for key, title, digits in (("loss", "loss", 3), ("dev_score", dev, 2)):
+    for key, title, words in (("loss", "loss", loss_words), ("dev_score", dev, score)):
         points = series(curve, key)
         if len(points) < 2:
             continue
@@ -58,13 +58,22 @@ def curves(record: RunRecord, folder: Path | None) -> tuple[Curve, ...]:
         if best is not None:
             caption = f"{title}: {score(best[1])} at step {best[0]:,.0f}, which was kept."
         else:
-            caption = f"{title}: {first:.{digits}f} at first, {last:.{digits}f} at the end."
-        made.append(_draw(_thinned(points), title, caption, digits, best))
+            caption = f"{title}: {words(first)} at first, {words(last)} at the end."
+        made.append(_draw(_thinned(points), title, caption, words, best))
     return tuple(made)
 
 
+def loss_words(loss: float) -> str:
+    """ "0.123", and "5.1e-05" where three decimals would hide what is left."""
+    return f"{loss:.3f}" if loss == 0 or abs(loss) >= 0.01 else f"{loss:.2g}"
+
+
 def _draw(
-    points: Sequence[tuple[float, float]], title: str, caption: str, digits: int, best: tuple[float, float] | None
+    points: Sequence[tuple[float, float]],
+    title: str,
+    caption: str,
+    words: Callable[[float], str],
+    best: tuple[float, float] | None,
 ) -> Curve:
     values = [value for _, value in points] + ([best[1]] if best else [])
     low, high = min(values), max(values)
@@ -76,10 +85,10 @@ def _draw(
         return round(x, 1), round(y, 1)
 
     placed = [at(step, value) for step, value in points]
-    mark = (*at(*best), f"{best[1]:.{digits}f}") if best else None
+    mark = (*at(*best), words(best[1])) if best else None
     return Curve(
         title=title, caption=caption, points=" ".join(f"{x},{y}" for x, y in placed), dots=tuple(placed) if len(placed) <= 40 else (),
-        low=f"{low:.{digits}f}", high=f"{high:.{digits}f}", low_y=HEIGHT - BOTTOM, high_y=TOP, first=f"step {begin:,.0f}",
+        low=words(low), high=words(high), low_y=HEIGHT - BOTTOM, high_y=TOP, first=f"step {begin:,.0f}",
         last=f"{end:,.0f}", mark=mark, mark_anchor="end" if mark and mark[0] > WIDTH - 2 * RIGHT else "middle",
     )  # fmt: skip
 
