@@ -186,6 +186,9 @@ def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any, monkeypatch
     assert "forward" not in vars(method.encoder) and set(method.state_dict()) == names
 
 
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.6."), reason="torch 2.6 cannot trace transformers 5.4; a training says so and goes on"
+)
 @pytest.mark.slow
 def test_torchs_compiler_gives_the_same_gradient(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its tracer and without code generation, which takes minutes where there is no compiler."""
