@@ -40,8 +40,12 @@ def seconds(arguments: list[str], folder: Path, repeat: int) -> list[float]:
     taken = []
     for _ in range(repeat):
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-c", f"from bench.cli import main; main({arguments!r})"], env=environment, check=True,
-                       stdout=subprocess.DEVNULL)  # fmt: skip
+        subprocess.run(
+            [sys.executable, "-c", f"from bench.cli import main; main({arguments!r})"],
+            env=environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         taken.append(time.perf_counter() - began)
     return taken
 
@@ -65,9 +69,7 @@ def main() -> None:
         ):
             taken = seconds(arguments, runs, options.repeat)
             shown = " ".join(arguments).replace(page, "page.html")
-            print(
-                f"bench {shown:<46} {options.records} records  median {statistics.median(taken):.3f} s  worst {max(taken):.3f} s"
-            )
+            print(f"bench {shown:<46} {options.records} records  median {statistics.median(taken):.3f} s  worst {max(taken):.3f} s")
             if arguments == ["compare"]:
                 worst = statistics.median(taken)
         size = Path(page).stat().st_size / 1e6

@@ -49,11 +49,15 @@ def peer(folder: str, tasks: Sequence[Any], batch_size: int) -> Callable[[], Sco
     model = SentenceTransformer(folder, device="cpu", local_files_only=True)
     evaluators = {
         task.data.name: EmbeddingSimilarityEvaluator(
-            task.data.sentences1, task.data.sentences2, task.data.gold.tolist(),
-            batch_size=batch_size, main_similarity="cosine", write_csv=False,
+            task.data.sentences1,
+            task.data.sentences2,
+            task.data.gold.tolist(),
+            batch_size=batch_size,
+            main_similarity="cosine",
+            write_csv=False,
         )
         for task in tasks
-    }  # fmt: skip
+    }
 
     def run() -> Scores:
         return {name: 100 * float(evaluator(model)["spearman_cosine"]) for name, evaluator in evaluators.items()}

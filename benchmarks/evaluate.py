@@ -31,8 +31,12 @@ def by_sentence_transformers(folder: str, data: Path) -> dict[str, float]:
     for name in STS_TASKS:
         pairs = suite("sts").task(name).load(DataFolder(data), "tokenised").data
         evaluator = EmbeddingSimilarityEvaluator(
-            pairs.sentences1, pairs.sentences2, pairs.gold.tolist(), main_similarity="cosine", write_csv=False  # type: ignore[attr-defined]
-        )  # fmt: skip
+            pairs.sentences1,
+            pairs.sentences2,
+            pairs.gold.tolist(),
+            main_similarity="cosine",
+            write_csv=False,  # type: ignore[attr-defined]
+        )
         scores[name] = 100 * float(evaluator(model)["spearman_cosine"])
     return scores
 

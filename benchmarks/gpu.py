@@ -71,18 +71,31 @@ def items() -> list[Item]:
     found = [_method(name) for name in FIRST]
     found += [
         Item("right.embeddings", "vectors, CPU against GPU", "gpu_right.embeddings", seconds=10),
-        Item("right.resume", "resume, bit for bit", "gpu_right.resumed", seconds=30, alone=True,
-             environment={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"}),
+        Item(
+            "right.resume",
+            "resume, bit for bit",
+            "gpu_right.resumed",
+            seconds=30,
+            alone=True,
+            environment={"CUBLAS_WORKSPACE_CONFIG": ":4096:8"},
+        ),
         Item("right.chunk", "`--chunk`", "gpu_right.chunked", seconds=12),
         Item("right.auto-batch", "`--auto-batch`", "gpu_right.auto_batch", seconds=20, alone=True),
         Item("right.classifiers", "classifiers of `transfer`", "gpu_right.classifiers", seconds=25),
         Item("right.scores", "k-means and CxC of the GPU's vectors", "gpu_right.scored", seconds=8),
         *(_method(name) for name in entry_points() if name not in FIRST),
-    ]  # fmt: skip
+    ]
     found += [
-        Item(f"memory.{model}-{batch}", f"{model}, batch {batch}", "gpu_speed.memory", f"{model}-{batch}", seconds=8 if model == "bert-base" else 15)
-        for batch in (64, 256, 512) for model in ("bert-base", "roberta-large")
-    ]  # fmt: skip
+        Item(
+            f"memory.{model}-{batch}",
+            f"{model}, batch {batch}",
+            "gpu_speed.memory",
+            f"{model}-{batch}",
+            seconds=8 if model == "bert-base" else 15,
+        )
+        for batch in (64, 256, 512)
+        for model in ("bert-base", "roberta-large")
+    ]
     found += [Item("fast.peak", "matrix product, bf16", "gpu_speed.peak", seconds=4, gpus=0)]
     found += [
         Item(f"fast.{method}-{setting[:5].rstrip('er')}-{batch}", f"{method}, {setting}, batch {batch}", "gpu_speed.training",
@@ -99,7 +112,7 @@ def items() -> list[Item]:
         *(Item(f"fast.row-{suite}", f"a row's {suite}", "gpu_speed.row", suite, seconds=seconds, gpus=0) for suite, seconds in ROW.items()),
         Item("cost.two-ranks", "two ranks, NCCL", "gpu_speed.two_ranks", seconds=40, gpus=2, alone=True),
         Item("cost.energy", "joules", "gpu_speed.energy", seconds=25),
-    ]  # fmt: skip
+    ]
     return found
 
 
@@ -188,13 +201,23 @@ class Worker:
         reading, writing = os.pipe()
         command = [sys.executable, str(HERE / "gpu.py"), "--device", options.device, "--serve", str(scratch), str(writing)]
         paths = os.pathsep.join([str(HERE.parent), str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        own = {"PYTHONPATH": paths, "BENCH_CACHE": str(scratch / "cache"), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false",
-               "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")}  # fmt: skip
+        own = {
+            "PYTHONPATH": paths,
+            "BENCH_CACHE": str(scratch / "cache"),
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+            "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
+        }
         with log.open("ab") as file:
             self.process = subprocess.Popen(
-                command + (["--tiny"] if options.tiny else []), stdin=subprocess.PIPE, stdout=file, stderr=file, pass_fds=(writing,),
-                start_new_session=True, env=os.environ | own | environment,
-            )  # fmt: skip
+                command + (["--tiny"] if options.tiny else []),
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                pass_fds=(writing,),
+                start_new_session=True,
+                env=os.environ | own | environment,
+            )
         os.close(writing)
         self.answers, self.rest = reading, b""
 
@@ -225,9 +248,7 @@ class Worker:
 
     def how(self) -> str:
         code = self.process.wait()
-        return (
-            f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with exit code {code}"
-        )
+        return f"its process was ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with exit code {code}"
 
     def end(self) -> None:
         with suppress(ProcessLookupError):
@@ -263,9 +284,7 @@ class Results:
         """Raises SystemExit where what is here was found on another device."""
         before = self.content["machine"]
         if before is not None and before["device"] != machine["device"]:
-            raise SystemExit(
-                mistake(f"{self.folder} holds results of {before['device']}, this is {machine['device']}", "another --out")
-            )
+            raise SystemExit(mistake(f"{self.folder} holds results of {before['device']}, this is {machine['device']}", "another --out"))
         self.content["machine"] = machine
         self.write()
 
@@ -351,7 +370,9 @@ def wanted(only: str | None, every: Sequence[Item]) -> list[Item]:
         found = [one for one in every if one.name == name or one.name.startswith((f"{name}.", f"{name}-"))]
         if not found:
             near = difflib.get_close_matches(name, [*GROUPS, *(one.name for one in every)], n=3, cutoff=0.4)
-            raise SystemExit(mistake(f"--only {name}: no such measurement", f"nearest: {', '.join(near) or ', '.join(GROUPS)}; --list shows all"))  # fmt: skip
+            raise SystemExit(
+                mistake(f"--only {name}: no such measurement", f"nearest: {', '.join(near) or ', '.join(GROUPS)}; --list shows all")
+            )
         chosen += found
     if not chosen:
         raise SystemExit(mistake("--only names nothing", f"groups are {', '.join(GROUPS)}"))
@@ -397,9 +418,7 @@ class Run:
     def one(self, item: Item) -> None:
         assert self.machine
         if self.machine["gpus"] and self.machine["gpus"] < item.gpus:
-            return self.keep(
-                item, {"status": NEEDS, "value": f"needs {item.gpus} GPUs, {self.machine['gpus']} here", "goal": ""}, 0.0
-            )
+            return self.keep(item, {"status": NEEDS, "value": f"needs {item.gpus} GPUs, {self.machine['gpus']} here", "goal": ""}, 0.0)
         if item.alone or self.worker is None or self.worker.environment:
             self.start(item.environment)
         assert self.worker is not None
@@ -436,11 +455,14 @@ class Run:
         try:
             machine = self.worker.hear(300, lambda: self.view.tick(0.0))
         except (Died, Slow) as how:
-            raise SystemExit(
-                mistake(f"the process that measures did not start: {how}", f"see {self.options.out / 'log.txt'}")
-            ) from None
+            raise SystemExit(mistake(f"the process that measures did not start: {how}", f"see {self.options.out / 'log.txt'}")) from None
         if "error" in machine or (self.options.device != "cpu" and not machine["gpus"]):
-            raise SystemExit(mistake(f"--device {self.options.device}: {machine.get('error', 'no GPU is here')}", "--device cpu --tiny rehearses everything without one"))  # fmt: skip
+            raise SystemExit(
+                mistake(
+                    f"--device {self.options.device}: {machine.get('error', 'no GPU is here')}",
+                    "--device cpu --tiny rehearses everything without one",
+                )
+            )
         if not self.machine:
             self.results.on(machine)
             self.view.machine(machine)
@@ -455,8 +477,10 @@ class Run:
 def commit() -> str:
     """The commit of this checkout, with a + where files differ from it; "unknown" where git does not say."""
     try:
-        said = [subprocess.run(["git", "-C", str(HERE), *what], capture_output=True, text=True, timeout=5, check=True).stdout.strip()
-                for what in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "-uno"))]  # fmt: skip
+        said = [
+            subprocess.run(["git", "-C", str(HERE), *what], capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+            for what in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "-uno"))
+        ]
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return said[0] + ("+" if said[1] else "")

@@ -22,8 +22,12 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
-           "labelled": ("sent0", "sent1", "label")}  # fmt: skip
+COLUMNS = {
+    "sentences": ("sentence",),
+    "pairs": ("sent0", "sent1"),
+    "triplets": ("sent0", "sent1", "hard_neg"),
+    "labelled": ("sent0", "sent1", "label"),
+}
 SHAPES = {
     "bert-base": {"family": "bert", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
                   "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512},

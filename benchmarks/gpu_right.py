@@ -232,9 +232,7 @@ def resumed(place: Place) -> Outcome:
     torch.use_deterministic_algorithms(False)
     without = sorted({str(one.message).split(" ")[0] for one in said if "deterministic" in str(one.message)})
     note = f"; without a deterministic form: {', '.join(without)}" if without else ""
-    return Outcome(
-        ("; ".join(problems) or f"{len(done)} trainings, the same bytes") + note, not problems, "bit for bit", {"done": done}
-    )
+    return Outcome(("; ".join(problems) or f"{len(done)} trainings, the same bytes") + note, not problems, "bit for bit", {"done": done})
 
 
 def chunked(place: Place) -> Outcome:
@@ -280,9 +278,7 @@ def auto_batch(place: Place) -> Outcome:
 
     notes: list[str] = []
     case = Case(methods_of("simcse")[0], "unsupervised", "")
-    ready = built(
-        case, place, load(resolve("builtin"), dropout=0.0), batch_size=place.size(4096, 32), max_steps=2, select_on="last"
-    )
+    ready = built(case, place, load(resolve("builtin"), dropout=0.0), batch_size=place.size(4096, 32), max_steps=2, select_on="last")
     corpus = corpus_of(case, ready, 2 * ready.recipe.batch_size)
     precision = "bf16" if place.on_gpu else "fp32"
     auto = copied(ready, place, place.device, precision, auto_batch=True)
@@ -292,9 +288,7 @@ def auto_batch(place: Place) -> Outcome:
     chunk = report.execution.get("chunk")
     plain = copied(ready, place, place.device, precision, chunk=chunk)
     train(plain, corpus, plain.context)
-    start, one, two = (
-        torch.cat([p.detach().float().cpu().flatten() for p in method.parameters()]) for method in (ready, auto, plain)
-    )
+    start, one, two = (torch.cat([p.detach().float().cpu().flatten() for p in method.parameters()]) for method in (ready, auto, plain))
     off = float((one - two).norm() / (two - start).norm())
     halved = [note for note in notes if "does not fit" in note]
     good = bool(halved) and chunk is not None and chunk < ready.recipe.batch_size and off <= BOUNDS[precision][1]
@@ -373,9 +367,7 @@ def classifiers(place: Place) -> Outcome:
         exact = [fit_batched(x_ND[:500].astype(np.float64), labels[:500], classes, [Job(np.arange(400), np.arange(400, len(x_ND[:500])), (1e-4,))],
                              replace(settings, max_epochs=4), device=device)[0][0] for device in ("cpu", place.device)] if count >= 500 else []  # fmt: skip
         if exact and np.abs(exact[0].weight_CD - exact[1].weight_CD).max() > 1e-9:
-            problems.append(
-                f"{classes} classes: weights in float64 differ by {np.abs(exact[0].weight_CD - exact[1].weight_CD).max():.1e}"
-            )
+            problems.append(f"{classes} classes: weights in float64 differ by {np.abs(exact[0].weight_CD - exact[1].weight_CD).max():.1e}")
     value = f"40 fits, dev accuracies at most {100 * apart_most:.2f} points apart; CPU {seconds['cpu']:.1f} s, device {seconds[place.device]:.1f} s"
     return Outcome(
         "; ".join(problems[:3]) or value, not problems, "0.5 points in float32, weights to 1e-9 in float64", {"seconds": seconds}
@@ -406,14 +398,17 @@ def scored(place: Place) -> Outcome:
     draws = [sampled_spearman(paired_cosine(side[::2], side[1::2]), gold, draws_with_replacement(query)).mean() for side in sides]
     off = abs(draws[0] - draws[1])
     good = same >= 98 and inertia <= 1e-3 and off <= 0.01
-    return Outcome(f"k-means: {same:.1f} % of the labels, inertia to {inertia:.0e}; CxC {off:.1e} points apart", good,
-                   "98 %, 1e-3, 0.01 points", {})  # fmt: skip
+    return Outcome(
+        f"k-means: {same:.1f} % of the labels, inertia to {inertia:.0e}; CxC {off:.1e} points apart", good, "98 %, 1e-3, 0.01 points", {}
+    )
 
 
 def is_poison(error: BaseException) -> bool:
     """Whether the GPU is of no more use to this process."""
     text = f"{type(error).__name__}: {error}"
-    return not isinstance(error, torch.OutOfMemoryError) and any(sign in text for sign in ("CUDA error", "AcceleratorError", "cuDNN error", "CUBLAS_STATUS"))  # fmt: skip
+    return not isinstance(error, torch.OutOfMemoryError) and any(
+        sign in text for sign in ("CUDA error", "AcceleratorError", "cuDNN error", "CUBLAS_STATUS")
+    )
 
 
 def one_line(error: BaseException) -> str:

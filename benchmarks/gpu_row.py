@@ -68,9 +68,15 @@ def _pairs(name: str, count: int, dim: int) -> tuple[SentencePairs, Vectors]:
     first = rng.normal(size=(count, dim))
     second = first * (gold / 5)[:, None] + rng.normal(size=(count, dim))
     pairs = SentencePairs(
-        name=name, sentences1=named(count), sentences2=named(count, count), gold=gold, subset=[name] * count, split="test",
-        form="tokenised", sha256="",
-    )  # fmt: skip
+        name=name,
+        sentences1=named(count),
+        sentences2=named(count, count),
+        gold=gold,
+        subset=[name] * count,
+        split="test",
+        form="tokenised",
+        sha256="",
+    )
     return pairs, Vectors(np.concatenate([first, second]).astype(np.float32))
 
 
@@ -102,9 +108,13 @@ def _labelled(name: str, dim: int, scale: float) -> tuple[LabelledTexts, Vectors
     columns = 2 if name == "MRPC" else 1
     sides = [clouds(labels, dim) * (1 + side) for side in range(columns)]
     texts = LabelledTexts(
-        name=name, texts=tuple(named(len(split), side * len(split)) for side in range(columns)), labels=labels, split=split,
-        form=None, sha256="",
-    )  # fmt: skip
+        name=name,
+        texts=tuple(named(len(split), side * len(split)) for side in range(columns)),
+        labels=labels,
+        split=split,
+        form=None,
+        sha256="",
+    )
     return texts, Vectors(np.concatenate(sides))
 
 

@@ -163,7 +163,7 @@ def full_rows(count: int) -> Rows:
     """Sentences of exactly as many tokens as fit: what a promise has to hold for."""
     text = [i for ids in tokenizer()(sentences(2000), add_special_tokens=False)["input_ids"] for i in ids]
     inner = LENGTH - 2
-    cells = [np.array((text * (count * inner // len(text) + 1))[row * inner : (row + 1) * inner], dtype=np.uint16) for row in range(count)]  # fmt: skip
+    cells = [np.array((text * (count * inner // len(text) + 1))[row * inner : (row + 1) * inner], dtype=np.uint16) for row in range(count)]
     return Rows(("sentence",), [cells])
 
 
@@ -327,7 +327,7 @@ def evaluated(place: Place) -> Outcome:
     del ours, method
     free(place)
     peer, their_step = peer_seconds(place, "unsupervised", batch, precision, steps + WARM_UP)
-    script = _Script(Setup(base_folder(place), sentences(batch), 1, batch, LENGTH, batch, place.device, precision, everything=everything))  # fmt: skip
+    script = _Script(Setup(base_folder(place), sentences(batch), 1, batch, LENGTH, batch, place.device, precision, everything=everything))
     script.model.to(place.device)
     script.evaluate()
     their_evaluation = script.clock.evaluation
@@ -339,7 +339,7 @@ def evaluated(place: Place) -> Outcome:
         "peer": peer,
         "ratio": theirs / whole,
     }
-    value = f"{whole:.2f} s (evaluation {evaluation:.2f}); {peer}, batches of {SENTEVAL_BATCH}: {theirs:.2f} s ({their_evaluation:.2f}); {theirs / whole:.2f} x"  # fmt: skip
+    value = f"{whole:.2f} s (evaluation {evaluation:.2f}); {peer}, batches of {SENTEVAL_BATCH}: {theirs:.2f} s ({their_evaluation:.2f}); {theirs / whole:.2f} x"
     return Outcome(value, theirs / whole >= 3 if place.on_gpu else None, "3 x SimCSE's script", detail)
 
 
@@ -412,7 +412,11 @@ def row(place: Place, suite: str) -> Outcome:
         place.wait()
         seconds[name] = time.perf_counter() - began
     total = sum(seconds.values())
-    value = f"{total:.1f} s: " + ", ".join(f"{name} {one:.1f}" for name, one in seconds.items()) + "".join(f"; {note}" for note in dict.fromkeys(notes))  # fmt: skip
+    value = (
+        f"{total:.1f} s: "
+        + ", ".join(f"{name} {one:.1f}" for name, one in seconds.items())
+        + "".join(f"; {note}" for note in dict.fromkeys(notes))
+    )
     return Outcome(value, None, "", {"seconds": total, "each": seconds, "whole": not notes})
 
 
@@ -432,8 +436,12 @@ def switched(place: Place, what: str) -> Outcome:
                 method.hidden = grouped_hidden(method) if on else method.states
             stand_in = None if place.on_gpu or not kernels or kernels == AS_IT_IS else _eager
             with mock.patch("bench.training.compiled._compile", stand_in) if stand_in else _nothing():
-                training = Training(method, corpus_of(case_of("simcse", "unsupervised"), method, min(20_000, batch * (steps + 3 * WARM_UP))),
-                                    ahead=(None if on else 0) if what == "prefetch" else None, kernels=kernels)  # fmt: skip
+                training = Training(
+                    method,
+                    corpus_of(case_of("simcse", "unsupervised"), method, min(20_000, batch * (steps + 3 * WARM_UP))),
+                    ahead=(None if on else 0) if what == "prefetch" else None,
+                    kernels=kernels,
+                )
                 taken[on], _ = training.seconds(place, steps, 3 * WARM_UP if what in ("compile", "graphs") else WARM_UP)
             training.close()
             del training, method
@@ -531,8 +539,13 @@ def two_ranks(place: Place) -> Outcome:
     tiny_ready = [ready_rank_case(place, *case) for case in RANK_CASES]  # also makes the folders that the ranks read
     processes = []
     for rank in range(2):
-        environment = os.environ | {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
-                                    "MASTER_PORT": str(port)}  # fmt: skip
+        environment = os.environ | {
+            "RANK": str(rank),
+            "LOCAL_RANK": str(rank),
+            "WORLD_SIZE": "2",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+        }
         processes.append(subprocess.Popen(command, env=environment))
     alone = [rank_training(place, method, None, place.device) for method in tiny_ready]
     codes = [process.wait(timeout=300) for process in processes]
@@ -541,14 +554,10 @@ def two_ranks(place: Place) -> Outcome:
     spread = json.loads(answer.read_text())
     worst = 0.0
     for one, two in zip(alone, spread, strict=True):
-        worst = max(
-            worst, max(abs(a - b) for a, b in zip(one["losses"], two["losses"], strict=True)) / max(map(abs, one["losses"]))
-        )
+        worst = max(worst, max(abs(a - b) for a, b in zip(one["losses"], two["losses"], strict=True)) / max(map(abs, one["losses"])))
         worst = max(worst, abs(one["weights"] - two["weights"]) / one["weights"])
     steps = len(alone[0]["losses"])
-    return Outcome(
-        f"{len(alone)} trainings of {steps} steps, {worst:.1e} apart from one process", worst <= 1e-3, "1e-3", {"worst": worst}
-    )
+    return Outcome(f"{len(alone)} trainings of {steps} steps, {worst:.1e} apart from one process", worst <= 1e-3, "1e-3", {"worst": worst})
 
 
 def ready_rank_case(place: Place, name: str, setting: str) -> Any:

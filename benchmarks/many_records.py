@@ -29,9 +29,14 @@ from bench.runs import RunsFolder  # noqa: E402
 
 SECONDS, MEGABYTES = 3.0, 500
 DAMAGE: tuple[Callable[[bytes], bytes], ...] = (
-    lambda data: b"", lambda data: data[: len(data) // 2], lambda data: data.replace(b"bench.run/3", b"bench.run/999"), lambda data: b"\x00\xff not JSON",
-    lambda data: data.replace(b'"value": ', b'"value": "x', 1), lambda data: data.replace(b'"n": ', b'"n": -', 1), lambda data: data[:-40] + b"," + data[-40:],
-)  # fmt: skip
+    lambda data: b"",
+    lambda data: data[: len(data) // 2],
+    lambda data: data.replace(b"bench.run/3", b"bench.run/999"),
+    lambda data: b"\x00\xff not JSON",
+    lambda data: data.replace(b'"value": ', b'"value": "x', 1),
+    lambda data: data.replace(b'"n": ', b'"n": -', 1),
+    lambda data: data[:-40] + b"," + data[-40:],
+)
 
 
 def fill(folder: Path, count: int) -> None:
@@ -57,9 +62,7 @@ def measured(arguments: list[str], folder: Path) -> tuple[float, float, float]:
     }
     code = f"from bench.cli import main; main({arguments!r})"
     began = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     taken = time.perf_counter() - began
     if status:
@@ -85,9 +88,7 @@ def main() -> None:
             found = [measured(arguments, folder) for _ in range(options.repeat)]
             taken, computed = (statistics.median(one[i] for one in found) for i in (0, 1))
             memory = max(one[2] for one in found)
-            print(
-                f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB", flush=True
-            )
+            print(f"bench {' '.join(arguments):<84} median {taken:.2f} s (processor {computed:.2f} s), {memory:.0f} MB", flush=True)
             worst = max(worst[0], taken), max(worst[1], memory)
     reached = f"reached {worst[0]:.2f} s and {worst[1]:.0f} MB with {options.records}"
     print(f"target with 5,000 records: {SECONDS:.0f} s and {MEGABYTES} MB; {reached}")

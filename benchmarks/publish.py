@@ -45,8 +45,13 @@ SORTS = """() => {
 
 def fill(folder: Path, methods: int, seeds: int, items: int, suites: list[str]) -> int:
     """Makes the runs that are not there yet; gives their number."""
-    wanted = [(f"method-{i:02d}", backbone, setting, seed) for i in range(methods) for backbone in BACKBONES for setting in SETTINGS
-              for seed in range(1, seeds + 1)]  # fmt: skip
+    wanted = [
+        (f"method-{i:02d}", backbone, setting, seed)
+        for i in range(methods)
+        for backbone in BACKBONES
+        for setting in SETTINGS
+        for seed in range(1, seeds + 1)
+    ]
     there = len(list(folder.glob("*/run.json"))) if folder.is_dir() else 0
     for method, backbone, setting, seed in wanted if there != len(wanted) else ():
         noise = 0.3 + 0.5 * float(draw(method, backbone, setting).uniform())

@@ -50,8 +50,10 @@ def main() -> int:
         inside, itself, whole = measured(sampler, given.trials, given.steps)
         share = 100 * itself / (inside + itself)
         missed |= share >= LIMIT
-        print(f"{sampler}: {given.trials} trials and the recipe, {given.steps} steps each: {inside:.1f} s in trials, {itself:.2f} s of search ({share:.2f} %, "
-              f"target below {LIMIT:g} %); start, plan and figures {whole - inside - itself:.1f} s")  # fmt: skip
+        print(
+            f"{sampler}: {given.trials} trials and the recipe, {given.steps} steps each: {inside:.1f} s in trials, {itself:.2f} s of search ({share:.2f} %, "
+            f"target below {LIMIT:g} %); start, plan and figures {whole - inside - itself:.1f} s"
+        )
     return int(missed)
 
 

@@ -20,9 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-if (
-    __name__ == "statistics"
-):  # a script of this folder looks here first, also for Python's own module of this name: hand that over
+if __name__ == "statistics":  # a script of this folder looks here first, also for Python's own module of this name: hand that over
     import importlib.util
     import sysconfig
 
@@ -32,8 +30,15 @@ if (
     _own.loader.exec_module(sys.modules[__name__])
 
 TARGET, SECONDS = 20.0, 5.0
-SIZES = {"STS12": (3108, 117), "STS13": (1500, 42), "STS14": (3750, 60), "STS15": (3000, 64), "STS16": (1186, 6),
-         "STS-B": (1379, 70), "SICK-R": (4927, 146)}  # fmt: skip
+SIZES = {
+    "STS12": (3108, 117),
+    "STS13": (1500, 42),
+    "STS14": (3750, 60),
+    "STS15": (3000, 64),
+    "STS16": (1186, 6),
+    "STS-B": (1379, 70),
+    "SICK-R": (4927, 146),
+}
 """Items and distinct gold values."""
 
 
@@ -70,8 +75,9 @@ def peer(a: Any, b: Any, gold: Any, draws: int) -> float:
     def difference(x: Any, y: Any, z: Any) -> Any:
         return scipy.stats.spearmanr(x, z).statistic - scipy.stats.spearmanr(y, z).statistic
 
-    found = scipy.stats.bootstrap((a, b, gold), difference, paired=True, vectorized=False, n_resamples=draws, method="percentile",
-                                  rng=np.random.default_rng(0))  # fmt: skip
+    found = scipy.stats.bootstrap(
+        (a, b, gold), difference, paired=True, vectorized=False, n_resamples=draws, method="percentile", rng=np.random.default_rng(0)
+    )
     return 100 * float(found.standard_error)
 
 
@@ -117,9 +123,7 @@ def main() -> None:
     if apart:
         sys.exit(f"standard errors disagree: {', '.join(apart)}")
     if total[1] < TARGET * total[3] or total[2] > SECONDS:
-        sys.exit(
-            f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at most {SECONDS} s are the targets"
-        )
+        sys.exit(f"{total[1] / total[3]:.1f} times as fast, {total[2]:.1f} s; at least {TARGET} and at most {SECONDS} s are the targets")
 
 
 def _line(name: str, items: int | str, wall: float, cpu: float, our_wall: float, our_cpu: float) -> str:

@@ -26,9 +26,7 @@ def timed(tokenise: Callable[[list[str]], Ids], sentences: Sequence[str]) -> tup
 
     began = time.process_time()
     ids = [
-        row
-        for start in range(0, len(sentences), TOKENISE_AT_ONCE)
-        for row in tokenise(list(sentences[start : start + TOKENISE_AT_ONCE]))
+        row for start in range(0, len(sentences), TOKENISE_AT_ONCE) for row in tokenise(list(sentences[start : start + TOKENISE_AT_ONCE]))
     ]
     return time.process_time() - began, ids
 
@@ -36,9 +34,7 @@ def timed(tokenise: Callable[[list[str]], Ids], sentences: Sequence[str]) -> tup
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, help="folder with senteval-moses/ (or another form of the STS files)")
-    parser.add_argument(
-        "--backbone", action="append", help="a folder or builtin; may be repeated  [default: all-MiniLM-L6-v2, builtin]"
-    )
+    parser.add_argument("--backbone", action="append", help="a folder or builtin; may be repeated  [default: all-MiniLM-L6-v2, builtin]")
     parser.add_argument("--repeat", type=int, default=5, help="how often each side runs")
     args = parser.parse_args()
 

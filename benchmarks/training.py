@@ -42,9 +42,7 @@ def read_sentences(corpus: str, rows: int) -> list[str]:
 
     sentences = list(islice(dict.fromkeys(row[0] for row in islice(open_corpus(corpus).rows(), 2 * rows)), rows))
     if len(sentences) < rows:
-        raise SystemExit(
-            f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus"
-        )
+        raise SystemExit(f"{corpus} has only {len(sentences)} distinct sentences; {rows} are needed: fewer --steps, or a larger --corpus")
     return sentences
 
 
@@ -88,12 +86,9 @@ def weights_of_layers(folder: str) -> int:
 def peak_memory(args: argparse.Namespace, side: str) -> dict[str, int]:
     """Bytes that a process of its own needs for a few steps of one side."""
     options = [
-        f"--{key}={getattr(args, key)}"
-        for key in ("corpus", "backbone", "threads", "batch", "chunk", "length", "device", "precision")
+        f"--{key}={getattr(args, key)}" for key in ("corpus", "backbone", "threads", "batch", "chunk", "length", "device", "precision")
     ]
-    done = subprocess.run(
-        [sys.executable, __file__, "--one", side, "--steps=4", *options], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, __file__, "--one", side, "--steps=4", *options], capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
@@ -138,17 +133,11 @@ def main() -> None:
         reached = 6 * weights_of_layers(folder) * 2 * tokens / args.steps / statistics.median(steps["bench"])
         print(f"  bench reaches {reached / 1e12:.1f} TFLOPS, {100 * reached / args.peak:.0f} % of the peak")
     if args.data:
-        whole = {
-            name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)]
-            for name in names
-            if evaluations[name]
-        }
+        whole = {name: [EVERY * s + e for s, e in zip(steps[name], evaluations[name], strict=True)] for name in names if evaluations[name]}
         show(f"{EVERY} steps and their evaluation", whole, EVERY * args.batch)
     memory = {name: peak_memory(args, name) for name in names} if args.memory else {}
     for name, peak in memory.items():
-        print(
-            f"  {peak['device'] / 1e9:7.2f} GB  {name}" + (f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else "")
-        )
+        print(f"  {peak['device'] / 1e9:7.2f} GB  {name}" + (f" (host {peak['host'] / 1e9:.2f} GB)" if args.device != "cpu" else ""))
     if args.json:
         content = {
             "machine": describe_machine(),
@@ -167,9 +156,7 @@ def show(title: str, seconds: dict[str, list[float]], sentences: int) -> None:
         us = "bench, cached" if "cached" in name else "bench"
         by_round = [theirs / our for theirs, our in zip(taken, seconds[us], strict=True)]
         ratio = (
-            ""
-            if name == us
-            else f"   bench is {statistics.median(by_round):.2f} x as fast ({min(by_round):.2f} to {max(by_round):.2f})"
+            "" if name == us else f"   bench is {statistics.median(by_round):.2f} x as fast ({min(by_round):.2f} to {max(by_round):.2f})"
         )
         median = statistics.median(taken)
         print(f"  {sentences / median:7.1f} sentences/s {median:8.2f} s  {name:30}{ratio}")

@@ -86,9 +86,12 @@ def sentence_transformers(setup: Setup, cached: bool = False) -> Clock:
     with tempfile.TemporaryDirectory() as scratch:
         arguments = SentenceTransformerTrainingArguments(**_arguments(setup, scratch))
         trainer = SentenceTransformerTrainer(
-            model=model, args=arguments, loss=loss, callbacks=[_ticking(clock)],
+            model=model,
+            args=arguments,
+            loss=loss,
+            callbacks=[_ticking(clock)],
             train_dataset=Dataset.from_list([dict(zip(("anchor", "positive", "negative"), row, strict=False)) for row in _texts(setup)]),
-        )  # fmt: skip
+        )
         trainer.train()
     if setup.dev and not cached:
         first, second, gold = zip(*setup.dev, strict=True)
@@ -106,9 +109,12 @@ def authors_script(setup: Setup) -> Clock:
     script = _Script(setup)
     with tempfile.TemporaryDirectory() as scratch:
         trainer = Trainer(
-            model=script.model, args=TrainingArguments(**_arguments(setup, scratch), remove_unused_columns=False),
-            train_dataset=script.rows, data_collator=script.collate, callbacks=[_ticking(script.clock)],
-        )  # fmt: skip
+            model=script.model,
+            args=TrainingArguments(**_arguments(setup, scratch), remove_unused_columns=False),
+            train_dataset=script.rows,
+            data_collator=script.collate,
+            callbacks=[_ticking(script.clock)],
+        )
         trainer.train()
     script.evaluate()
     return script.clock
@@ -252,20 +258,29 @@ def ours(setup: Setup, cut: bool = False) -> Clock:
     method = SimCSE()
     with tempfile.TemporaryDirectory() as scratch:
         method.context = Context(
-            device=setup.device, precision=setup.precision, seed=42, folder=Path(scratch) / "run", should_stop=asked,
-            save_seconds=1e9, dev_score=dev_score if setup.dev else None, chunk=setup.chunk if cut else None,
-        )  # fmt: skip
-        values = {"batch_size": setup.batch, "max_steps": setup.steps, "max_seq_length": setup.length,
-                  "learning_rate": setup.rate, "eval_steps": setup.steps}  # fmt: skip
+            device=setup.device,
+            precision=setup.precision,
+            seed=42,
+            folder=Path(scratch) / "run",
+            should_stop=asked,
+            save_seconds=1e9,
+            dev_score=dev_score if setup.dev else None,
+            chunk=setup.chunk if cut else None,
+        )
+        values = {
+            "batch_size": setup.batch,
+            "max_steps": setup.steps,
+            "max_seq_length": setup.length,
+            "learning_rate": setup.rate,
+            "eval_steps": setup.steps,
+        }
         torch.manual_seed(seed_for(42, "init"))
         recipe = merge(SimCSE, None, "", {key: str(value) for key, value in values.items()}, trained=True)
         method.build(load(resolve(setup.folder)), recipe)
         text = Path(scratch) / "corpus.txt"
         text.write_text("".join(f"{sentence}\n" for sentence in setup.sentences), encoding="utf-8")
         began = setup.now()
-        corpus = tokenise(
-            open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch)
-        )
+        corpus = tokenise(open_corpus(text, Path(scratch)), method.token_ids, "benchmark", len(method.backbone.tokenizer), Path(scratch))
         clock.before = setup.now() - began
         clock.tokens = train(method, corpus, method.context).tokens
     return clock

@@ -211,11 +211,7 @@ def main() -> None:
     loaded = {name: fewer(read_transfer(DataFolder(args.data), name), args.rows) for name in names}
     sentences = [s for texts in loaded.values() for side in texts.texts for s in side]
     # what is kept serves every choice of tasks
-    kept = (
-        [s for name in TRANSFER_TASKS for side in read_transfer(DataFolder(args.data), name).texts for s in side]
-        if args.keep
-        else []
-    )
+    kept = [s for name in TRANSFER_TASKS for side in read_transfer(DataFolder(args.data), name).texts for s in side] if args.keep else []
     vectors = vectors_of(kept or sentences, args.vectors, args.keep)
     width = vectors(sentences[:1]).shape[1]
     print(
@@ -225,9 +221,7 @@ def main() -> None:
     summary(rows)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB, vectors and libraries included")
     if args.json:
-        Path(args.json).write_text(
-            json.dumps({"machine": describe_machine(), "arguments": vars(args), "rows": rows}, indent=1) + "\n"
-        )
+        Path(args.json).write_text(json.dumps({"machine": describe_machine(), "arguments": vars(args), "rows": rows}, indent=1) + "\n")
 
 
 def fewer(texts: Any, rows: int | None) -> Any:

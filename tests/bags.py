@@ -21,9 +21,7 @@ def _word(word: str, dim: int) -> np.ndarray:
 
 def bag(texts: Sequence[str], dim: int = 48) -> np.ndarray:
     """(n, dim) float32: the sum of a random vector for each word, the same in every process."""
-    return np.stack(
-        [sum((_word(word, dim) for word in text.lower().split()), np.full(dim, 0.01, dtype=np.float32)) for text in texts]
-    )
+    return np.stack([sum((_word(word, dim) for word in text.lower().split()), np.full(dim, 0.01, dtype=np.float32)) for text in texts])
 
 
 class Bag:

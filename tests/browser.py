@@ -61,9 +61,12 @@ def visit(
 ) -> Iterator[Visit]:
     """``address`` opened in a context of its own, nothing remembered from another."""
     context = chromium.new_context(
-        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light", java_script_enabled=script,
-        reduced_motion="reduce", **more,
-    )  # fmt: skip
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=script,
+        reduced_motion="reduce",
+        **more,
+    )
     context.set_default_timeout(PATIENCE)
     context.set_default_navigation_timeout(PATIENCE)
     page = context.new_page()
@@ -71,9 +74,7 @@ def visit(
     page.on("request", lambda request: seen.requests.append(request.url))
     page.on("requestfailed", lambda request: seen.troubles.append(f"not loaded: {request.url}"))
     page.on("response", lambda answer: seen.troubles.append(f"{answer.status}: {answer.url}") if answer.status >= 400 else None)
-    page.on(
-        "console", lambda said: seen.troubles.append(f"{said.type}: {said.text}") if said.type in ("error", "warning") else None
-    )
+    page.on("console", lambda said: seen.troubles.append(f"{said.type}: {said.text}") if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: seen.troubles.append(str(error)))
     page.on("dialog", lambda dialog: (seen.troubles.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
     try:

@@ -22,8 +22,11 @@ def bench(*arguments: str | Path, **env: str) -> Result:
 
 def tree(folder: Path) -> dict[str, tuple[int, str]]:
     """Every file with its time of change and content; lock files, which are never removed, are left out."""
-    return {str(p.relative_to(folder)): (p.stat().st_mtime_ns, hashlib.sha256(p.read_bytes()).hexdigest())
-            for p in sorted(folder.rglob("*")) if p.is_file() and p.name != ".lock"}  # fmt: skip
+    return {
+        str(p.relative_to(folder)): (p.stat().st_mtime_ns, hashlib.sha256(p.read_bytes()).hexdigest())
+        for p in sorted(folder.rglob("*"))
+        if p.is_file() and p.name != ".lock"
+    }
 
 
 def error_line(done: Result, code: int = 2) -> str:

@@ -16,22 +16,24 @@ SUBSETS = {
 }
 
 
-def sts_scores(
-    base: float = 70.0, *, text: str = "tokenised", noise: int = 0, tasks: tuple[str, ...] = tuple(STS)
-) -> tuple[Score, ...]:
+def sts_scores(base: float = 70.0, *, text: str = "tokenised", noise: int = 0, tasks: tuple[str, ...] = tuple(STS)) -> tuple[Score, ...]:
     """Seven STS scores around ``base`` and, when all are there, their average as the papers take it."""
     drawn = random.Random(f"{base} {noise}")
     scores = []
     for task in tasks:
         value = round(base + drawn.uniform(-4, 4) + 0.1 * noise, 6)
         subsets = {
-            name: {"spearman": round(value + drawn.uniform(-3, 3), 4), "pearson": value - 1, "n": 750}
-            for name in SUBSETS.get(task, ())
+            name: {"spearman": round(value + drawn.uniform(-3, 3), 4), "pearson": value - 1, "n": 750} for name in SUBSETS.get(task, ())
         }
-        detail: dict[str, Any] = {"mean": value - 1, "wmean": value - 0.5, "subsets": subsets,
-                                  "pearson": {"all": value - 2, "mean": value - 3, "wmean": value - 2.5}}  # fmt: skip
-        scores.append(Score(suite="sts", task=task, protocol="senteval-all/1", metric="spearman", value=value, n=STS[task], text=text,
-                            detail=detail))  # fmt: skip
+        detail: dict[str, Any] = {
+            "mean": value - 1,
+            "wmean": value - 0.5,
+            "subsets": subsets,
+            "pearson": {"all": value - 2, "mean": value - 3, "wmean": value - 2.5},
+        }
+        scores.append(
+            Score(suite="sts", task=task, protocol="senteval-all/1", metric="spearman", value=value, n=STS[task], text=text, detail=detail)
+        )
     if set(STS) <= set(tasks):
         mean = round(sum(round(s.value, 2) for s in scores) / len(scores), 2)
         scores.append(Score(suite="sts", task="Avg.", protocol="senteval-all/1", metric="spearman", value=mean, n=sum(STS.values()), text=text,

@@ -25,9 +25,14 @@ class FailingDisk:
     def __init__(self, patch: pytest.MonkeyPatch, below: Path, at: float = float("inf"), *, once: bool = False) -> None:
         self.below, self.at, self.once, self.writes, self.failed = below.resolve(), at, once, list[str](), 0
         for module, name, path_of in (
-            (io, "open", self._to_open), (builtins, "open", self._to_open), (os, "open", self._to_open), (os, "mkdir", self._first),
-            (os, "rename", self._second), (os, "replace", self._second), (os, "fsync", self._of_handle),
-        ):  # fmt: skip
+            (io, "open", self._to_open),
+            (builtins, "open", self._to_open),
+            (os, "open", self._to_open),
+            (os, "mkdir", self._first),
+            (os, "rename", self._second),
+            (os, "replace", self._second),
+            (os, "fsync", self._of_handle),
+        ):
             patch.setattr(module, name, self._around(getattr(module, name), name, path_of))
         import safetensors.torch
 

@@ -123,9 +123,15 @@ def modernbert() -> tuple[Any, Any]:
         unk_token="[UNK]",
     )
     config = ModernBertConfig(
-        vocab_size=len(tokenizer), **SIZES, pad_token_id=ids["[PAD]"], bos_token_id=ids["[CLS]"], eos_token_id=ids["[SEP]"],
-        cls_token_id=ids["[CLS]"], sep_token_id=ids["[SEP]"], local_attention=128,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        **SIZES,
+        pad_token_id=ids["[PAD]"],
+        bos_token_id=ids["[CLS]"],
+        eos_token_id=ids["[SEP]"],
+        cls_token_id=ids["[CLS]"],
+        sep_token_id=ids["[SEP]"],
+        local_attention=128,
+    )
     return tokenizer, ModernBertForMaskedLM(config)
 
 

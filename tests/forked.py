@@ -28,9 +28,7 @@ def server() -> ForkServerContext:
     return context
 
 
-def bench_process(
-    arguments: list[str], folder: Path, environment: Mapping[str, str], before: str = ""
-) -> subprocess.CompletedProcess[str]:
+def bench_process(arguments: list[str], folder: Path, environment: Mapping[str, str], before: str = "") -> subprocess.CompletedProcess[str]:
     """``bench`` with these arguments, in that folder, with these variables, after the code ``before``; it is killed after five minutes."""
     with tempfile.TemporaryDirectory() as place:
         process = server().Process(target=work, args=(arguments, str(folder), dict(environment), place, before))

@@ -32,12 +32,13 @@ class Formula:
             slot = features["slot"]
             words = torch.where(slot.unsqueeze(-1) > 0, self.prompt[(slot - 1).clamp_min(0)], words)
         with torch.no_grad():
-            out = self.encoder(
-                inputs_embeds=words, attention_mask=features["attention_mask"], position_ids=features["position_ids"]
-            )
+            out = self.encoder(inputs_embeds=words, attention_mask=features["attention_mask"], position_ids=features["position_ids"])
         return at_mask(out.last_hidden_state, features)
 
 
-TEMPLATES = {"anchor": Template((1,), (0, 0, 0, 0, 3, 4, 2), 5, 4, (1, 1)), "positive": Template((1, 5), (5, 6, 3, 4, 2), 4, 0, (1, 1)),
-       "negative": Template((1, 20, 5), (5, 21, 3, 4, 2), 5, 0, (1, 1))}  # fmt: skip
+TEMPLATES = {
+    "anchor": Template((1,), (0, 0, 0, 0, 3, 4, 2), 5, 4, (1, 1)),
+    "positive": Template((1, 5), (5, 6, 3, 4, 2), 4, 0, (1, 1)),
+    "negative": Template((1, 20, 5), (5, 21, 3, 4, 2), 5, 0, (1, 1)),
+}
 NUMBERED = SimpleNamespace(max_tokens=24, first_position=0, tokenizer=SimpleNamespace(pad_token_id=0))

@@ -80,9 +80,15 @@ MANNERS = ("quietly", "quickly", "carefully", "happily", "secretly", "calmly", "
 
 # V: past, P: participle, A: agent, O: object, L: place, T: time; manner and missing parts are handled by `say`
 FORMS = (
-    "A V O L T", "A V O T L", "T , A V O L", "L , A V O T",
-    "O was P by A L T", "T , O was P by A L", "L , O was P by A T", "it was A who V O L T",
-)  # fmt: skip
+    "A V O L T",
+    "A V O T L",
+    "T , A V O L",
+    "L , A V O T",
+    "O was P by A L T",
+    "T , O was P by A L",
+    "L , O was P by A T",
+    "it was A who V O L T",
+)
 ACTIVE = tuple(i for i, form in enumerate(FORMS) if "was P" not in form)
 PASSIVE = tuple(i for i, form in enumerate(FORMS) if "was P" in form)
 
@@ -118,9 +124,12 @@ def choices(slot: str, event: Event) -> dict[str, tuple[str, ...]]:
     """What can fill a slot of this event: people are met, things are handled."""
     meeting = event["action"] in MEETINGS
     return {
-        "agent": PEOPLE, "action": MEETINGS if meeting else HANDLINGS, "object": PEOPLE if meeting else THINGS,
-        "place": PLACES, "time": TIMES,
-    }[slot]  # fmt: skip
+        "agent": PEOPLE,
+        "action": MEETINGS if meeting else HANDLINGS,
+        "object": PEOPLE if meeting else THINGS,
+        "place": PLACES,
+        "time": TIMES,
+    }[slot]
 
 
 def new_event(draw: Draw, meeting: bool) -> dict[str, str]:
@@ -159,9 +168,14 @@ def say(draw: Draw, words: Mapping[str, str], form: int) -> str:
     adverb = draw.one(MANNERS) + " " if draw.chance(1 / 3) else ""
     agent, thing = (f"{draw.one(('the', 'the', 'a'))} {words[slot]}" for slot in ("agent", "object"))
     parts = {
-        "A": agent, "O": thing, "V": adverb + past, "was": f"was {adverb}".strip(), "P": participle or past,
-        "L": words["place"], "T": words["time"],
-    }  # fmt: skip
+        "A": agent,
+        "O": thing,
+        "V": adverb + past,
+        "was": f"was {adverb}".strip(),
+        "P": participle or past,
+        "L": words["place"],
+        "T": words["time"],
+    }
     text = " ".join(filter(None, (parts.get(symbol, symbol) for symbol in FORMS[form].split())))
     text = re.sub(r"\ba (?=[aeiou])", "an ", text.replace(" ,", ",").removeprefix(", "))
     return text[0].upper() + text[1:] + "."

@@ -67,7 +67,7 @@ class StandInHub:
 
     def add(
         self, kind: str, name: str, files: Mapping[str, bytes], *, gated: bool = False, private: bool = False, revision: str | None = None
-    ) -> str:  # fmt: skip
+    ) -> str:
         """A repository, or a new revision of it that replaces all files. ``kind``: "model" or "dataset". Gives the revision."""
         assert kind in ("model", "dataset")
         repo = self.repos.setdefault((kind, name), Repo(kind, name))
@@ -146,8 +146,12 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandInHub]
         if "datasets" in sys.modules:
             import datasets
 
-            for name, value in {"HF_ENDPOINT": running.url, "HF_HUB_OFFLINE": False, "HF_DATASETS_CACHE": home / "datasets",
-                                "HF_CACHE_HOME": str(home)}.items():  # fmt: skip
+            for name, value in {
+                "HF_ENDPOINT": running.url,
+                "HF_HUB_OFFLINE": False,
+                "HF_DATASETS_CACHE": home / "datasets",
+                "HF_CACHE_HOME": str(home),
+            }.items():
                 monkeypatch.setattr(datasets.config, name, value)
         yield running
 

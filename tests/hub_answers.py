@@ -114,13 +114,9 @@ class Handler(BaseHTTPRequestHandler):
 
     # answers
 
-    def _answer(
-        self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None, fault: Fault | None = None
-    ) -> None:
+    def _answer(self, status: int, body: bytes = b"", headers: Mapping[str, str] | None = None, fault: Fault | None = None) -> None:
         fault = fault or Fault("")
-        self.hub.requests.append(
-            Asked(self.command, self.where, self.query, {k.lower(): v for k, v in self.headers.items()}, status)
-        )
+        self.hub.requests.append(Asked(self.command, self.where, self.query, {k.lower(): v for k, v in self.headers.items()}, status))
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
@@ -191,9 +187,7 @@ class Handler(BaseHTTPRequestHandler):
         repo, token = self.hub.repos.get((kind, name)), self._token()
         allowed = token in self.hub.tokens
         if repo is None or (repo.private and not allowed):
-            self._error(
-                404 if token else 401, "RepoNotFound", "Repository not found" if token else "Invalid username or password."
-            )
+            self._error(404 if token else 401, "RepoNotFound", "Repository not found" if token else "Invalid username or password.")
             return None
         if content and repo.gated and not allowed:
             message = f"Access to {kind} {name} is restricted. You must have access to it and be authenticated to access it."
@@ -209,7 +203,11 @@ class Handler(BaseHTTPRequestHandler):
         if revision is None:
             return self._error(404, "RevisionNotFound", f"Invalid rev id: {asked}")
         if path not in repo.revisions[revision]:
-            return self._json({"error": "Entry not found"}, 404, {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found", "X-Repo-Commit": revision})  # fmt: skip
+            return self._json(
+                {"error": "Entry not found"},
+                404,
+                {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found", "X-Repo-Commit": revision},
+            )
         data = repo.revisions[revision][path]
         headers = {"X-Repo-Commit": revision, "Content-Type": "application/octet-stream"}
         if not is_lfs(path):
@@ -260,7 +258,9 @@ class Handler(BaseHTTPRequestHandler):
         if parse_qs(self.query).get("recursive", ["false"])[0].lower() not in ("true", "1"):
             listed = [one for one in listed if one["path"].count("/") == depth]
             folders = {folder for folder in folders if folder.count("/") == depth}
-        self._json(listed + [{"type": "directory", "path": f, "oid": hashlib.sha1(f.encode()).hexdigest(), "size": 0} for f in sorted(folders)])  # fmt: skip
+        self._json(
+            listed + [{"type": "directory", "path": f, "oid": hashlib.sha1(f.encode()).hexdigest(), "size": 0} for f in sorted(folders)]
+        )
 
     def _paths_info(self, files: Mapping[str, bytes]) -> None:
         body = self.sent_body.decode()
@@ -295,8 +295,9 @@ class Handler(BaseHTTPRequestHandler):
     def _lfs_batch(self) -> None:
         if not self._may_write():
             return
-        objects = [{**one, "actions": {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}}
-                   for one in json.loads(self.sent_body)["objects"]]  # fmt: skip
+        objects = [
+            {**one, "actions": {"upload": {"href": f"{self.hub.url}/upload/{one['oid']}"}}} for one in json.loads(self.sent_body)["objects"]
+        ]
         self._json({"transfer": "basic", "objects": objects})
 
     def _commit(self, repo: Repo) -> None:

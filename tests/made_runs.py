@@ -104,15 +104,24 @@ def lie(method: str, seed: int | None, noise: float, task: str, n: int) -> Array
     pairs = similarity(method, seed, noise, "STS-B", n)
     cosine = pairs.pop("prediction")
     if task == "uniformity":
-        return {"prediction": np.exp(-2 * (1.2 + noise * cosine)) * n, "subset": pairs["subset"], "mean_cosine": cosine / 4,
-                "singular_values": np.linspace(9, 1, 16) ** (1 + noise)}  # fmt: skip
+        return {
+            "prediction": np.exp(-2 * (1.2 + noise * cosine)) * n,
+            "subset": pairs["subset"],
+            "mean_cosine": cosine / 4,
+            "singular_values": np.linspace(9, 1, 16) ** (1 + noise),
+        }
     fewer = {f"without_{k}_cosine": cosine + 0.002 * k * draw(k).normal(size=n) for k in (4, 8, 16, 32, 64)}
     return pairs | {"prediction": 2 - 2 * cosine, "cosine": cosine} | fewer
 
 
 MAKERS: dict[str, Callable[[str, int | None, float, str, int], Arrays]] = {
-    "sts": similarity, "cxc": captions, "transfer": classes, "fewshot": repeated, "clustering": clusters, "geometry": lie,
-}  # fmt: skip
+    "sts": similarity,
+    "cxc": captions,
+    "transfer": classes,
+    "fewshot": repeated,
+    "clustering": clusters,
+    "geometry": lie,
+}
 FORMS = {"sts": "tokenised", "cxc": "tokenised", "geometry": "tokenised", "clustering": "sccl"}
 
 
@@ -136,9 +145,7 @@ def scored(name: str, method: str, seed: int | None, noise: float, n: int, text:
 
 def _check(method: str, seed: int | None) -> tuple[Score, Arrays]:
     """The generated pairs of an earlier bench, whose gold values this one knows."""
-    result = generated().score(
-        lambda sentences: np.stack([draw(method, seed, one).normal(size=8).astype(np.float32) for one in sentences])
-    )
+    result = generated().score(lambda sentences: np.stack([draw(method, seed, one).normal(size=8).astype(np.float32) for one in sentences]))
     return Score(**{name: getattr(result, name) for name in Score.__struct_fields__}), result.predictions
 
 
@@ -167,9 +174,13 @@ def made_run(
     basis = replace(basis, scores=tuple(scores), cost=cost(basis, device))
     backbone = {"name": basis.backbone, "revision": hashlib.sha256(basis.backbone.encode("utf-8", "surrogatepass")).hexdigest()}
     command = f"bench run --method {method} --backbone {basis.backbone}" + (f" --seeds {seed}" if seed is not None else "")
-    origin = replace(basis.provenance, determines=DETERMINES, backbone=backbone,
-                     data={key(one): data_sha256(one) for one in scores if one.task != "Avg."},
-                     **{"command": command, "created": created or basis.provenance.created, **(provenance or {})})  # fmt: skip
+    origin = replace(
+        basis.provenance,
+        determines=DETERMINES,
+        backbone=backbone,
+        data={key(one): data_sha256(one) for one in scores if one.task != "Avg."},
+        **{"command": command, "created": created or basis.provenance.created, **(provenance or {})},
+    )
     made = named(replace(basis, provenance=origin))
     made = replace(made, **changes)
     store = RunsFolder(runs)
@@ -211,8 +222,12 @@ def curve(method: str, seed: int | None, noise: float, steps: Sequence[int] = ra
     stray = draw(method, seed, "curve")
     lines = []
     for step in steps:
-        entry = {"step": step, "loss": 2 / (1 + step / 100) + 0.02 * stray.normal(), "learning_rate": 3e-5 * (1 - step / 1000),
-                 "sentences_per_second": 1200.0}  # fmt: skip
+        entry = {
+            "step": step,
+            "loss": 2 / (1 + step / 100) + 0.02 * stray.normal(),
+            "learning_rate": 3e-5 * (1 - step / 1000),
+            "sentences_per_second": 1200.0,
+        }
         if step % 125 == 0:
             entry["dev_score"] = 90 - 50 * noise - 20 * np.exp(-step / 300) + 0.2 * stray.normal()
         lines.append(json.dumps(entry))
@@ -223,13 +238,15 @@ def curve(method: str, seed: int | None, noise: float, steps: Sequence[int] = ra
 
 
 def made_runs(
-    runs: Path, methods: Mapping[str, float] | None = None, seeds: Sequence[int] = (1, 2, 3), suites: Sequence[str] = ("sts",), **changes: Any
-) -> list[RunRecord]:  # fmt: skip
+    runs: Path,
+    methods: Mapping[str, float] | None = None,
+    seeds: Sequence[int] = (1, 2, 3),
+    suites: Sequence[str] = ("sts",),
+    **changes: Any,
+) -> list[RunRecord]:
     """A run of each method with each seed; ``changes`` are those of ``made_run``."""
     wanted = METHODS if methods is None else methods
-    return [
-        made_run(runs, method, seed, noise=noise, suites=suites, **changes) for method, noise in wanted.items() for seed in seeds
-    ]
+    return [made_run(runs, method, seed, noise=noise, suites=suites, **changes) for method, noise in wanted.items() for seed in seeds]
 
 
 def whole_folder(runs: Path, seeds: Sequence[int] = (1, 2, 3)) -> list[RunRecord]:

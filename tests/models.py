@@ -29,9 +29,16 @@ def sentences(count: int, seed: int = 0, longest: int = 12) -> list[str]:
 
 
 def built(
-    cls: type[Method], backbone: str, folder: Path, *, setting: str = "none", variant: str = "", seed: int = 1,
-    context: Any = None, **values: Any,
-) -> Any:  # fmt: skip
+    cls: type[Method],
+    backbone: str,
+    folder: Path,
+    *,
+    setting: str = "none",
+    variant: str = "",
+    seed: int = 1,
+    context: Any = None,
+    **values: Any,
+) -> Any:
     """A method as the executor builds it, without its recipes; ``values`` are recipe values."""
     recipe = merge(cls, None, variant, {}, trained=learns(cls, setting))
     recipe = Recipe(recipe.values_with_source() | {key: Value(value, "test") for key, value in values.items()})
@@ -118,9 +125,7 @@ def tiny_roberta(folder: Path) -> str:
     bpe.save_model(str(folder))
     vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
     merges = [tuple(line.split()) for line in (folder / "merges.txt").read_text(encoding="utf-8").splitlines()[1:]]
-    tokenizer = RobertaTokenizerFast(
-        vocab=vocabulary, merges=merges
-    )  # from_pretrained cannot read the two files in transformers 5.0
+    tokenizer = RobertaTokenizerFast(vocab=vocabulary, merges=merges)  # from_pretrained cannot read the two files in transformers 5.0
     tokenizer.save_pretrained(folder)
     state = torch.get_rng_state()
     torch.manual_seed(0)

@@ -29,9 +29,16 @@ def cosines(method: str, seed: int | None, task: str, noise: float, n: int = N) 
 
 
 def sts_run(
-    runs: Path, method: str, seed: int | None, noise: float, *, tasks: Sequence[str] = tuple(STS), n: int = N, text: str = "tokenised",
+    runs: Path,
+    method: str,
+    seed: int | None,
+    noise: float,
+    *,
+    tasks: Sequence[str] = tuple(STS),
+    n: int = N,
+    text: str = "tokenised",
     **changes: Any,
-) -> RunRecord:  # fmt: skip
+) -> RunRecord:
     """A run whose recorded scores follow from the predictions that are written beside it."""
     said = {task: cosines(method, seed, task, noise, n) for task in tasks}
     scores = [Score(suite="sts", task=task, protocol="senteval-all/1", metric="spearman", value=spearman(said[task], gold_of(task, n)),
@@ -42,9 +49,7 @@ def sts_run(
     made = record(method, seed, scores=tuple(scores), **changes)
     store = RunsFolder(runs)
     for task in tasks:
-        store.write_predictions(
-            made.run_id, task, text, {"prediction": said[task], "gold": gold_of(task, n), "subset": np.full(n, task)}
-        )
+        store.write_predictions(made.run_id, task, text, {"prediction": said[task], "gold": gold_of(task, n), "subset": np.full(n, task)})
     store.write(made)
     return made
 

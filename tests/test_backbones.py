@@ -54,8 +54,13 @@ def test_the_revision_changes_with_everything_that_changes_a_vector(copy: Path, 
     (copy / "1_Pooling").mkdir()
     (copy / "1_Pooling" / "config.json").write_text("{}")
     before = resolve(str(copy)).revision
-    file = {"config": "config.json", "vocabulary": "vocab.txt", "tokenizer": "tokenizer.json", "pooling": "1_Pooling/config.json",
-            "length": "sentence_bert_config.json"}.get(changed)  # fmt: skip
+    file = {
+        "config": "config.json",
+        "vocabulary": "vocab.txt",
+        "tokenizer": "tokenizer.json",
+        "pooling": "1_Pooling/config.json",
+        "length": "sentence_bert_config.json",
+    }.get(changed)
     if file is None:
         weights = load_file(copy / "model.safetensors")
         weights["bert.embeddings.word_embeddings.weight"][7, 3] += 1e-3
@@ -132,13 +137,16 @@ def of_another_shape(path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "damage", "said"),
     [
-        ("model.safetensors", cut, "cannot be loaded"), ("model.safetensors", lambda p: p.write_bytes(b"x" * 100), "cannot be loaded"),
+        ("model.safetensors", cut, "cannot be loaded"),
+        ("model.safetensors", lambda p: p.write_bytes(b"x" * 100), "cannot be loaded"),
         ("model.safetensors", without_a_layer, "lacks [0-9]+ weights of its encoder, the first is encoder.layer.1.attention"),
-        ("model.safetensors", of_another_shape, "tokens|loaded"), ("config.json", cut, "cannot be loaded"), ("config.json", lambda p: p.write_text("{}"), "cannot be loaded"),
+        ("model.safetensors", of_another_shape, "tokens|loaded"),
+        ("config.json", cut, "cannot be loaded"),
+        ("config.json", lambda p: p.write_text("{}"), "cannot be loaded"),
         ("config.json", lambda p: p.write_text('{"model_type": "nothing-of-that-name"}'), "cannot be loaded"),
         ("tokenizer.json", cut, "cannot be loaded"),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_folder_is_one_line(copy: Path, file: str, damage: Any, said: str) -> None:
     damage(copy / file)
     with pytest.raises(NotAModel, match=said) as caught:
@@ -157,9 +165,9 @@ def test_a_folder_without_a_tokenizer_is_not_given_an_empty_one(copy: Path) -> N
 def test_a_tokenizer_of_another_model_is_refused(tiny: str, copy: Path) -> None:
     from transformers import BertConfig, BertModel
 
-    BertModel(
-        BertConfig(vocab_size=100, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
-    ).save_pretrained(copy)
+    BertModel(BertConfig(vocab_size=100, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)).save_pretrained(
+        copy
+    )
     with pytest.raises(NotAModel, match="its tokenizer knows 8192 tokens, its encoder 100"):
         load(resolve(str(copy)))
 
@@ -277,9 +285,12 @@ def test_a_run_that_trained_no_whole_encoder_is_no_backbone(run: Path) -> None:
         (lambda run: (run / "checkpoint" / "trained.safetensors").unlink(), "without a finished checkpoint"),
         (lambda run: (run / "run.json").write_text("{"), "run.json is damaged"),
         (lambda run: (run / "run.json").write_text((run / "run.json").read_text().replace("finished", "failed")), "status failed"),
-        (lambda run: (run / "run.json").write_text(re.sub('"revision": "....', '"revision": "0000', (run / "run.json").read_text())), "was trained on .* revision 0000"),
+        (
+            lambda run: (run / "run.json").write_text(re.sub('"revision": "....', '"revision": "0000', (run / "run.json").read_text())),
+            "was trained on .* revision 0000",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_run_that_cannot_be_a_backbone_says_why(run: Path, damage: Any, said: str) -> None:
     damage(run)
     with pytest.raises(NotAModel, match=said):
@@ -332,9 +343,7 @@ def test_ids_are_those_of_the_tokenizer_whatever_it_was_told_before(which: str, 
     backbone.tokenizer(texts, truncation=True, max_length=4, padding="max_length")
     assert backbone.ids(texts) == wanted
     assert backbone.ids(tuple(texts[:2])) == wanted[:2] and backbone.ids([]) == []
-    assert (
-        backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)["attention_mask"].count(0) > 0
-    )  # its own calls still pad
+    assert backbone.tokenizer("a b c d e f", padding="max_length", max_length=16)["attention_mask"].count(0) > 0  # its own calls still pad
 
 
 def test_a_tokenizer_that_does_more_than_what_lies_beneath_it_is_asked_itself(tiny: str) -> None:

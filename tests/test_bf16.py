@@ -63,9 +63,13 @@ def chosen(asked: str = "auto") -> tuple[str, str]:
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(signal.SIGILL, "SIGILL (Illegal instruction)"), (signal.SIGSEGV, "SIGSEGV (Segmentation fault)"),
-     (signal.SIGBUS, "SIGBUS (Bus error)"), (signal.SIGKILL, "SIGKILL (Killed)")],
-)  # fmt: skip
+    [
+        (signal.SIGILL, "SIGILL (Illegal instruction)"),
+        (signal.SIGSEGV, "SIGSEGV (Segmentation fault)"),
+        (signal.SIGBUS, "SIGBUS (Bus error)"),
+        (signal.SIGKILL, "SIGKILL (Killed)"),
+    ],
+)
 def test_a_child_that_a_signal_ends_means_fp32_and_a_line_that_names_it(child: Child, number: int, words: str) -> None:
     child.runs(dies_by(number))
     precision, line = chosen()
@@ -93,12 +97,17 @@ def test_a_child_that_hangs_is_ended(child: Child, monkeypatch: pytest.MonkeyPat
     [
         (FASTER, "bf16", "bf16 is faster on this processor (a step takes 50 ms, in fp32 100 ms)"),
         (SLOWER, "fp32", "bf16 is not faster on this processor (a step takes 100 ms, in fp32 50 ms)"),
-        ("print('{\"bf16\": 0.1, \"fp32\": 0.101}')", "fp32", "bf16 is not faster"),  # noise does not decide what a run is
-        ("print('{\"bf16\": NaN, \"fp32\": 1.0}')", "fp32", "failed with exit code 0"),
-        ("print('[]')", "fp32", "failed with exit code 0"), ("", "fp32", "failed with exit code 0"),
-        ("raise ArithmeticError('bf16 and fp32 are 3 apart')", "fp32", "failed with exit code 1: ArithmeticError: bf16 and fp32 are 3 apart"),
+        ('print(\'{"bf16": 0.1, "fp32": 0.101}\')', "fp32", "bf16 is not faster"),  # noise does not decide what a run is
+        ('print(\'{"bf16": NaN, "fp32": 1.0}\')', "fp32", "failed with exit code 0"),
+        ("print('[]')", "fp32", "failed with exit code 0"),
+        ("", "fp32", "failed with exit code 0"),
+        (
+            "raise ArithmeticError('bf16 and fp32 are 3 apart')",
+            "fp32",
+            "failed with exit code 1: ArithmeticError: bf16 and fp32 are 3 apart",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bf16_is_taken_where_the_child_ended_well_and_was_faster(child: Child, code: str, precision: str, words: str) -> None:
     child.runs(code)
     assert chosen()[0] == precision and words in chosen()[1]
@@ -121,9 +130,7 @@ def test_the_hint_names_the_variable_where_it_was_seen_to_help(child: Child, mon
     child.runs(f"import os\nif os.environ.get({name!r}) == {value!r}: {SLOWER}\nelse: {dies_by(signal.SIGILL)}")
     with pytest.raises(BenchError) as refused:
         chosen("bf16")
-    assert (
-        refused.value.hint == f"--precision fp32; or {name}={value} before the command, with which bf16 was tried and works here"
-    )
+    assert refused.value.hint == f"--precision fp32; or {name}={value} before the command, with which bf16 was tried and works here"
     monkeypatch.setenv(name, value)
     assert chosen("bf16") == ("bf16", "") and child.started == 2, "what helps was tried when it was advised"
 
@@ -137,9 +144,11 @@ def test_an_answer_holds_for_one_processor_torch_number_of_threads_and_choice_of
         "avx512f",
     ]
     others = [
-        bf16.describe(AMX, 3, {}), bf16.describe(NO_AMX, 2, {}), bf16.describe(AMX.replace("Made", "Other"), 2, {}),
+        bf16.describe(AMX, 3, {}),
+        bf16.describe(NO_AMX, 2, {}),
+        bf16.describe(AMX.replace("Made", "Other"), 2, {}),
         *(bf16.describe(AMX, 2, {name: "AVX2"}) for name in bf16.VARIABLES),
-    ]  # fmt: skip
+    ]
     assert all(other != same for other in others)
     assert same["torch"].partition("+")[0] == torch.__version__.partition("+")[0] and same["kernel"] == os.uname().release
 
@@ -158,11 +167,7 @@ def test_a_kept_answer_that_is_damaged_is_asked_for_again(child: Child, content:
         ("ended", 3),
         ("about", None),
     ):
-        other = (
-            {**said, "about": {**said["about"], "threads": 1}}
-            if key == "about"
-            else {**said, "value": {**said["value"], key: value}}
-        )
+        other = {**said, "about": {**said["about"], "threads": 1}} if key == "about" else {**said, "value": {**said["value"], key: value}}
         before.kept.write_text(json.dumps(other)) if content == b"whole" else before.kept.write_bytes(content)
         started = child.started
         assert bf16.ask(AMX, 2) == before and child.started == started + 1
@@ -215,9 +220,7 @@ def test_on_a_processor_that_traps_every_command_works_and_computes_in_float32(c
         (run,) = (tmp_path / "runs").iterdir()
         assert bench("encode", str(run), str(tmp_path / "mine.txt"), "--to", str(tmp_path / "mine.npy")).exit_code == 0
         refused = bench(*command, "--precision", "bf16")
-        assert error_line(refused).startswith(
-            "error: --precision bf16: bf16 on this processor ended by SIGILL (Illegal instruction)"
-        )
+        assert error_line(refused).startswith("error: --precision bf16: bf16 on this processor ended by SIGILL (Illegal instruction)")
         assert refused.stderr.splitlines()[-1] == "try: --precision fp32"
         assert bench(*command, "--precision", "fp32").exit_code == 0, "what helps helps"
         told = bench("doctor", "--runs", str(tmp_path / "runs"), COLUMNS="1000")

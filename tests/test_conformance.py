@@ -20,8 +20,15 @@ from bench.run.conformance import SENTENCES, Case, check
 from bench.run.plugins import Plugin, discover, from_file
 from methods.simcse import SimCSE
 
-ENCODING = ["encode gives (n, dim) float32", "encode is repeatable", "encode ignores order", "encode ignores batch size and padding",
-            "encode is the same in another process", "save and load are exact", "the checkpoint is safetensors and JSON"]  # fmt: skip
+ENCODING = [
+    "encode gives (n, dim) float32",
+    "encode is repeatable",
+    "encode ignores order",
+    "encode ignores batch size and padding",
+    "encode is the same in another process",
+    "save and load are exact",
+    "the checkpoint is safetensors and JSON",
+]
 TRAINING = [
     "the loss is finite",
     "a batch can be cut",
@@ -153,7 +160,8 @@ def test_what_is_deprecated_of_the_contract_is_a_failure_and_other_warnings_are_
 @pytest.mark.parametrize(
     ("cls", "caught", "seen"),
     [
-        (Base, set(), ""), (DropoutLeftOn, {"encode is repeatable"}, "a second call differs by"),
+        (Base, set(), ""),
+        (DropoutLeftOn, {"encode is repeatable"}, "a second call differs by"),
         (PaddingLeaks, {"encode ignores batch size and padding"}, "one sentence at a time differs by"),
         (LooksAtTheBatch, {"encode ignores batch size and padding"}, "one sentence at a time differs by"),
         (OrderShows, {"encode ignores order"}, "the reversed order differs by"),
@@ -163,12 +171,17 @@ def test_what_is_deprecated_of_the_contract_is_a_failure_and_other_warnings_are_
         (Pickled, {"the checkpoint is safetensors and JSON"}, "found model.pkl"),
         (Raises, {"encode gives (n, dim) float32"}, "RuntimeError: shapes do not fit"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_encoder_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:
     found = failures(cls)
     assert caught <= set(found)
-    allowed = {DropoutLeftOn: set(ENCODING[:6]), NotANumber: set(ENCODING[:6]), Raises: set(ENCODING[:6]), OrderShows: {ENCODING[3]},
-               OneRowTooFew: set(ENCODING[:5])}  # a vector that is never the same fails whatever compares vectors  # fmt: skip
+    allowed = {
+        DropoutLeftOn: set(ENCODING[:6]),
+        NotANumber: set(ENCODING[:6]),
+        Raises: set(ENCODING[:6]),
+        OrderShows: {ENCODING[3]},
+        OneRowTooFew: set(ENCODING[:5]),
+    }  # a vector that is never the same fails whatever compares vectors
     assert set(found) <= caught | allowed.get(cls, set())
     if caught:
         assert seen in found[next(iter(caught))]
@@ -322,21 +335,24 @@ class TrainedByItself(Method):
 @pytest.mark.parametrize(
     ("cls", "caught", "seen"),
     [
-        (Trained, set(), ""), (NotSaved, {"save and load are exact"}, "the loaded checkpoint differs by"),
+        (Trained, set(), ""),
+        (NotSaved, {"save and load are exact"}, "the loaded checkpoint differs by"),
         (ForgetsParameters, {"nothing frozen moves"}, "to resume from: encoder.encoder.layer.1"),
         (FrozenMoves, {"nothing frozen moves"}, "to resume from: encoder.embeddings.word_embeddings.weight"),
         (InfiniteLoss, {"the loss is finite"}, "expected one finite number, found inf"),
-        (LossOfEachRow, {"the loss is finite"}, "expected one finite number"), (Unreached, {"its gradient reaches what trains"}, "unused.weight"),
+        (LossOfEachRow, {"the loss is finite"}, "expected one finite number"),
+        (Unreached, {"its gradient reaches what trains"}, "unused.weight"),
         (NoGradient, {"its gradient reaches what trains"}, "every gradient is zero"),
         (RowsMeet, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
         (Normalised, {"a batch can be cut"}, "a row of view 1 depends on other rows"),
-        (ForgetsItsQueue, {"a stopped training goes on"}, "what is kept in a plain attribute is lost"), (KeepsItsQueue, set(), ""),
+        (ForgetsItsQueue, {"a stopped training goes on"}, "what is kept in a plain attribute is lost"),
+        (KeepsItsQueue, set(), ""),
         (FailsAtTheThirdStep, {"a stopped training goes on"}, "step 3: the loss is inf"),
         (RaisesLater, {"a stopped training goes on"}, "step 3: IndexError: the queue is full"),
         (Stacked, {"a batch can be cut"}, "view 1 has 16 rows, the batch 8"),
         (TrainedByItself, {*TRAINING} - {"what bench search may change is a space"}, "a trained method that is no TorchMethod"),
     ],
-)  # fmt: skip
+)
 def test_a_broken_training_is_caught_by_the_right_check(cls: type[Method], caught: set[str], seen: str) -> None:
     found = failures(cls)
     assert caught <= set(found)

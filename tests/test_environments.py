@@ -11,9 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def pins(name: str) -> dict[str, str]:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    return {
-        key.lower().replace("_", "-"): version for key, _, version in (line.partition("==") for line in lines if "==" in line)
-    }
+    return {key.lower().replace("_", "-"): version for key, _, version in (line.partition("==") for line in lines if "==" in line)}
 
 
 def dependencies(extra: str | None = None) -> dict[str, str]:

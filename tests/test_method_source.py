@@ -22,9 +22,7 @@ def test_every_installed_method_says_the_same_read_as_imported() -> None:
         read = {key: getattr(said, key) for key in ("name", "summary", "paper", "trains", "about")}
         assert read == {key: facts[key] for key in read}
         assert list(said.settings) == facts["settings"]
-        assert {k: {a: list(b) if isinstance(b, tuple) else b for a, b in v.items()} for k, v in said.variants.items()} == facts[
-            "variants"
-        ]
+        assert {k: {a: list(b) if isinstance(b, tuple) else b for a, b in v.items()} for k, v in said.variants.items()} == facts["variants"]
         assert [(e.setting, e.backbone, e.variant) for e in said.file.recipes] == [
             (r["setting"], r["backbone"], r["variant"]) for r in facts["recipes"]
         ]
@@ -97,9 +95,7 @@ def test_an_entry_point_may_name_the_class(plugin) -> None:
     assert said is not None and said.summary == "B"
 
 
-@pytest.mark.parametrize(
-    "source", ["def broken(:", "name = 1", "\0", "class T:\n    name = name()", "x = " + "(" * 5000 + ")" * 5000]
-)
+@pytest.mark.parametrize("source", ["def broken(:", "name = 1", "\0", "class T:\n    name = name()", "x = " + "(" * 5000 + ")" * 5000])
 def test_a_source_that_says_nothing_is_no_error(source: str, plugin) -> None:
     plugin(source)
     assert method_description("theirs") is None
@@ -119,18 +115,19 @@ def test_a_damaged_recipe_file_leaves_the_words(plugin, tmp_path: Path) -> None:
     assert said is not None and said.summary == "ours" and said.file.recipes == ()
 
 
-METHOD = (
-    'from bench.method import Method, Value\n\nclass T(Method):\n    name = "theirs"\n    defaults = {"depth": Value(3, "us")}\n'
-)
+METHOD = 'from bench.method import Method, Value\n\nclass T(Method):\n    name = "theirs"\n    defaults = {"depth": Value(3, "us")}\n'
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        METHOD, '"""Words."""\n' + METHOD, METHOD + "\ndef helper():\n    return 1\n", METHOD + "\n\nclass Other(T):\n    name = 'other'\n",
+        METHOD,
+        '"""Words."""\n' + METHOD,
+        METHOD + "\ndef helper():\n    return 1\n",
+        METHOD + "\n\nclass Other(T):\n    name = 'other'\n",
         METHOD.replace("from bench", "import re\nWORD = re.compile('a')\nfrom bench"),
     ],
-)  # fmt: skip
+)
 def test_a_plain_source_tells_all_of_its_methods(source: str, plugin) -> None:
     plugin(source)
     found = method_descriptions()
@@ -141,13 +138,19 @@ def test_a_plain_source_tells_all_of_its_methods(source: str, plugin) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        METHOD + "if True:\n    class More(Method):\n        name = 'more'\n", METHOD + "More = type('More', (Method,), {'name': 'more'})\n",
-        METHOD + "def make():\n    return type('More', (T,), {'name': 'more'})\n\nMore = make()\n", METHOD + "for i in range(3):\n    pass\n",
-        METHOD.replace("class T", "@renamed\nclass T"), METHOD.replace('"theirs"', '"the" + "irs"'), METHOD + "register(T)\n",
-        METHOD + "T.name = 'other'\n", METHOD + "    if True:\n        name = 'other'\n", METHOD.replace("Method)", "Method, metaclass=Odd)"),
+        METHOD + "if True:\n    class More(Method):\n        name = 'more'\n",
+        METHOD + "More = type('More', (Method,), {'name': 'more'})\n",
+        METHOD + "def make():\n    return type('More', (T,), {'name': 'more'})\n\nMore = make()\n",
+        METHOD + "for i in range(3):\n    pass\n",
+        METHOD.replace("class T", "@renamed\nclass T"),
+        METHOD.replace('"theirs"', '"the" + "irs"'),
+        METHOD + "register(T)\n",
+        METHOD + "T.name = 'other'\n",
+        METHOD + "    if True:\n        name = 'other'\n",
+        METHOD.replace("Method)", "Method, metaclass=Odd)"),
         "def broken(:",
     ],
-)  # fmt: skip
+)
 def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: str, plugin) -> None:
     plugin(source)
     assert not method_descriptions().whole
@@ -156,11 +159,15 @@ def test_where_only_running_a_source_would_tell_its_methods_it_says_so(source: s
 @pytest.mark.parametrize(
     "source",
     [
-        METHOD.replace("Method):", "Base):").replace("import Method", "import Method as Base, Method").replace("Base, Method", "Base2, Method"),
-        METHOD.replace("{", "{**MORE, "), METHOD.replace('{"depth": Value(3, "us")}', "make()"),
-        METHOD + "    fitted = how()\n", METHOD.replace("from bench.method import Method, Value", "from elsewhere import Method, Value"),
+        METHOD.replace("Method):", "Base):")
+        .replace("import Method", "import Method as Base, Method")
+        .replace("Base, Method", "Base2, Method"),
+        METHOD.replace("{", "{**MORE, "),
+        METHOD.replace('{"depth": Value(3, "us")}', "make()"),
+        METHOD + "    fitted = how()\n",
+        METHOD.replace("from bench.method import Method, Value", "from elsewhere import Method, Value"),
     ],
-)  # fmt: skip
+)
 def test_what_a_method_has_from_elsewhere_is_not_known(source: str, plugin) -> None:
     plugin(source)
     assert not method_descriptions().methods["theirs"].whole

@@ -53,9 +53,7 @@ def test_a_run_is_named_by_method_backbone_seed_and_fingerprint(registry: Regist
         assert re.fullmatch(f"simcse-{run.backbone.short}-s{run.seed}-[0-9a-f]{{8}}", run.run_id)
         assert run.run_id.endswith(run.fingerprint[:8]) and re.fullmatch("[0-9a-f]{64}", run.fingerprint)
     assert len({run.run_id for run in runs}) == 4
-    assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [
-        r.run_id for r in runs
-    ]
+    assert [run.run_id for run in planned(registry, seeds=(1, 2), backbones=("builtin", tiny), corpus=corpus)] == [r.run_id for r in runs]
     assert (
         runs[0].setting == "unsupervised"
         and "setting unsupervised (no --setting was given): simcse has its recipe for builtin there" in runs[0].notes
@@ -98,9 +96,7 @@ def test_a_variant_stands_in_the_id(corpus: str) -> None:
     assert run.run_id.startswith("varied+hot-builtin-s42-") and run.recipe.temperature == 2.0
 
 
-def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(
-    corpus: str, triplets: str, tiny: str, tmp_path: Path
-) -> None:
+def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(corpus: str, triplets: str, tiny: str, tmp_path: Path) -> None:
     def fingerprint(sha256: str = "0" * 64, **values: Any) -> str:
         (run,) = planned(with_plugin(Varied, sha256), "varied", **{"backbones": (tiny,), "corpus": corpus} | values)
         return run.fingerprint
@@ -123,13 +119,9 @@ def test_the_fingerprint_changes_with_each_thing_that_determines_the_result(
     assert planned(renamed, "other", backbones=(tiny,), corpus=corpus)[0].fingerprint not in found.values()
 
 
-def test_the_fingerprint_changes_with_nothing_else(
-    registry: Registry, corpus: str, tiny: str, tmp_path: Path, shared: Path
-) -> None:
+def test_the_fingerprint_changes_with_nothing_else(registry: Registry, corpus: str, tiny: str, tmp_path: Path, shared: Path) -> None:
     def fingerprint(data: DataFolder = NO_DATA, **values: Any) -> str:
-        (run,) = planned(
-            registry, data=data, **{"backbones": (tiny,), "corpus": corpus, "overrides": {"select_on": "last"}} | values
-        )
+        (run,) = planned(registry, data=data, **{"backbones": (tiny,), "corpus": corpus, "overrides": {"select_on": "last"}} | values)
         return run.fingerprint
 
     packed, moved = tmp_path / "packed.txt.gz", tmp_path / "elsewhere" / "model"
@@ -137,11 +129,13 @@ def test_the_fingerprint_changes_with_nothing_else(
     shutil.copytree(tiny, moved)
     first = fingerprint()
     for name, change in {
-        "data folder": {"data": DataFolder(tmp_path)}, "file name and packing of the corpus": {"corpus": str(packed)},
-        "setting that was the default": {"setting": "unsupervised"}, "place of the backbone": {"backbones": (str(moved),)},
+        "data folder": {"data": DataFolder(tmp_path)},
+        "file name and packing of the corpus": {"corpus": str(packed)},
+        "setting that was the default": {"setting": "unsupervised"},
+        "place of the backbone": {"backbones": (str(moved),)},
         "suite and text form": {"suites": ("sts", "check"), "text": "raw", "data": DataFolder(shared / "data")},
         "a value that was the default": {"overrides": {"select_on": "last", "batch_size": "64"}},
-    }.items():  # fmt: skip
+    }.items():
         assert fingerprint(**change) == first, name
     both = planned(registry, backbones=(tiny,), corpus=corpus, overrides={"select_on": "last"}, seeds=(41, 42))
     assert [run.fingerprint for run in both][1] == first
@@ -155,9 +149,7 @@ def test_precision_does_not_change_what_is_not_trained(registry: Registry, tiny:
 def test_the_dev_set_is_part_of_the_fingerprint(registry: Registry, corpus: str, tiny: str, shared: Path) -> None:
     data = DataFolder(shared / "data")
     fingerprints = {
-        select_on: planned(registry, data=data, backbones=(tiny,), corpus=corpus, overrides={"select_on": select_on})[
-            0
-        ].fingerprint
+        select_on: planned(registry, data=data, backbones=(tiny,), corpus=corpus, overrides={"select_on": select_on})[0].fingerprint
         for select_on in ("STS-B dev", "captions dev", "last")
     }
     assert len(set(fingerprints.values())) == 3
@@ -231,9 +223,7 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         planned(registry, backbones=("bert-base-uncased",), setting="supervised", data=DataFolder(tmp_path))
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "wiki1m_for_simcse.txt").write_text("a line\n")
-    assert (
-        planned(registry, backbones=("bert-base-uncased",), data=DataFolder(tmp_path))[0].corpus.name == "wiki1m_for_simcse.txt"
-    )
+    assert planned(registry, backbones=("bert-base-uncased",), data=DataFolder(tmp_path))[0].corpus.name == "wiki1m_for_simcse.txt"
 
 
 @pytest.mark.parametrize(
@@ -247,22 +237,21 @@ def test_without_a_corpus_the_recipes_own_is_taken(registry: Registry, tmp_path:
         ({"overrides": {"batch_size": "x"}}, BenchError, "--set batch_size=x: expected a whole number"),
         ({"backbones": ("/nothing",)}, NotAModel, "--backbone /nothing: no such folder"),
         ({"backbones": ("a b",)}, UnknownName, "unknown backbone 'a b'"),
-        ({"corpus": "/nothing.txt"}, DataMissing, "/nothing.txt"), ({"suites": ("sts",)}, DataMissing, "STS12"),
-        ({"methods": ()}, BenchError, "no method"), ({"suites": ()}, BenchError, "no suite"), ({"backbones": ()}, BenchError, "no backbone"),
+        ({"corpus": "/nothing.txt"}, DataMissing, "/nothing.txt"),
+        ({"suites": ("sts",)}, DataMissing, "STS12"),
+        ({"methods": ()}, BenchError, "no method"),
+        ({"suites": ()}, BenchError, "no suite"),
+        ({"backbones": ()}, BenchError, "no backbone"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_is_refused_with_one_line(
-    registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str
-) -> None:
+)
+def test_what_cannot_be_is_refused_with_one_line(registry: Registry, change: dict[str, Any], kind: type[BenchError], said: str) -> None:
     with pytest.raises(kind, match=said) as caught:
         planned(registry, **{"corpus": "builtin"} | change)
     assert "\n" not in caught.value.message and caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"", "empty"), (b"caf\xe9\n", "UTF-8"), (b"\n\n", "no row has any text")])
-def test_a_corpus_that_cannot_be_read_is_refused_before_training(
-    registry: Registry, tmp_path: Path, content: bytes, said: str
-) -> None:
+def test_a_corpus_that_cannot_be_read_is_refused_before_training(registry: Registry, tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "bad.txt"
     path.write_bytes(content)
     with pytest.raises(CorpusError, match=said):
@@ -352,8 +341,15 @@ def test_all_is_every_suite_that_papers_report() -> None:
 
 
 def test_the_target_corpus_holds_no_sentence_that_a_task_made(registry: Registry, tiny: str, shared: Path) -> None:
-    (run,) = planned(registry, data=DataFolder(shared / "data"), backbones=(tiny,), suites=("geometry",), corpus="target",
-                     setting="unsupervised", overrides={"select_on": "last"})  # fmt: skip
+    (run,) = planned(
+        registry,
+        data=DataFolder(shared / "data"),
+        backbones=(tiny,),
+        suites=("geometry",),
+        corpus="target",
+        setting="unsupervised",
+        overrides={"select_on": "last"},
+    )
     assert run.corpus is not None and len(run.corpus) == 2551
 
 
@@ -391,8 +387,6 @@ def test_a_recipe_that_ends_before_its_budget_says_so_and_how_to_use_it_up(
         return
     assert len(said) == 1 and said[0].startswith("the recipe ends after 50 steps, before the budget of ")
     assert said[0].endswith(f"--max-steps {needed}")
-    (again,) = planned(
-        registry, "mirror-bert", backbones=("bert-base-uncased",), corpus=corpus, overrides=values | {"max_steps": needed}
-    )
+    (again,) = planned(registry, "mirror-bert", backbones=("bert-base-uncased",), corpus=corpus, overrides=values | {"max_steps": needed})
     assert not [note for note in again.notes if "before the budget" in note]
     assert total_steps(again.recipe, 10_000) == int(needed)

@@ -60,13 +60,18 @@ def test_a_file_adds_a_method_and_wins_over_an_installed_one(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("import nothing_of_that_name", "does not import: ModuleNotFoundError"), ("def broken(:", "does not import: SyntaxError"),
-        ("raise SystemError('two\\nlines')", "does not import: SystemError: two lines"), ("x = 1", "defines no method"),
-        ("from methods.simcse import SimCSE", "defines no method"), (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
-        (GOOD.replace("{name}", ""), "use a-z, 0-9"), (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
-        (GOOD.replace('("none",)', "()"), "choose from unsupervised"), ("import sys; sys.exit(3)", "does not import: SystemExit"),
+        ("import nothing_of_that_name", "does not import: ModuleNotFoundError"),
+        ("def broken(:", "does not import: SyntaxError"),
+        ("raise SystemError('two\\nlines')", "does not import: SystemError: two lines"),
+        ("x = 1", "defines no method"),
+        ("from methods.simcse import SimCSE", "defines no method"),
+        (GOOD.replace("{name}", "No Blanks"), "use a-z, 0-9"),
+        (GOOD.replace("{name}", ""), "use a-z, 0-9"),
+        (GOOD.replace('("none",)', '("zero-shot",)'), "choose from unsupervised"),
+        (GOOD.replace('("none",)', "()"), "choose from unsupervised"),
+        ("import sys; sys.exit(3)", "does not import: SystemExit"),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_is_no_plugin_is_one_line(tmp_path: Path, text: str, said: str) -> None:
     path = plugin(tmp_path, text)
     before = set(sys.modules)
@@ -107,9 +112,7 @@ class Point:
 
 def with_points(monkeypatch: pytest.MonkeyPatch, *points: Point) -> None:
     installed = list(importlib.metadata.entry_points(group="bench.methods"))
-    monkeypatch.setattr(
-        importlib.metadata, "entry_points", lambda group: [*points, *installed] if group == "bench.methods" else []
-    )
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [*points, *installed] if group == "bench.methods" else [])
 
 
 @pytest.mark.parametrize("error", [ImportError("no\nlibfoo"), RuntimeError("boom"), SystemExit(1), 42, object])

@@ -38,9 +38,7 @@ def test_no_change_gets_through_a_reader(tmp_path: Path) -> None:
     before = peak()
     with in_memory(tmp_path) as folder:
         counts, found = fuzz(READERS, folder, CHANGES // len(READERS), SECONDS / len(READERS), START)
-    print(
-        f"\n{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {peak() - before:.0f} MB more"
-    )
+    print(f"\n{sum(counts.values()):,} changes: {', '.join(f'{name} {n:,}' for name, n in counts.items())}; {peak() - before:.0f} MB more")
     assert found == [], "\n".join(found)
     assert len(counts) == len(READERS) and min(counts.values()) > 10
     assert peak() - before < MEMORY

@@ -38,9 +38,12 @@ def test_each_layer_wins_over_the_one_before_and_names_itself() -> None:
     recipe = merge(Made, entry(batch_size=16, temperature=0.1, epochs=3), "warm", {"epochs": "2", "words": "few"}, trained=True)
     values = recipe.values_with_source()
     assert {key: (v.value, v.source) for key, v in values.items() if key not in TRAINING} == {
-        "temperature": (0.5, "variant warm"), "layers": (3, "made's default"), "mask": (True, "made's default"),
-        "words": ("few", "--set"), "file": (None, "made's default"),
-    }  # fmt: skip
+        "temperature": (0.5, "variant warm"),
+        "layers": (3, "made's default"),
+        "mask": (True, "made's default"),
+        "words": ("few", "--set"),
+        "file": (None, "made's default"),
+    }
     assert (values["batch_size"].value, values["batch_size"].source) == (32, "table 9")
     assert (values["epochs"].value, values["epochs"].source) == (2.0, "--set")
     assert values["learning_rate"] == TRAINING["learning_rate"]
@@ -123,17 +126,25 @@ def test_a_value_of_another_kind_is_one_line(key: str, text: str, like: Any, exp
 
 
 FOUND = (
-    entry("unsupervised", "builtin", temperature=1), entry("unsupervised", "bert-base-uncased", epochs=1),
-    entry("unsupervised", "bert-large-uncased", epochs=1), entry("unsupervised", "roberta-base", epochs=1),
-    entry("unsupervised", "roberta-large", epochs=1), entry("supervised", "bert-base-uncased", epochs=1),
-)  # fmt: skip
+    entry("unsupervised", "builtin", temperature=1),
+    entry("unsupervised", "bert-base-uncased", epochs=1),
+    entry("unsupervised", "bert-large-uncased", epochs=1),
+    entry("unsupervised", "roberta-base", epochs=1),
+    entry("unsupervised", "roberta-large", epochs=1),
+    entry("supervised", "bert-base-uncased", epochs=1),
+)
 
 
 @pytest.mark.parametrize(
     ("backbone", "nearest"),
-    [("/models/my-bert", "bert-base-uncased"), ("google/bert-large-cased", "bert-large-uncased"), ("xlm-roberta-base", "roberta-base"),
-     ("someone/RoBERTa-large-mnli", "roberta-large"), ("tiny", "bert-base-uncased")],
-)  # fmt: skip
+    [
+        ("/models/my-bert", "bert-base-uncased"),
+        ("google/bert-large-cased", "bert-large-uncased"),
+        ("xlm-roberta-base", "roberta-base"),
+        ("someone/RoBERTa-large-mnli", "roberta-large"),
+        ("tiny", "bert-base-uncased"),
+    ],
+)
 def test_the_nearest_recipe_is_of_the_same_family_then_size_and_is_named(backbone: str, nearest: str) -> None:
     found, line = choose(FOUND, "unsupervised", backbone, "")
     assert found is not None and found.backbone == nearest
@@ -186,8 +197,9 @@ def test_recipes_are_read_from_the_file_beside_the_method(tmp_path: Path) -> Non
         '[recipe.values]\nepochs = { value = 2, source = "s", note = "n" }\nmax_steps = { source = "open" }\n'
     )
     (found,) = entries(tmp_path, "made")
-    assert found == Entry("unsupervised", "b", "", {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}, "nli",
-                          {"task": "Avg.", "value": 1.5})  # fmt: skip
+    assert found == Entry(
+        "unsupervised", "b", "", {"epochs": Value(2, "s", "n"), "max_steps": Value(None, "open")}, "nli", {"task": "Avg.", "value": 1.5}
+    )
     assert entries(tmp_path, "other") == ()
 
 
@@ -313,11 +325,10 @@ def test_an_unknown_backbone_takes_the_values_of_the_nearest_and_says_so() -> No
     [
         ({}, [{}]),
         ({"temperature": "0.05"}, [{"temperature": "0.05"}]),
-        ({"temperature": "0.05, 0.1", "epochs": "1,2"},
-         [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]),
+        ({"temperature": "0.05, 0.1", "epochs": "1,2"}, [{"temperature": t, "epochs": e} for t in ("0.05", "0.1") for e in ("1", "2")]),
         ({"template_1": r'"{s}"\, {m}', "dropout": ""}, [{"template_1": '"{s}", {m}', "dropout": ""}]),
     ],
-)  # fmt: skip
+)
 def test_values_with_commas_between_them_are_a_series(asked: dict[str, str], meant: list[dict[str, str]]) -> None:
     assert series(asked) == meant
 

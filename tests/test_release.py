@@ -21,9 +21,7 @@ RELEASE = ROOT / ".ci" / "release"
 def release(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     given = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    return subprocess.run(
-        [RELEASE, *words], env=given | {"PATH": path, **environment}, capture_output=True, text=True, timeout=300
-    )
+    return subprocess.run([RELEASE, *words], env=given | {"PATH": path, **environment}, capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture(scope="module")

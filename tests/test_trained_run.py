@@ -98,8 +98,10 @@ def test_a_folder_that_has_changed_since_is_refused(tiny: str) -> None:
 def test_of_the_hub_the_very_commit_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     made = record("simcse", 42)
     made = replace(made, provenance=replace(made.provenance, backbone={"name": "owner/model", "revision": "a" * 40}))
-    here = {"owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True),
-            f"owner/model@{'a' * 40}": Reference("owner/model@a", "a" * 40, Path("y"), hub=True)}  # fmt: skip
+    here = {
+        "owner/model": Reference("owner/model", "b" * 40, Path("x"), hub=True),
+        f"owner/model@{'a' * 40}": Reference("owner/model@a", "a" * 40, Path("y"), hub=True),
+    }
     monkeypatch.setattr(trained_run, "resolve", here.__getitem__)
     assert backbone_of(made, discover()["simcse"]).path == Path("y")
 

@@ -27,9 +27,7 @@ ME = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "init.def
 
 
 def tool(module: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [Path(sys.executable).parent / module, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([Path(sys.executable).parent / module, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120)
 
 
 def jobs(file: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -66,9 +64,7 @@ def test_zizmor_finds_nothing() -> None:
 def test_actions_are_pinned_rights_are_said_and_steps_are_scripts() -> None:
     used = [line for file in WORKFLOWS for line in file.read_text().splitlines() if re.match(r"\s*(- )?uses: ", line)]
     loose = [
-        line
-        for line in used
-        if not re.search(r"uses: (actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/workflows/\S+)", line)
+        line for line in used if not re.search(r"uses: (actions/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\./\.github/workflows/\S+)", line)
     ]
     assert used and loose == []
     assert len({tuple(re.findall(r"(actions/\S+)@\S+ # (\S+)", line)) for line in used}) == len(
@@ -79,9 +75,7 @@ def test_actions_are_pinned_rights_are_said_and_steps_are_scripts() -> None:
         assert "timeout-minutes" in job or "uses" in job
         for step in job.get("steps", ()):
             said = step.get("run", "")
-            assert (
-                not said or re.match(r"(base/)?\.ci/[\w-]+|python -m (pip install|twine upload) ", said) and "\n" not in said
-            ), said
+            assert not said or re.match(r"(base/)?\.ci/[\w-]+|python -m (pip install|twine upload) ", said) and "\n" not in said, said
             for script in re.findall(r"\.ci/([\w-]+)", said):
                 assert os.access(CI / script, os.X_OK), script
 
@@ -210,8 +204,4 @@ def test_published_versions_are_guarded(board: Path) -> None:
     with (board / "leaderboards" / "v1" / "README.md").open("a") as file:
         file.write("better\n")
     done = guard()
-    assert (
-        done.returncode == 1
-        and "leaderboards/v1 was published and has been changed" in done.stderr
-        and "README.md" in done.stderr
-    )
+    assert done.returncode == 1 and "leaderboards/v1 was published and has been changed" in done.stderr and "README.md" in done.stderr

@@ -18,9 +18,14 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
-    "CHANGES.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md", "benchmarks/parity/README.md",
+    "CHANGES.md",
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "benchmarks/README.md",
+    "benchmarks/parity/README.md",
     "bench/builtin/README.md",
-)  # fmt: skip
+)
 EXPECTED = ("scale.md", "search.md")  # pages whose place in the navigation waits for them
 NAMED = re.compile(r"\[(?:docs/)?([\w./-]+\.md)\]\(([^)#\s]*)")  # a link whose text is the file's name
 LINK = re.compile(r"(?<=\]\()(?!\w+:|#|/)([^)\s#]*)(#[^)\s]*)?(?=[)\s])")

@@ -95,8 +95,11 @@ class Reader:
 
 def older(version: int) -> bytes:
     content = json.loads(json.dumps(record().to_json())) | {"schema": f"bench.run/{version}"}
-    for part, keys in {"cost": ("train_tokens_per_second", "host_memory_bytes"), "training": ("dev_pairs", "dev_test_pairs", "tokens"),
-                       "provenance": ("execution",)}.items():  # fmt: skip
+    for part, keys in {
+        "cost": ("train_tokens_per_second", "host_memory_bytes"),
+        "training": ("dev_pairs", "dev_test_pairs", "tokens"),
+        "provenance": ("execution",),
+    }.items():
         for key in keys if version < 3 else ():
             del content[part][key]
     content["scores"] = content["scores"][:3]
@@ -225,9 +228,7 @@ def tarred(compression: str) -> bytes:
 
 def unarchived(path: Path) -> None:
     try:
-        unpack_archive(
-            path, lambda name: path.parent / "out" / Path(name).name if name.endswith(".txt") else None, most_bytes=1_000_000
-        )
+        unpack_archive(path, lambda name: path.parent / "out" / Path(name).name if name.endswith(".txt") else None, most_bytes=1_000_000)
     finally:
         shutil.rmtree(path.parent / "out", ignore_errors=True)
 
@@ -430,9 +431,7 @@ CASES = {
 """What such changes found once, by reader: each was a traceback."""
 
 
-def fuzz(
-    readers: Sequence[Reader], folder: Path, changes: int, seconds: float, start: int = 0
-) -> tuple[dict[str, int], list[str]]:
+def fuzz(readers: Sequence[Reader], folder: Path, changes: int, seconds: float, start: int = 0) -> tuple[dict[str, int], list[str]]:
     """How many changes each reader was given, and what went wrong; at most so many changes and seconds of the processor of each."""
     counts, found = dict[str, int](), list[str]()
     with warnings.catch_warnings():

@@ -190,10 +190,15 @@ TIMES = (
 def contents(folder: Path, but: str = "\n") -> dict[str, bytes]:
     """Every file's bytes, but of folders whose names begin with ``but``; of records and curves what does not depend on the clock.
     Locks, logs and receipts of downloads say when; the lease of a trial that has ended is a lock that nobody asks for again."""
-    return {path.relative_to(folder).as_posix(): _timeless(path) for path in sorted(folder.rglob("*"))
-            if path.is_file() and not path.name.endswith((".lock", ".receipt.json")) and path.name != "written.txt"
-            and not path.relative_to(folder).as_posix().startswith(but)
-            and not (path.parent.name.startswith((".owner-", ".gone-")) and (path.parents[1] / "trial.json").exists())}  # fmt: skip
+    return {
+        path.relative_to(folder).as_posix(): _timeless(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and not path.name.endswith((".lock", ".receipt.json"))
+        and path.name != "written.txt"
+        and not path.relative_to(folder).as_posix().startswith(but)
+        and not (path.parent.name.startswith((".owner-", ".gone-")) and (path.parents[1] / "trial.json").exists())
+    }
 
 
 def _timeless(path: Path) -> bytes:
@@ -208,9 +213,7 @@ def _timeless(path: Path) -> bytes:
         return json.dumps({key: one for key, one in content.items() if key not in ("created", "seconds", "process")}).encode()
     if path.name == "curve.jsonl":
         entries = [json.loads(line) for line in data.splitlines()]
-        return json.dumps(
-            [{key: one for key, one in entry.items() if key != "sentences_per_second"} for entry in entries]
-        ).encode()
+        return json.dumps([{key: one for key, one in entry.items() if key != "sentences_per_second"} for entry in entries]).encode()
     if path.suffix == ".toml":  # what a search took
         return b"".join(line for line in data.splitlines(keepends=True) if not line.startswith(b"seconds = "))
     return data
@@ -306,9 +309,14 @@ def works(inputs: Path, data: Path | None, wanted: Sequence[str] = ()) -> list[W
         place = () if suite == "check" else ("--data", str(data))
         tasks = _tasks(suite)
         return Work(
-            f"score-{suite}", lambda folder: None, ("run", "--method", "cls", "--suite", suite, *place, *common),
-            life=0.25 if tasks > 1 else 1.05, begun=worked_on, progress=(lambda folder: scores_done(folder, tasks)) if tasks > 1 else None, problem=sound,
-        )  # fmt: skip
+            f"score-{suite}",
+            lambda folder: None,
+            ("run", "--method", "cls", "--suite", suite, *place, *common),
+            life=0.25 if tasks > 1 else 1.05,
+            begun=worked_on,
+            progress=(lambda folder: scores_done(folder, tasks)) if tasks > 1 else None,
+            problem=sound,
+        )
 
     every = [*(train(one) for one in PAPERS), *(score(one) for one in SUITES if one == "check" or data is not None)]
     every += [
@@ -416,7 +424,7 @@ def data_world() -> Iterator[list[Any]]:
         "JSON lines": [b"".join(json.dumps({"text": f" {text} ", "cluster": label}).encode() + b"\n" for label, text in split)],
         "text and labels": [b"".join(f" {text}\n".encode() for _, text in split), b"".join(f"{label}\n".encode() for label, _ in split)],
         "first 2 columns": [b"".join(f"{row}\tmore\n".encode() for row in rows)],
-    }  # fmt: skip
+    }
     form = {ANY: Form(sha256=hashlib.sha256(plain).hexdigest(), bytes=len(plain))}
 
     def data_set(name: str, files: Sequence[str]) -> DataSet:
@@ -439,8 +447,12 @@ def data_world() -> Iterator[list[Any]]:
             names = tuple(f"{i}-{k}" for k in range(len(sources)))
             for name, content in zip(names, sources, strict=True):
                 hub.serve(f"raw.githubusercontent.com/owner/converted/c0ffee/{name}", content)
-            parts[f"{i}.txt"] = Part(paths=names, conversion=conversion, sha256=tuple(hashlib.sha256(one).hexdigest() for one in sources),
-                                     bytes=max(map(len, sources)))  # fmt: skip
+            parts[f"{i}.txt"] = Part(
+                paths=names,
+                conversion=conversion,
+                sha256=tuple(hashlib.sha256(one).hexdigest() for one in sources),
+                bytes=max(map(len, sources)),
+            )
         hub.serve("raw.githubusercontent.com/owner/packed/c0ffee/all.tar", archive.getvalue())
         of = {
             "PACKED": Source(name="packed", title="", site="github", repo="owner/packed", revision="c0ffee", archive="all.tar", into="PACKED",

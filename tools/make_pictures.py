@@ -35,9 +35,7 @@ COMPARISONS = range(1, 29)
 def terminal() -> str:
     """SVG of the command and what it prints."""
     environment = os.environ | {"COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT), "FORCE_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", *COMMAND], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-m", "bench", *COMMAND], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     console = Console(width=COLUMNS, record=True, file=io.StringIO(), force_terminal=True)
     console.print(Text(f"$ bench {' '.join(COMMAND)}", style="bold"))
     console.print(Text.from_ansi(done.stdout.partition("\nother tables")[0].rstrip()))
@@ -62,12 +60,8 @@ def judged(runs: str) -> list[dict[str, Any]]:
     """Rows of the unsupervised STS table of those runs on the built-in backbone, as ``--format json`` has them."""
     words = ("compare", "--runs", runs, "--suite", "sts", "--baseline", "simcse", "--format", "json")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    )
-    (table,) = [
-        one for one in json.loads(done.stdout)["tables"] if (one["setting"], one["backbone"]) == ("unsupervised", "builtin")
-    ]
+    done = subprocess.run([sys.executable, "-m", "bench", *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    (table,) = [one for one in json.loads(done.stdout)["tables"] if (one["setting"], one["backbone"]) == ("unsupervised", "builtin")]
     return list(table["rows"])
 
 

@@ -45,9 +45,7 @@ def commands() -> Iterator[tuple[str, click.Command, click.Context]]:
 
     def below(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
         yield context.command_path, command, context
-        for name in (
-            () if isinstance(command, click.Group) else getattr(command, "commands", ())
-        ):  # a word where an argument may be
+        for name in () if isinstance(command, click.Group) else getattr(command, "commands", ()):  # a word where an argument may be
             one = command.make_context(context.command_path, [name], context.parent, resilient_parsing=True)
             yield f"{context.command_path} {name}", one.command, one
         if isinstance(command, click.Group):
@@ -69,17 +67,14 @@ def command_line() -> str:
             else:
                 parts.append(cell(block).replace("\\|", "|") + "\n")
         records = [
-            record
-            for option in command.get_params(context)
-            if (record := option.get_help_record(context)) and "--help" not in record[0]
+            record for option in command.get_params(context) if (record := option.get_help_record(context)) and "--help" not in record[0]
         ]
         if isinstance(command, click.Group):
             rows = [(f"[{name} {one}](#{f'{name} {one}'.replace(' ', '-')})", said) for one, said in _listed(command, context)]
             parts.append("| command | |\n|---|---|\n" + "".join(f"| {one} | {cell(said)} |\n" for one, said in rows))
         if records:
             parts.append(
-                "| option | |\n|---|---|\n"
-                + "".join(f"| `{cell(one).replace('&lt;', '<')}` | {cell(said)} |\n" for one, said in records)
+                "| option | |\n|---|---|\n" + "".join(f"| `{cell(one).replace('&lt;', '<')}` | {cell(said)} |\n" for one, said in records)
             )
     return "\n".join(parts)
 
@@ -150,8 +145,7 @@ def documented(place: str, name: str, found: Any) -> str:
         rows = list(fields(found))
         if rows:
             shown.append(
-                "| attribute | type | |\n|---|---|---|\n"
-                + "".join(f"| `{a}` | `{cell(b)}` | {cell(prose(c))} |\n" for a, b, c in rows)
+                "| attribute | type | |\n|---|---|---|\n" + "".join(f"| `{a}` | `{cell(b)}` | {cell(prose(c))} |\n" for a, b, c in rows)
             )
         for other, one in vars(found).items():
             function = one.fget if isinstance(one, property) else getattr(one, "__func__", one)

@@ -40,8 +40,12 @@ def store(numbered: dict[str, tuple[str, Numbers]], path: Path = STORED) -> None
     for i, number in enumerate(flat):
         back[i] = i - met[number] if number in met else 0
         met[number] = i
-    np.savez_compressed(path, back=back, gold=np.array([numbered[task][0] for task in STS_TASKS]),
-                        items=np.array([len(numbered[task][1]) for task in STS_TASKS]))  # fmt: skip
+    np.savez_compressed(
+        path,
+        back=back,
+        gold=np.array([numbered[task][0] for task in STS_TASKS]),
+        items=np.array([len(numbered[task][1]) for task in STS_TASKS]),
+    )
 
 
 if __name__ == "__main__":

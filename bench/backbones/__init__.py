@@ -46,10 +46,12 @@ KNOWN = {
 SHAPES: Mapping[str, Mapping[str, int]] = {
     name: dict(zip(("num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size", "max_position_embeddings"), sizes, strict=True))
     for name, sizes in {
-        "bert-base-uncased": (12, 768, 3072, 30522, 512), "bert-large-uncased": (24, 1024, 4096, 30522, 512),
-        "roberta-base": (12, 768, 3072, 50265, 514), "roberta-large": (24, 1024, 4096, 50265, 514),
+        "bert-base-uncased": (12, 768, 3072, 30522, 512),
+        "bert-large-uncased": (24, 1024, 4096, 30522, 512),
+        "roberta-base": (12, 768, 3072, 50265, 514),
+        "roberta-large": (24, 1024, 4096, 50265, 514),
     }.items()
-}  # fmt: skip
+}
 """What the configs of these models say, for plans on a machine that does not have them."""
 
 
@@ -174,9 +176,7 @@ def run_folder(path: Path) -> Reference:
     return Reference(str(path), digest, base.path, base.hub, trained, base.source or base.name)
 
 
-def fetch(
-    reference: Reference, *, offline: bool, allow_pickle: bool = False, say: Callable[[str], None] = lambda line: None
-) -> Reference:
+def fetch(reference: Reference, *, offline: bool, allow_pickle: bool = False, say: Callable[[str], None] = lambda line: None) -> Reference:
     """The reference with its files on this machine; ``say`` is told, in one line, what is fetched.
 
     Raises NotAModel where they cannot be had.
@@ -187,9 +187,7 @@ def fetch(
     near = _nearest(models_of_hub.split(name)[0])
     if offline or offline_now():
         what = "--offline" if offline else "HF_HUB_OFFLINE"
-        raise NotAModel(
-            f"backbone '{name}' is not on this machine and {what} forbids fetching it", near + models_of_hub.bring_over(name)
-        )
+        raise NotAModel(f"backbone '{name}' is not on this machine and {what} forbids fetching it", near + models_of_hub.bring_over(name))
     hint = near + "check the name and the network, or give a folder"
     snapshot = models_of_hub.download(name, allow_pickle=allow_pickle, hint=hint, say=say)
     path = _as_safetensors(snapshot, allow_pickle)
@@ -234,12 +232,16 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
         reason = one_line(error)
         raise NotAModel(f"{reference.name} cannot be loaded as an encoder: {reason}") from None
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
-        raise NotAModel(f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",
-                        "the tokenizer belongs to another model")  # fmt: skip
+        raise NotAModel(
+            f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",
+            "the tokenizer belongs to another model",
+        )
     missing = [name for name in missing if "pooler" not in name and "position_ids" not in name]
     if missing:
-        raise NotAModel(f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
-                        "the file is damaged, or its weights are for another architecture")  # fmt: skip
+        raise NotAModel(
+            f"{reference.name} lacks {len(missing)} weights of its encoder, the first is {missing[0]}",
+            "the file is damaged, or its weights are for another architecture",
+        )
     if reference.trained is not None:
         take_trained(encoder, reference.trained)
     return Backbone(

@@ -56,8 +56,13 @@ FAMILIES: Mapping[str, Family] = {
 }  # fmt: skip
 ANY_HEAD = tuple({prefix for family in FAMILIES.values() for prefix in family.head} | {"cls.predictions.", "lm_head."})
 DROPOUTS = (
-    "hidden_dropout_prob", "attention_probs_dropout_prob", "dropout", "attention_dropout", "embedding_dropout", "mlp_dropout",
-)  # fmt: skip
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "dropout",
+    "attention_dropout",
+    "embedding_dropout",
+    "mlp_dropout",
+)
 """Where the configs of the families keep the dropout of the encoder itself."""
 
 
@@ -123,16 +128,21 @@ def check_prefix(folder: Path | None) -> None:
     family = family_of(folder)
     if family is not None and not family.prefix:
         able = ", ".join(known_family.title for known_family in FAMILIES.values() if known_family.prefix)
-        raise BenchError(f"a deep prompt does not work on {family.title}: its layers take no keys and values from outside",
-                         f"take a backbone of one of these families: {able}")  # fmt: skip
+        raise BenchError(
+            f"a deep prompt does not work on {family.title}: its layers take no keys and values from outside",
+            f"take a backbone of one of these families: {able}",
+        )
 
 
 def check_placed(folder: Path | None, what: str, hint: str) -> None:
     """Raises BenchError where position ids do not decide where a token stands, which ``what`` needs. None: not here yet."""
     family = family_of(folder)
     if family is not None and not family.placed:
-        raise BenchError(f"{what} does not work on {family.title}: it counts the distance of two tokens along the sequence, "
-                         "whatever positions they are given", hint)  # fmt: skip
+        raise BenchError(
+            f"{what} does not work on {family.title}: it counts the distance of two tokens along the sequence, "
+            "whatever positions they are given",
+            hint,
+        )
 
 
 def check_mlm_head(folder: Path | None) -> None:
@@ -143,8 +153,9 @@ def check_mlm_head(folder: Path | None) -> None:
     wanted = family.head if family else ANY_HEAD
     if not any(name.startswith(wanted) for name in checkpoint_names(folder)):
         why = f" ({family.note})" if family and "MLM head" in family.note else ""
-        raise NotAModel(f"{folder} carries no MLM head, which this needs{why}",
-                        "take a backbone as it was pretrained, with its MLM head, or builtin")  # fmt: skip
+        raise NotAModel(
+            f"{folder} carries no MLM head, which this needs{why}", "take a backbone as it was pretrained, with its MLM head, or builtin"
+        )
 
 
 def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:

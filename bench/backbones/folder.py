@@ -64,8 +64,10 @@ def check_folder(path: Path) -> None:
         raise NotAModel(f"{path} is no model folder: it has no config.json", "give a folder that save_pretrained wrote")
     if not any((folder / name).exists() for name in WEIGHTS):
         if has_pickle(folder):
-            raise NotAModel(f"{path} has no model.safetensors: its weights are a pickle, which could run code",
-                            "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors")  # fmt: skip
+            raise NotAModel(
+                f"{path} has no model.safetensors: its weights are a pickle, which could run code",
+                "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors",
+            )
         raise NotAModel(f"{path} has no model.safetensors", "save the model with save_pretrained")
 
 
@@ -195,8 +197,10 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
         try:
             build_folder(place, lambda aside: _convert(folder, aside), config.is_file)
         except OSError as error:
-            raise NotAModel(f"{folder}: the converted weights cannot be written to {place}: {error.strerror or error}",
-                            "set BENCH_CACHE to a folder with space") from None  # fmt: skip
+            raise NotAModel(
+                f"{folder}: the converted weights cannot be written to {place}: {error.strerror or error}",
+                "set BENCH_CACHE to a folder with space",
+            ) from None
     return place if config.is_file() else None
 
 
@@ -249,8 +253,10 @@ def _tensors(file: Path) -> dict[str, Any]:
         tensors = {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
     except Exception as error:  # whatever the bytes of a damaged or hostile file lead to
         reason = " ".join(str(error).split())[:120]
-        raise NotAModel(f"{file} is not read: it holds more than tensors, or is damaged ({type(error).__name__}: {reason})",
-                        "ask its owner for safetensors") from None  # fmt: skip
+        raise NotAModel(
+            f"{file} is not read: it holds more than tensors, or is damaged ({type(error).__name__}: {reason})",
+            "ask its owner for safetensors",
+        ) from None
     if not tensors:
         raise NotAModel(f"{file} holds no tensors")
     return tensors

@@ -18,8 +18,12 @@ from bench.base.errors import NotAModel
 from bench.data.fetching.http import endpoint
 from bench.data.sets.sources import ON_ITS_PAGE, Pending
 
-CANONICAL = {"bert-base-uncased": "google-bert", "bert-large-uncased": "google-bert",
-             "roberta-base": "FacebookAI", "roberta-large": "FacebookAI"}  # fmt: skip
+CANONICAL = {
+    "bert-base-uncased": "google-bert",
+    "bert-large-uncased": "google-bert",
+    "roberta-base": "FacebookAI",
+    "roberta-large": "FacebookAI",
+}
 PINNED = {
     "google-bert/bert-base-uncased": "86b5e0934494bd15c9632b12f734a8a67f723594",
     "google-bert/bert-large-uncased": "6da4b6a26a1877e173fca3225479512db81a5e5b",
@@ -113,19 +117,21 @@ def _weights(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) ->
     if any(Path(file).name in PICKLES for file in sizes):
         if allow_pickle:
             return "*.bin"
-        raise NotAModel(f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
-                        "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors")  # fmt: skip
-    raise NotAModel(f"'{name}' is no model that can be read here: {repo} has no model.safetensors",
-                    "give the name of a model of transformers or sentence-transformers")  # fmt: skip
+        raise NotAModel(
+            f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
+            "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors",
+        )
+    raise NotAModel(
+        f"'{name}' is no model that can be read here: {repo} has no model.safetensors",
+        "give the name of a model of transformers or sentence-transformers",
+    )
 
 
 def _wanted(sizes: dict[str, int], weights: str) -> dict[str, int]:
     """Which files are fetched, with their sizes: of several copies of the weights only those that transformers takes."""
     from fnmatch import fnmatch
 
-    kept = {
-        f: n for f, n in sizes.items() if any(fnmatch(f, p) for p in (*FILES, weights)) and not any(fnmatch(f, p) for p in NOT)
-    }
+    kept = {f: n for f, n in sizes.items() if any(fnmatch(f, p) for p in (*FILES, weights)) and not any(fnmatch(f, p) for p in NOT)}
     stem = "model" if weights == "*.safetensors" else "pytorch_model"
     return {f: n for f, n in kept.items() if not fnmatch(f, weights) or Path(f).name.startswith(stem)}
 
@@ -137,8 +143,10 @@ def _check_space(name: str, needed: int) -> None:
     folder = next(parent for parent in (cache, *cache.parents) if parent.exists())
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
-        raise NotAModel(f"backbone '{name}' needs {needed / 1e6:,.0f} MB, and {cache} has {free / 1e6:,.0f} MB free",
-                        "free some space, or set HF_HOME to a folder on another disk")  # fmt: skip
+        raise NotAModel(
+            f"backbone '{name}' needs {needed / 1e6:,.0f} MB, and {cache} has {free / 1e6:,.0f} MB free",
+            "free some space, or set HF_HOME to a folder on another disk",
+        )
 
 
 @contextlib.contextmanager
@@ -151,17 +159,18 @@ def _in_plain_words(name: str, repo: str, hint: str) -> Iterator[None]:
     except NotAModel:
         raise
     except GatedRepoError:
-        raise NotAModel(f"backbone '{name}' is gated: {repo} is open only to users who accepted its terms",
-                        f"accept them on its page of the hub, then: {LOGIN}") from None  # fmt: skip
-    except RevisionNotFoundError:
         raise NotAModel(
-            f"the hub has {repo}, but no revision '{split(name)[1]}' of it", "leave @... out for the newest"
+            f"backbone '{name}' is gated: {repo} is open only to users who accepted its terms",
+            f"accept them on its page of the hub, then: {LOGIN}",
         ) from None
+    except RevisionNotFoundError:
+        raise NotAModel(f"the hub has {repo}, but no revision '{split(name)[1]}' of it", "leave @... out for the newest") from None
     except Exception as error:  # the hub client raises many kinds
         status = getattr(getattr(error, "response", None), "status_code", None)
         if isinstance(error, RepositoryNotFoundError) or status in (401, 404):
-            raise NotAModel(f"the hub has no model '{repo}', or it is private and you are not logged in",
-                            f"{hint}; for a private one: {LOGIN}") from None  # fmt: skip
+            raise NotAModel(
+                f"the hub has no model '{repo}', or it is private and you are not logged in", f"{hint}; for a private one: {LOGIN}"
+            ) from None
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise NotAModel(f"backbone '{name}' could not be fetched from the hub: {reason}", hint) from None
 
@@ -177,10 +186,13 @@ def pending(name: str, sizes: Mapping[str, Any]) -> Pending:
     commit = revision or PINNED.get(repo)
     owner = repo.partition("/")[0]
     return Pending(
-        name=name, kind="backbone", where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
-        urls=(f"{endpoint()}/{repo}",), bytes=4 * parameters(sizes) if sizes else None,
+        name=name,
+        kind="backbone",
+        where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
+        urls=(f"{endpoint()}/{repo}",),
+        bytes=4 * parameters(sizes) if sizes else None,
         licence=LICENCES[owner] if model in CANONICAL else ON_ITS_PAGE,
-    )  # fmt: skip
+    )
 
 
 def parameters(sizes: Mapping[str, Any]) -> int:

@@ -98,9 +98,11 @@ def describe(cpuinfo: str, threads: int, environment: Mapping[str, str] = os.env
     return {
         "processor": fields.get("model name") or platform.processor() or platform.machine(),
         "flags": sorted(flag for flag in flags if flag.startswith(("amx", "avx", "bf16", "sve", "i8mm"))),
-        "kernel": platform.release(), "torch": version("torch"), "threads": threads,
+        "kernel": platform.release(),
+        "torch": version("torch"),
+        "threads": threads,
         "environment": {key: environment[key] for key in VARIABLES if key in environment},
-    }  # fmt: skip
+    }
 
 
 def _entry(cpuinfo: str, threads: int, environment: Mapping[str, str]) -> CacheEntry:
@@ -130,8 +132,15 @@ def probe(threads: int, environment: Mapping[str, str] = os.environ) -> Answer:
     from bench.base.crash import signal_name
 
     try:
-        done = subprocess.run([*COMMAND, str(threads)], capture_output=True, text=True, errors="replace", env=dict(environment),
-                              stdin=subprocess.DEVNULL, timeout=SECONDS)  # fmt: skip
+        done = subprocess.run(
+            [*COMMAND, str(threads)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            timeout=SECONDS,
+        )
     except subprocess.TimeoutExpired:
         return Answer(f"did not end within {SECONDS:.0f} s")
     except OSError as error:

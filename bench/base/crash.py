@@ -26,9 +26,13 @@ from typing import Any
 MARK = "process.txt"
 FAULT = "Fatal Python error: "  # how faulthandler begins; then what it calls the signal
 FAULTS = {
-    "Illegal instruction": "SIGILL", "Segmentation fault": "SIGSEGV", "Bus error": "SIGBUS", "Aborted": "SIGABRT",
-    "Floating point exception": "SIGFPE", "Floating-point exception": "SIGFPE",
-}  # fmt: skip
+    "Illegal instruction": "SIGILL",
+    "Segmentation fault": "SIGSEGV",
+    "Bus error": "SIGBUS",
+    "Aborted": "SIGABRT",
+    "Floating point exception": "SIGFPE",
+    "Floating-point exception": "SIGFPE",
+}
 KILLED = "SIGKILL (Killed)"
 GOES_ON = "the same command goes on from the last state"
 LESS_MEMORY = "hold less in memory: --chunk 32, --set batch_size=32 (another recipe), fewer processes at once"
@@ -92,8 +96,10 @@ def _without_a_word(then: dict[str, Any], now: dict[str, Any]) -> End:
         return End(f"ended without a word{' on ' + str(then['host']) if then.get('host') else ''}", GOES_ON)
     before, after = then.get("out_of_memory"), now["out_of_memory"]
     if not isinstance(before, int) or not isinstance(after, int):
-        return End(f"ended without a word: killed from outside, or by the kernel because memory was short ({KILLED})",
-                   f"if memory was short, {LESS_MEMORY}; {GOES_ON}")  # fmt: skip
+        return End(
+            f"ended without a word: killed from outside, or by the kernel because memory was short ({KILLED})",
+            f"if memory was short, {LESS_MEMORY}; {GOES_ON}",
+        )
     if after > before:
         return End(
             f"ended without a word; the kernel has killed a process since it began, because memory was short: most likely this one ({KILLED})",
@@ -152,8 +158,9 @@ def _speaks() -> bool:
 
 def _witness(folder: Path) -> subprocess.Popen[bytes] | None:
     with contextlib.suppress(OSError):  # a session of its own: Ctrl-C is not for it
-        return subprocess.Popen([sys.executable, "-ISP", __file__, str(folder)], stdin=subprocess.PIPE,
-                                stdout=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+        return subprocess.Popen(
+            [sys.executable, "-ISP", __file__, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        )
     return None
 
 

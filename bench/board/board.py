@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.board.costs import CostOf
+from bench.board.reference_tables import ReferenceTable
+from bench.board.repeat import SET
 from bench.compare.statistics.table import Cell, Row, Table
+from bench.references import ReferenceResult, results
+from bench.references.ours import find_printed, meaning
+from bench.references.rows import rows, tables
 from bench.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from bench.board.changes import Changes
-    from bench.board.reproduced import Key
     from bench.run.reproduce.verdicts import Reproduced
     from bench.runs.searches import Search
 
@@ -34,6 +38,8 @@ MOST_FINISHED = 5
 GRADES = ("submitted", "own", "checkpoint", "retrained")
 """Of runs, from the weakest to the strongest; ``bench.board.grades.WORDS`` says whose word each is."""
 OWN = "own"
+Key = tuple[str, ...]
+"""Of a printed number: paper, table, label, setting, backbone, variant, task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,61 +96,6 @@ class BoardTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReferenceRemark:
-    """What the audit says of a printed cell or row."""
-
-    kind: str  # a key of ``bench.references.audit.KINDS``
-    title: str  # what that kind is, in words
-    text: str  # the reason
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReferenceCell:
-    """One printed number."""
-
-    task: str
-    metric: str
-    value: float
-    std: float | None
-    text: str  # as printed, with its zeros: "76.10"
-    remarks: tuple[ReferenceRemark, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReferenceRow:
-    """One printed row. ``cells`` belong to the table's tasks, None where the row has none."""
-
-    label: str  # the row's own words
-    method: str
-    variant: str
-    setting: str
-    backbone: str
-    metric: str
-    protocol: str
-    own: bool  # the paper ran it itself
-    source: str  # the paper that it was copied from; "" for an own result
-    runs: str  # "mean of 10 runs"; "" where nothing says so
-    corpus: str
-    note: str
-    ours: str  # what a run of the harness that it means is called, method or method+variant; "" where there is none
-    cells: tuple[ReferenceCell | None, ...]
-    remarks: tuple[ReferenceRemark, ...] = ()  # those of the whole row
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReferenceTable:
-    """One table of a paper, as printed. Never ranked among runs."""
-
-    anchor: str  # "printed-promcse-1"
-    paper: str  # "promcse"
-    title: str  # authors, title, venue
-    table: str  # "1"
-    suite: str  # of its metric: "sts"; several are joined by ", "
-    tasks: tuple[str, ...]
-    rows: tuple[ReferenceRow, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Fact:
     """Something about how a version was made, or how to go on from it: PAGES, main page, 6."""
 
@@ -183,7 +134,7 @@ class Board:
     searches: tuple[Search, ...] = ()  # that found recipe values of own runs
 
     def finished(self, board_table: BoardTable) -> tuple[tuple[BoardTable, int], ...]:
-        """(table, place of the row in it) of the best untrained row of each other backbone that is scored as ``one`` is, the best
+        """(table, place of the row in it) of the best untrained row of each other backbone that is scored as it is, the best
         first: for scale, not ranked. It is what a reader needs to judge the numbers of a small backbone.
         """
         mine = board_table.table
@@ -243,9 +194,7 @@ class Board:
     @cached_property
     def reproduced(self) -> Mapping[Key, Reproduced]:
         """Printed number -> what became of it here, where checked runs of this board are of it."""
-        from bench.board.reproduced import reproduced_cells
-
-        return reproduced_cells(self)
+        return _reproduced(self)
 
     @property
     def alone(self) -> bool:
@@ -258,3 +207,48 @@ class Board:
         if found is None:
             raise KeyError(run_id)
         return found
+
+
+# --- what became of a printed number here: the board's own runs of the same method, backbone and recipe, judged as ``bench reproduce`` does ---
+
+
+def key(cell: ReferenceResult) -> Key:
+    return (cell.paper, cell.table, cell.label, cell.setting, cell.backbone, cell.variant, cell.task)
+
+
+def _reproduced(board: Board) -> Mapping[Key, Reproduced]:
+    """Verdicts of the printed numbers that have runs here. What is not checked, and rows with recipe values given by hand, are not among them."""
+    runs = {run.record.run_id: run for run in board.runs if run.checked}
+    having = _having(board, runs)
+    if not having:
+        return {}
+    from bench.run.reproduce.verdicts import reproduced
+    from bench.run.reproduce.wanted import WantedRun
+
+    found: dict[Key, Reproduced] = {}
+    for paper, table in tables():
+        listed = []
+        for row in rows([result for result in results(paper=paper) if result.table == table]):
+            ours = dict.fromkeys(run for cell in row.cells for run in having.get(key(cell), ()))
+            if ours:
+                listed.append((WantedRun(rows=(row,), method=row.first.method), [(runs[run].record, runs[run].folder) for run in ours]))
+        for cells in reproduced(listed, "tokenised") if listed else ():
+            found.update({key(one.printed): one for one in cells if one.mean is not None})
+    return found
+
+
+def _having(board: Board, runs: Mapping[str, PublishedRun]) -> dict[Key, tuple[str, ...]]:
+    """Printed number -> runs of the row that means it; of several rows that one of most seeds, the first of them in the table."""
+    found: dict[Key, tuple[str, ...]] = {}
+    for table in board.tables:
+        for row in table.table.rows if table.checked else ():
+            record = runs[row.runs[0]].record
+            recipe = {name: entry.value for name, entry in record.recipe.items()}
+            by_hand = {name for name, entry in record.recipe.items() if entry.source.startswith(SET)}
+            for task in table.table.columns:
+                for cell in find_printed(row.method, task, suite=table.table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
+                                         protocol=table.table.protocol, recipe=recipe):  # fmt: skip
+                    fits = not cell.text or table.table.text is None or table.table.text == cell.text
+                    if fits and by_hand <= set(meaning(cell.method, cell.variant).set) and len(row.runs) > len(found.get(key(cell), ())):
+                        found[key(cell)] = row.runs
+    return found

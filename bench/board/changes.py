@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.compare.footnotes import LIBRARIES
+from bench.compare.formatting import score
 from bench.compare.statistics.grouping import AVERAGE, configuration, rows_of
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, data_key
@@ -35,6 +36,11 @@ class ChangedScore:
     after: float
     why: tuple[str, ...]  # "3 seeds, 5 now", "code", "data", ...: whatever the records differ in; never empty
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether the two means are other numbers as they are printed, too."""
+        return score(self.before) != score(self.after)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
@@ -54,9 +60,15 @@ class Changes:
 
 
 def changes_since(
-    before: str, old: Sequence[RunRecord], new: Sequence[RunRecord], others: Sequence[str] = (), *,
-    judged: tuple[Judgements, Judgements] | None = None, statistics: tuple[int, int] = (1, 1), errata: Sequence[str] = (),
-) -> Changes:  # fmt: skip
+    before: str,
+    old: Sequence[RunRecord],
+    new: Sequence[RunRecord],
+    others: Sequence[str] = (),
+    *,
+    judged: tuple[Judgements, Judgements] | None = None,
+    statistics: tuple[int, int] = (1, 1),
+    errata: Sequence[str] = (),
+) -> Changes:
     """What ``new``, the runs of a version, have that ``old``, those of version ``before``, had not, and the other way round.
 
     ``judged``: what the tables of both say; ``statistics``: the version of the statistics behind each.
@@ -65,19 +77,22 @@ def changes_since(
     replaced = _replaced(rows_before, rows_now)
     scores: list[ChangedScore] = []
     found = list(others)
-    pairs = [
-        (earlier, runs) for key, runs in rows_now.items() if (earlier := rows_before.get(replaced.get(key, key))) is not None
-    ]
+    pairs = [(earlier, runs) for key, runs in rows_now.items() if (earlier := rows_before.get(replaced.get(key, key))) is not None]
     for earlier, runs in pairs:
         scores += _changed(earlier, runs)
     found += _other_suites(pairs)
     ids_before, ids_now = ({record.run_id for record in records} for records in (old, new))
     names_before, names_now = ({name_of(record) for record in records} for records in (old, new))
     made = Changes(
-        before=before, new_runs=tuple(sorted(ids_now - ids_before)), removed_runs=tuple(sorted(ids_before - ids_now)),
-        new_methods=tuple(sorted(names_now - names_before)), removed_methods=tuple(sorted(names_before - names_now)),
-        scores=tuple(scores), others=tuple(found), errata=tuple(errata),
-    )  # fmt: skip
+        before=before,
+        new_runs=tuple(sorted(ids_now - ids_before)),
+        removed_runs=tuple(sorted(ids_before - ids_now)),
+        new_methods=tuple(sorted(names_now - names_before)),
+        removed_methods=tuple(sorted(names_before - names_now)),
+        scores=tuple(scores),
+        others=tuple(found),
+        errata=tuple(errata),
+    )
     if judged is not None:
         verdicts, same = changed_verdicts(*judged, statistics)
         made = replace(made, verdicts=tuple(verdicts), same_verdicts=same)
@@ -120,8 +135,8 @@ def _cells(runs: Iterable[RunRecord]) -> Cells:
     """Score key -> seed -> score."""
     cells: Cells = {}
     for record in runs:
-        for score in record.scores:
-            cells.setdefault(score.key, {})[record.seed] = score
+        for own_score in record.scores:
+            cells.setdefault(own_score.key, {})[record.seed] = own_score
     return cells
 
 
@@ -131,7 +146,7 @@ def _changed(before: Sequence[RunRecord], now: Sequence[RunRecord]) -> Iterable[
         if key not in cells_before:
             continue
         old, new = cells_before[key], scores
-        means = [sum(score.value for score in side.values()) / len(side) for side in (old, new)]
+        means = [sum(own_score.value for own_score in side.values()) / len(side) for side in (old, new)]
         if abs(means[0] - means[1]) > NOISE:
             why = (*_seeds(old, new), *_reasons(_moved(before, old, new), _moved(now, old, new), key))
             yield ChangedScore(
@@ -190,8 +205,8 @@ def _recipe(before: Mapping[str, str], now: Mapping[str, str]) -> Iterable[str]:
 def _data(run: RunRecord, key: tuple[str, str, str, str | None]) -> str:
     """Hash of the set; of an average, of all its sets."""
     suite, task, protocol, text = key
-    keys = [score.key for score in run.scores if (score.suite, score.protocol, score.text) == (suite, protocol, text)]
-    tasks = [name[1] for name in keys if name[1] != AVERAGE] if task == AVERAGE else [task]
+    keys = [own_score.key for own_score in run.scores if (own_score.suite, own_score.protocol, own_score.text) == (suite, protocol, text)]
+    tasks = [other[1] for other in keys if other[1] != AVERAGE] if task == AVERAGE else [task]
     return json.dumps([str(run.provenance.data.get(data_key(name, text, suite))) for name in tasks])
 
 
@@ -203,9 +218,7 @@ def _other_suites(pairs: Iterable[tuple[Sequence[RunRecord], Sequence[RunRecord]
         old, new = ({key[0] for key in _cells(runs)} for runs in (before, now))
         for rows, suites in ((more, new - old), (fewer, old - new)):
             if suites:
-                rows.setdefault(", ".join(sorted(suites)), []).append(
-                    _row_words(name_of(now[0]), now[0].setting, now[0].backbone)
-                )
+                rows.setdefault(", ".join(sorted(suites)), []).append(_row_words(name_of(now[0]), now[0].setting, now[0].backbone))
     yield from (f"Scored on {suites} as well: {_list(rows)}." for suites, rows in more.items())
     yield from (f"No scores on {suites} any more: {_list(rows)}." for suites, rows in fewer.items())
 
@@ -239,24 +252,22 @@ def _lines(changes: Changes, records: Mapping[str, RunRecord]) -> Iterable[str]:
 def _score_lines(scores: Sequence[ChangedScore]) -> Iterable[str]:
     """A sentence a row and suite with the reasons of its own, after one with those that all have. What moved by less than is printed
     is counted."""
-    seen = [score for score in scores if f"{score.before:.2f}" != f"{score.after:.2f}"]
+    seen, unseen = ([change for change in scores if change.is_seen is is_seen] for is_seen in (True, False))
     rows: dict[tuple[str, str, tuple[str, ...]], list[ChangedScore]] = {}
     for change in seen:
         rows.setdefault((_row_words(change.method, change.setting, change.backbone), change.suite, change.why), []).append(change)
-    every = [why for why in seen[0].why if all(why in change.why for change in seen)] if len(rows) > 1 else []
+    every = [why for why in scores[0].why if all(why in change.why for change in scores)] if len(rows) > 1 else []
     if every:
         yield f"Every row whose scores changed differs in: {'; '.join(every)}."
     for i, ((row, suite, why), those) in enumerate(rows.items()):
         if i == MOST_LINES:
             yield f"Scores of {_count(len(rows) - i, 'more row')} changed."
             break
-        head = next(
-            (change for change in those if change.task == AVERAGE), max(those, key=lambda one: abs(one.after - one.before))
-        )
+        head = next((change for change in those if change.task == AVERAGE), max(those, key=lambda one: abs(one.after - one.before)))
         more = f" (and {len(those) - 1} more)" if len(those) > 1 else ""
         own = "; ".join(["", *(reason for reason in why if reason not in every)])
-        yield f"{row}: {suite} {head.task}{more} {head.before:.2f} before, {head.after:.2f} now{own}."
-    if unseen := [score for score in scores if f"{score.before:.2f}" == f"{score.after:.2f}"]:
+        yield f"{row}: {suite} {head.task}{more} {score(head.before)} before, {score(head.after)} now{own}."
+    if unseen:
         names = list(dict.fromkeys(_row_words(change.method, change.setting, change.backbone) for change in unseen))
         yield f"{_count(len(unseen), 'score')} moved by less than 0.01: {_list(names)}."
 
@@ -327,9 +338,7 @@ def judgements(tables: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, ..
                 against = (cell or {}).get("against")
                 if cell is not None and against is not None:
                     judged = Judgement(cell["mean"], against.get("verdict"), (*sorted(row["runs"]), *sorted(base)))
-                    found[
-                        (*where, " ".join([_row_name(row), *(f"{key}={value}" for key, value in row["differs"].items())]), task)
-                    ] = judged
+                    found[(*where, " ".join([_row_name(row), *(f"{key}={value}" for key, value in row["differs"].items())]), task)] = judged
     return found
 
 

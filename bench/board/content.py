@@ -61,8 +61,11 @@ def with_plan(board: Board, plan: bytes | None) -> Board:
     """The board with the plan that was written for it."""
     if plan is None:
         return board
-    said = Fact(topic="Plan", text="What was to be found out, and how, is written in plan.md, which lay beside the versions before this one was made. "
-                f"Its sha256 is {hashlib.sha256(plan).hexdigest()}.")  # fmt: skip
+    said = Fact(
+        topic="Plan",
+        text="What was to be found out, and how, is written in plan.md, which lay beside the versions before this one was made. "
+        f"Its sha256 is {hashlib.sha256(plan).hexdigest()}.",
+    )
     return replace(board, plan=plan, made=(said, *board.made))
 
 
@@ -80,8 +83,7 @@ def with_searches(board: Board, searches: Sequence[Search], missing: Sequence[st
 
 
 def _searched(search: Search) -> str:
-    return (f"{search.name}: {', '.join(search.trials)}; {search.study.words}. Every trial stands in "
-            f"{search_file(search.name, 'json')}.")  # fmt: skip
+    return f"{search.name}: {', '.join(search.trials)}; {search.study.words}. Every trial stands in {search_file(search.name, 'json')}."
 
 
 # --- how a version was made, in sentences: what its numbers are of, what was done about failures, how to repeat and to check them ---
@@ -147,15 +149,20 @@ def _another_processor(tables: Sequence[BoardTable]) -> str:
     clusterings differed, in the second decimal."""
     if not any(table.table.suite == "clustering" for table in tables):
         return ""
-    return " On another kind of processor a clustering may differ in the second decimal: k-means works in float32, and small differences grow."
+    return (
+        " On another kind of processor a clustering may differ in the second decimal: k-means works in float32, and small differences grow."
+    )
 
 
 def _protocols(tables: Sequence[BoardTable]) -> str:
     forms: dict[tuple[str, str, str], dict[str, None]] = {}
     for table in tables:
         forms.setdefault((table.table.suite, table.table.protocol, table.table.metric), {})[table.table.text or ""] = None
-    told = [f"{suite}: {protocol}, {metric_words(metric)}" + (f", {' and '.join(sorted(form for form in found if form))} text" if any(found) else "")
-            for (suite, protocol, metric), found in forms.items()]  # fmt: skip
+    told = [
+        f"{suite}: {protocol}, {metric_words(metric)}"
+        + (f", {' and '.join(sorted(form for form in found if form))} text" if any(found) else "")
+        for (suite, protocol, metric), found in forms.items()
+    ]
     return "; ".join(told) + ". Numbers of different protocols or text forms never share a column." if told else ""
 
 
@@ -165,10 +172,7 @@ def _selection(records: Sequence[RunRecord]) -> str:
         return "Nothing was trained, so no checkpoint was chosen."
     if len(rules) == 1:
         return f"Checkpoint of every trained run: {next(iter(rules))}."
-    told = [
-        f"{found} ({count} run{'s' * (count != 1)})"
-        for found, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))
-    ]
+    told = [f"{found} ({count} run{'s' * (count != 1)})" for found, count in sorted(rules.items(), key=lambda item: (-item[1], item[0]))]
     return f"Checkpoints of trained runs: {'; '.join(told)}."
 
 
@@ -195,25 +199,21 @@ def _training(tables: Sequence[BoardTable], records: Sequence[RunRecord]) -> str
     corpora = sorted({own_budget.corpus for own_budget in found if own_budget.corpus})
     rows_seen = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
     usual = found[0]
-    equal = all(own_budget.sentences is not None and usual.sentences is not None and abs(own_budget.sentences - usual.sentences) <= 0.01 * usual.sentences
-                for own_budget in found)  # fmt: skip
+    equal = all(
+        own_budget.sentences is not None
+        and usual.sentences is not None
+        and abs(own_budget.sentences - usual.sentences) <= 0.01 * usual.sentences
+        for own_budget in found
+    )
     same = ", the same for every trained row" if equal and len(corpora) == 1 else ""
     return f"Each trained run saw {rows_seen} rows of {_few(corpora, 'training texts')}{same}."
 
 
 def _statistics(tables: Sequence[BoardTable]) -> str:
     tested = next((table.table.tested for table in tables if table.table.tested), None)
-    covers = {
-        cell.spread.covers
-        for table in tables
-        for row in table.table.rows
-        for cell in row.cells
-        if cell is not None and cell.spread
-    }
+    covers = {cell.spread.covers for table in tables for row in table.table.rows for cell in row.cells if cell is not None and cell.spread}
     if tested is None or not tested.families:
-        return (
-            "± is half of a 95 % interval over seeds; differences were not tested." if covers else "Differences were not tested."
-        )
+        return "± is half of a 95 % interval over seeds; differences were not tested." if covers else "Differences were not tested."
     return (
         "± is half of a 95 % interval over items (and seeds, where a row has several); pairs that share a sentence count together, and the "
         f"spread over seeds is borrowed across rows. p-values are adjusted (Holm, alpha {tested.alpha:g}) within each table in three families: "
@@ -236,18 +236,16 @@ def _hardware(records: Sequence[RunRecord]) -> str:
     versions = sorted({made_in(record).bench_version for record in records})
     torch = sorted({str(record.provenance.packages["torch"]) for record in records if record.provenance.packages.get("torch")})
     libraries = f", torch {_few(torch, 'versions')}" if torch else ""
-    return (f"{_few(devices, 'kinds of hardware')}; bench {_few(versions, 'versions')}{libraries}. Times and memory of different "
-            "hardware or versions never share a column.")  # fmt: skip
+    return (
+        f"{_few(devices, 'kinds of hardware')}; bench {_few(versions, 'versions')}{libraries}. Times and memory of different "
+        "hardware or versions never share a column."
+    )
 
 
 def _not_comparable(tables: Sequence[BoardTable]) -> str:
     places = {(table.table.setting, table.table.backbone) for table in tables}
     noted = sum(bool(table.table.footnotes) for table in tables)
-    said = (
-        ["Rows of different tables: another setting, backbone, protocol or text form."]
-        if len(places) > 1 or len(tables) > 1
-        else []
-    )
+    said = ["Rows of different tables: another setting, backbone, protocol or text form."] if len(places) > 1 or len(tables) > 1 else []
     if noted:
         said.append(
             f"{noted} table{' has rows that differ' if noted == 1 else 's have rows that differ'} in data or libraries: see the footnotes."
@@ -267,9 +265,11 @@ def _sent(runs: Sequence[PublishedRun]) -> str:
     if not sent:
         return ""
     senders, checked = sorted({str(published_run.submitted_by) for published_run in sent}), sum(one.checked for one in sent)
-    return (f"{_runs_words(len(sent))} sent in by {_few(senders, 'senders')}; the predictions of {checked or 'none'} of them were made "
-            "again here. Recipe, training, date, hardware and cost of a run that was sent in are its sender's word, and the facts above "
-            "are not of such runs.")  # fmt: skip
+    return (
+        f"{_runs_words(len(sent))} sent in by {_few(senders, 'senders')}; the predictions of {checked or 'none'} of them were made "
+        "again here. Recipe, training, date, hardware and cost of a run that was sent in are its sender's word, and the facts above "
+        "are not of such runs."
+    )
 
 
 def _runs_words(count: int) -> str:
@@ -316,19 +316,29 @@ def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: 
     table = costed.table
     untrained = "untrained" if table.setting == "none" else table.setting
     address = slug(
-        untrained, table.backbone, table.suite, table.protocol, table.text, f"on {judged_table.chosen_on}" if judged_table.chosen_on else None,
+        untrained,
+        table.backbone,
+        table.suite,
+        table.protocol,
+        table.text,
+        f"on {judged_table.chosen_on}" if judged_table.chosen_on else None,
         None if judged_table.checked else "submitted",
-    )  # fmt: skip
+    )
     said = selection.words(table, records)
     if judged_table.chosen_on:
         said += " This is no development set: these scores stand in a table of their own."
     if not judged_table.checked:
         said += " Sent in by others, and not checked here: these rows stand in a table of their own, and nothing is ranked."
     return BoardTable(
-        anchor=unused(address, taken), table=table, selection=said, costs_comparable=costed.comparable, cost_note=costed.note,
-        baselines={name: _costs_of(costed.table, other) for name, other in judged_table.baselines.items()}, cost_of=costed.of,
+        anchor=unused(address, taken),
+        table=table,
+        selection=said,
+        costs_comparable=costed.comparable,
+        cost_note=costed.note,
+        baselines={name: _costs_of(costed.table, other) for name, other in judged_table.baselines.items()},
+        cost_of=costed.of,
         checked=judged_table.checked,
-    )  # fmt: skip
+    )
 
 
 def _costs_of(table: Table, other: Table) -> Table:
@@ -355,8 +365,9 @@ def _beside(board_table: BoardTable, every: Sequence[BoardTable]) -> tuple[Besid
                 continue
             cells = tuple(_cell_of(row, table) for row in board_table.table.rows)
             if any(cells):
-                found.append(Beside(name=table.columns[0], suite=suite, protocol=protocol, metric=table.metric, anchor=other.anchor,
-                                    cells=cells))  # fmt: skip
+                found.append(
+                    Beside(name=table.columns[0], suite=suite, protocol=protocol, metric=table.metric, anchor=other.anchor, cells=cells)
+                )
     return tuple(found)
 
 

@@ -43,9 +43,7 @@ def comparable(table: Table, records: Mapping[str, RunRecord]) -> Costs:
         return Costs(table=_without(table, timed), of=None, comparable=not any(timed), note=_note(None, _names(table, timed)))
     usual = min(counts, key=lambda place: (-counts[place], place))
     elsewhere = [is_timed and place != usual for place, is_timed in zip(made, timed, strict=True)]
-    return Costs(
-        table=_without(table, elsewhere), of=usual, comparable=not any(elsewhere), note=_note(usual, _names(table, elsewhere))
-    )
+    return Costs(table=_without(table, elsewhere), of=usual, comparable=not any(elsewhere), note=_note(usual, _names(table, elsewhere)))
 
 
 def made_in(record: RunRecord) -> CostOf:
@@ -80,10 +78,6 @@ def _names(table: Table, rows: Sequence[bool]) -> list[str]:
 def _note(of: CostOf | None, elsewhere: Sequence[str]) -> str:
     listed = ", ".join(elsewhere[:SHOWN]) + (f" and {len(elsewhere) - SHOWN} more" if len(elsewhere) > SHOWN else "")
     if of is None:
-        return (
-            f"Time and memory are not shown: no record says on what hardware and with which version ({listed})."
-            if elsewhere
-            else ""
-        )
+        return f"Time and memory are not shown: no record says on what hardware and with which version ({listed})." if elsewhere else ""
     said = f"Time and memory are those of {of.device}, bench {of.bench_version}."
     return said + (f" Not shown, because made elsewhere or with another version: {listed}." if elsewhere else "")

@@ -77,9 +77,7 @@ def weakest(grades: Iterable[str]) -> str:
 
 def _own(run: Run, alike: Mapping[str, Training], lent: Lent) -> PublishedRun:
     record, folder = run
-    again = trained_again(
-        training(record), [own_training for run_id, own_training in alike.items() if run_id != record.run_id], lent
-    )
+    again = trained_again(training(record), [own_training for run_id, own_training in alike.items() if run_id != record.run_id], lent)
     grade, why = _grade(OWN, attestation(folder), again, f"it was run by whoever publishes this board{_unknown_model(record)}")
     return PublishedRun(record=record, folder=folder, grade=grade, reason=why)
 
@@ -95,9 +93,7 @@ def _unknown_model(record: RunRecord) -> str:
     about = (record.provenance.backbone or {}).get("model")
     if not isinstance(about, dict) or about.get("known", True):
         return ""
-    what = {"vectors": "vectors that were given", "server": "a server"}.get(
-        str(about.get("kind")), "an object of its maker's process"
-    )
+    what = {"vectors": "vectors that were given", "server": "a server"}.get(str(about.get("kind")), "an object of its maker's process")
     return f"; nothing is known of the model, {what}, beyond its predictions"
 
 
@@ -108,9 +104,7 @@ def _grade(least: str, attested: Attestation | None, again: Repeated | None, oth
     between them, at the upper end.
     """
     within = again is not None and again.within
-    told = (
-        [] if again is None else [f"trained again here with {again.seeds}{':' if within else ', but'} this run's {again.words()}"]
-    )
+    told = [] if again is None else [f"trained again here with {again.seeds}{':' if within else ', but'} this run's {again.words()}"]
     encoded = [] if attested is None else [attested.words()]
     if within and (encoded or least == OWN):
         return "retrained", "; ".join(told + encoded)
@@ -233,9 +227,7 @@ def seed_variances(groups: Iterable[Sequence[Training]]) -> Lent:
             if len(found) > 1:
                 values.setdefault(key, []).append(found)
     lent: dict[Key, Lender] = {}
-    for suite in dict.fromkeys(
-        key[0] for key in values
-    ):  # how alike recipes are is another thing for correlations than for clusters
+    for suite in dict.fromkeys(key[0] for key in values):  # how alike recipes are is another thing for correlations than for clusters
         lent |= lenders(
             {key: [(variance(spread), len(spread) - 1) for spread in found] for key, found in values.items() if key[0] == suite}
         )

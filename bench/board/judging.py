@@ -56,9 +56,14 @@ class Judged:
 
 
 def judged_tables(
-    runs: Sequence[Run], unchecked: Sequence[Run] = (), *, baseline: str | None = None, statistics: str = AUTO,
-    report: Report | None = None, extras: bool = True,
-) -> tuple[Judged, ...]:  # fmt: skip
+    runs: Sequence[Run],
+    unchecked: Sequence[Run] = (),
+    *,
+    baseline: str | None = None,
+    statistics: str = AUTO,
+    report: Report | None = None,
+    extras: bool = True,
+) -> tuple[Judged, ...]:
     """The tables of these runs, with intervals, verdicts, printed values and costs; those against other baselines beside them.
 
     ``unchecked``: runs that were sent in and that nobody here made again. They have tables of their own, with means alone: whatever
@@ -75,15 +80,10 @@ def judged_tables(
     if baseline is not None and not any(against(table, baseline).baseline for table in tables):
         raise UnknownName("baseline", baseline, {row.name for table in tables for row in table.rows}, "among these runs")
     chosen = baseline or _default(tables)
-    made = [
-        _judged(table, selected, chosen, by_id, how_much, report, extras)
-        for table, selected in zip(tables, selected_on, strict=True)
-    ]
+    made = [_judged(table, selected, chosen, by_id, how_much, report, extras) for table, selected in zip(tables, selected_on, strict=True)]
     made += _unjudged([record for record, _ in unchecked])
     known = [judged_table.table for judged_table in made if judged_table.checked]
-    return tuple(
-        replace(judged_table, table=_noted(judged_table.table, leaps(judged_table.table, known))) for judged_table in made
-    )
+    return tuple(replace(judged_table, table=_noted(judged_table.table, leaps(judged_table.table, known))) for judged_table in made)
 
 
 UNRANKED = "sent in, and not checked here: nothing is marked, tested or ranked"
@@ -111,19 +111,23 @@ def leaps(table: Table, known: Sequence[Table]) -> str:
     """
     own = [
         (column, cell.mean)
-        for compared_table in known if (compared_table.suite, compared_table.protocol) == (table.suite, table.protocol)
-        for row in compared_table.rows if SENDER not in dict(row.differs)
-        for column, cell in zip(compared_table.columns, row.cells, strict=True) if cell is not None
-    ]  # fmt: skip
+        for compared_table in known
+        if (compared_table.suite, compared_table.protocol) == (table.suite, table.protocol)
+        for row in compared_table.rows
+        if SENDER not in dict(row.differs)
+        for column, cell in zip(compared_table.columns, row.cells, strict=True)
+        if cell is not None
+    ]
     told = []
     for row in (row for row in table.rows if SENDER in dict(row.differs)):
         found = []
         for column, cell in zip(table.columns, row.cells, strict=True):
             values = [mean for name, mean in own if name == column]
             values += [
-                result.value for result in results(task=column)
+                result.value
+                for result in results(task=column)
                 if SUITES.get(result.metric) == table.suite and result.protocol in (table.protocol, UNKNOWN)
-            ]  # fmt: skip
+            ]
             sign = -1 if set(table.metric.split(", ")) <= set(LOWER_IS_BETTER) else 1
             if cell is None or not values:
                 continue
@@ -143,9 +147,14 @@ def _evidence(tables: Sequence[Table], selected_on: Sequence[str]) -> tuple[list
 
 
 def _judged(
-    table: Table, selected_on: str, baseline: str | None, runs: Mapping[str, Run], how_much: Plan, report: Report | None,
+    table: Table,
+    selected_on: str,
+    baseline: str | None,
+    runs: Mapping[str, Run],
+    how_much: Plan,
+    report: Report | None,
     extras: bool,
-) -> Judged:  # fmt: skip
+) -> Judged:
     """Each table is a family of tests by itself: what is told of it does not change when another suite or backbone is added."""
     own = against(table, baseline).baseline
     offered = [name for name in choices(table, how_much.baselines + 1) if name != own][: how_much.baselines]
@@ -157,8 +166,9 @@ def _judged(
         (first,) = papers.with_papers([first], records)
     (first,) = budget.with_costs([first], records)
     first = replace(first, rows=tuple(replace(row, cost=None) if SENDER in dict(row.differs) else row for row in first.rows))
-    return Judged(table=first, chosen_on=selected_on,
-                  baselines={name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)})  # fmt: skip
+    return Judged(
+        table=first, chosen_on=selected_on, baselines={name: _overlaid(first, other) for name, other in zip(offered, others, strict=True)}
+    )
 
 
 def _default(tables: Sequence[Table]) -> str | None:
@@ -208,10 +218,15 @@ def _noted(table: Table, note: str) -> Table:
 def _overlaid(table: Table, other: Table) -> Table:
     """``table`` with the differences of ``other``: the same rows against another baseline."""
     rows = tuple(
-        replace(row, difference=table_row.difference, is_baseline=table_row.is_baseline, cells=tuple(
-            cell if cell is None or mine is None else replace(cell, against=mine.against)
-            for cell, mine in zip(row.cells, table_row.cells, strict=True)
-        ))
+        replace(
+            row,
+            difference=table_row.difference,
+            is_baseline=table_row.is_baseline,
+            cells=tuple(
+                cell if cell is None or mine is None else replace(cell, against=mine.against)
+                for cell, mine in zip(row.cells, table_row.cells, strict=True)
+            ),
+        )
         for row, table_row in zip(table.rows, other.rows, strict=True)
-    )  # fmt: skip
+    )
     return replace(table, rows=rows, baseline=other.baseline, tested=other.tested)

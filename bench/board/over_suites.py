@@ -27,9 +27,7 @@ class Standing:
     """One row in one suite."""
 
     row: Row
-    steps: tuple[
-        Step, ...
-    ]  # the tasks that both have, in the suite's order; empty for the baseline, and where nothing was compared
+    steps: tuple[Step, ...]  # the tasks that both have, in the suite's order; empty for the baseline, and where nothing was compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +81,13 @@ def _overview(setting: str | None, backbone: str | None, suites: tuple[BoardTabl
             rows[i][1][j] = Standing(row=row, steps=_steps(row, base, table.table))
     shown = rows[:MOST_ROWS]
     return Overview(
-        setting=setting, backbone=backbone, suites=suites, names=tuple(name for name, _ in shown), left_out=len(rows) - len(shown),
+        setting=setting,
+        backbone=backbone,
+        suites=suites,
+        names=tuple(name for name, _ in shown),
+        left_out=len(rows) - len(shown),
         standings=tuple(tuple(found.get(j) for j in range(len(suites))) for _, found in shown),
-    )  # fmt: skip
+    )
 
 
 def _steps(row: Row, base: Row | None, table: Table) -> tuple[Step, ...]:
@@ -96,4 +98,4 @@ def _steps(row: Row, base: Row | None, table: Table) -> tuple[Step, ...]:
         Step(task=task, difference=cell.mean - other.mean, told=cell.against is not None and cell.against.verdict in ("better", "worse"))
         for task, cell, other in zip(table.columns, row.cells, base.cells, strict=True)
         if cell is not None and other is not None and (alone or task != table.head)
-    )  # fmt: skip
+    )

@@ -3,14 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 
-from bench.board.board import ReferenceCell, ReferenceRemark, ReferenceRow, ReferenceTable
 from bench.board.names import slug
 from bench.references import PAPERS, ReferenceResult, results
 from bench.references.audit import KINDS, Remark, remarks
 from bench.references.ours import SUITES, meaning
 from bench.references.rows import Row, rows, tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRemark:
+    """What the audit says of a printed cell or row."""
+
+    kind: str  # a key of ``bench.references.audit.KINDS``
+    title: str  # what that kind is, in words
+    text: str  # the reason
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceCell:
+    """One printed number."""
+
+    task: str
+    metric: str
+    value: float
+    std: float | None
+    text: str  # as printed, with its zeros: "76.10"
+    remarks: tuple[ReferenceRemark, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceRow:
+    """One printed row. ``cells`` belong to the table's tasks, None where the row has none."""
+
+    label: str  # the row's own words
+    method: str
+    variant: str
+    setting: str
+    backbone: str
+    metric: str
+    protocol: str
+    own: bool  # the paper ran it itself
+    source: str  # the paper that it was copied from; "" for an own result
+    runs: str  # "mean of 10 runs"; "" where nothing says so
+    corpus: str
+    note: str
+    ours: str  # what a run of the harness that it means is called, method or method+variant; "" where there is none
+    cells: tuple[ReferenceCell | None, ...]
+    remarks: tuple[ReferenceRemark, ...] = ()  # those of the whole row
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceTable:
+    """One table of a paper, as printed. Never ranked among runs."""
+
+    anchor: str  # "printed-promcse-1"
+    paper: str  # "promcse"
+    title: str  # authors, title, venue
+    table: str  # "1"
+    suite: str  # of its metric: "sts"; several are joined by ", "
+    tasks: tuple[str, ...]
+    rows: tuple[ReferenceRow, ...]
 
 
 @cache
@@ -23,10 +78,14 @@ def _table(paper: str, table: str) -> ReferenceTable:
     printed = [result for result in results(paper=paper) if result.table == table]
     tasks = tuple(dict.fromkeys(result.task for result in printed))
     return ReferenceTable(
-        anchor=f"printed-{slug(paper, table)}", paper=paper, title=PAPERS[paper], table=table, tasks=tasks,
+        anchor=f"printed-{slug(paper, table)}",
+        paper=paper,
+        title=PAPERS[paper],
+        table=table,
+        tasks=tasks,
         suite=", ".join(dict.fromkeys(SUITES[result.metric] for result in printed)),
         rows=tuple(_row(row, tasks) for row in rows(printed, by_metric=False)),
-    )  # fmt: skip
+    )
 
 
 def _row(row: Row, tasks: tuple[str, ...]) -> ReferenceRow:

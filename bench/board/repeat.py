@@ -45,13 +45,13 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         name = corpus_word(corpus)
         words += ["--corpus", name, "--precision", str(determines.get("precision") or "auto")]
         if name.startswith(BY_HASH):
-            needs.append(f"the training text {public_name(str(corpus.get('name')))} in the folder where you type it, or in train/ of --data: it is "
-                         "found by its sha256, whatever its name")  # fmt: skip
+            needs.append(
+                f"the training text {public_name(str(corpus.get('name')))} in the folder where you type it, or in train/ of --data: it is "
+                "found by its sha256, whatever its name"
+            )
     of_file = (first.provenance.execution or {}).get("recipe_file") or ()
     by_hand = {
-        key: recipe_value.value
-        for key, recipe_value in first.recipe.items()
-        if recipe_value.source.startswith(SET) or key in of_file
+        key: recipe_value.value for key, recipe_value in first.recipe.items() if recipe_value.source.startswith(SET) or key in of_file
     }
     if list(suites) == ["check"] and "select_on" in first.recipe:  # which has a default of its own where nothing else is scored
         by_hand.setdefault("select_on", first.recipe["select_on"].value)
@@ -65,9 +65,7 @@ def repeat(records: Sequence[RunRecord], suites: Sequence[str] = ()) -> Repeat:
         words += ["--executor", "torchrun", "--gpus", str(ranks)]
     tasks = ",".join(dict.fromkeys(score.task for score in scores if score.suite == "mteb" and score.task != AVERAGE))
     words += ["--suite", ",".join(f"mteb:{tasks}" if suite == "mteb" and tasks else suite for suite in suites)]
-    forms = dict.fromkeys(
-        score.text for score in scores if score.text in ("tokenised", "raw") or (score.text or "").startswith("other-")
-    )
+    forms = dict.fromkeys(score.text for score in scores if score.text in ("tokenised", "raw") or (score.text or "").startswith("other-"))
     if forms and list(forms) != ["tokenised"]:
         words += ["--text", ",".join(form for form in forms if form)]
     files, of_others = _plugins(first, suites)

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False)
 @click.option("--fetch", "fetching", is_flag=True, help="Fetch it from the hub, if it is not here.")
-@click.option(
-    "--check", "checking", is_flag=True, help="Load it: which weights are missing or unused, what methods can do with it."
-)
+@click.option("--check", "checking", is_flag=True, help="Load it: which weights are missing or unused, what methods can do with it.")
 @click.option("--allow-pickle", is_flag=True, help="Take weights that are a pickle: its tensors are read, nothing else.")
 @json_option
 def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bool, as_json: bool) -> None:
@@ -66,10 +64,12 @@ def abilities(reference: Reference) -> dict[str, object]:
     before, after = backbone.special_tokens()
     return {
         "weights": backbone.report(),
-        "a sentence in its tokens": " ".join(backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])),
+        "a sentence in its tokens": " ".join(
+            backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])
+        ),
         "MLM head": head,
         "deep prompt": "not known" if family is None else "yes" if family.prefix else "no",
-    }  # fmt: skip
+    }
 
 
 def describe(name: str) -> dict[str, object]:
@@ -84,13 +84,22 @@ def describe(name: str) -> dict[str, object]:
         return {**facts, "files": "not on this machine; fetched when a run needs it"}
     folder = transformer_folder(reference.path)
     config = read_config(folder)
-    facts |= {"files": str(folder), "family": config.get("model_type"), "layers": config.get("num_hidden_layers"),
-              "hidden size": config.get("hidden_size"), "vocabulary": config.get("vocab_size"),
-              "positions": config.get("max_position_embeddings"), "dropout": own_dropout(config)}  # fmt: skip
+    facts |= {
+        "files": str(folder),
+        "family": config.get("model_type"),
+        "layers": config.get("num_hidden_layers"),
+        "hidden size": config.get("hidden_size"),
+        "vocabulary": config.get("vocab_size"),
+        "positions": config.get("max_position_embeddings"),
+        "dropout": own_dropout(config),
+    }
     if name == "builtin":
         card = read_json(builtin_folder() / "card.json")
         held_out = card["held_out"]
-        facts |= {"parameters": card["parameters"], "pretrained on": f"{card['sentences_seen']} sentences of {card['corpus']['file']}",
-                  "held-out MLM": f"loss {held_out['loss']:.3f} nats, accuracy {100 * held_out['accuracy']:.1f} %",
-                  "made": f"{card['date']}, {card['seconds']} s on {card['hardware']}"}  # fmt: skip
+        facts |= {
+            "parameters": card["parameters"],
+            "pretrained on": f"{card['sentences_seen']} sentences of {card['corpus']['file']}",
+            "held-out MLM": f"loss {held_out['loss']:.3f} nats, accuracy {100 * held_out['accuracy']:.1f} %",
+            "made": f"{card['date']}, {card['seconds']} s on {card['hardware']}",
+        }
     return {key: value for key, value in facts.items() if value not in (None, "")}

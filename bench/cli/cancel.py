@@ -44,9 +44,7 @@ def cancel(names: tuple[str, ...], everything: bool, runs: Path | None) -> None:
     while going and time.monotonic() < until:
         time.sleep(pause)
         pause, going = min(pause * 2, 10.0), left()
-    click.echo(
-        f"{count - len(going)} run{'s' * (count - len(going) != 1)} ended" if count else "nothing of that is queued or running"
-    )
+    click.echo(f"{count - len(going)} run{'s' * (count - len(going) != 1)} ended" if count else "nothing of that is queued or running")
     if going:
         raise BenchError(
             f"{len(going)} have not ended within {PATIENCE:.0f} s: {', '.join(sorted(going)[:3])}",

@@ -26,8 +26,13 @@ def say(text: str, indent: int = 0, hang: int = 0) -> None:
     from bench.show.tables.prose import lines
 
     (line,) = lines(text) or [""]
-    click.echo("\n".join(textwrap.wrap(line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang),
-                                       break_on_hyphens=False)))  # fmt: skip
+    click.echo(
+        "\n".join(
+            textwrap.wrap(
+                line, max(width(), 40), initial_indent=" " * indent, subsequent_indent=" " * (indent + hang), break_on_hyphens=False
+            )
+        )
+    )
 
 
 def title(text: str, blank: bool = True) -> None:
@@ -108,9 +113,7 @@ def as_findings(results: Sequence[CheckResult], about: str) -> list[dict[str, ob
 def show_results(name: str, results: Sequence[CheckResult]) -> None:
     """The same, a line each."""
     click.echo(name)
-    print_columns(
-        [("ok" if result.passed else "FAILED", result.about, result.check, result.seen) for result in results], indent=2
-    )
+    print_columns([("ok" if result.passed else "FAILED", result.about, result.check, result.seen) for result in results], indent=2)
 
 
 def end_check(failed: int, as_json: bool) -> None:

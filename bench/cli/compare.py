@@ -37,12 +37,8 @@ HELP = {
 @click.option("--strict", is_flag=True, help="Refuse runs of other protocols, text forms, data or library versions.")
 @click.option("--together", is_flag=True, help="All backbones and settings in one table.")
 @click.option("--all", "everything", is_flag=True, help="Every table whole; without it the first, and a line for each other.")
-@click.option(
-    "--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"]
-)
-@click.option(
-    "--correction", type=click.Choice(["holm", "bh", "none"]), default="holm", show_default=True, help=HELP["correction"]
-)
+@click.option("--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"])
+@click.option("--correction", type=click.Choice(["holm", "bh", "none"]), default="holm", show_default=True, help=HELP["correction"])
 @click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True, help=HELP["margin"])
 @click.option("--items", "items", is_flag=True, help=HELP["items"])
 @click.option("--task", help="With --items: only these tasks.")
@@ -76,11 +72,7 @@ def compare(
         return
     options = TableOptions(baseline=baseline, together=together, statistics=statistics, correction=correction, margin=margin,
                     with_paper=with_paper, cost=cost, equal_budget=equal_budget, strict=strict)  # fmt: skip
-    if (
-        form == "table"
-        and not everything
-        and options == TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict)
-    ):
+    if form == "table" and not everything and options == TableOptions(statistics=statistics, equal_budget=equal_budget, strict=strict):
         show_answer(kept, statistics, strict=strict, equal_budget=equal_budget, html=html)  # nothing else was asked of the tables
         return
     with no_collection():

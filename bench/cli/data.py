@@ -34,9 +34,7 @@ SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, thos
 @click.option("--matches", type=click.Path(path_type=Path), help="Write every match into this file: .jsonl, one object a line.")
 @data_option
 @json_option
-def overlap(
-    corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool
-) -> None:
+def overlap(corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool) -> None:
     """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
 
     The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
@@ -53,8 +51,9 @@ def overlap(
     say = _progress(opened)
     found = count_overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
     if as_json:
-        click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened),
-                               "tasks": [asdict(shared) for shared in found]}))  # fmt: skip
+        click.echo(
+            json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened), "tasks": [asdict(shared) for shared in found]})
+        )
         return
     _show_overlap(opened, found)
     if matches is not None:
@@ -210,8 +209,13 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 
 @data.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME|SUITE|all ...")
-@click.option("--text", type=click.Choice(["tokenised", "raw"]), default="tokenised", show_default=True,
-              help="Text form of the sets that have several; the papers scored the tokenised one.")  # fmt: skip
+@click.option(
+    "--text",
+    type=click.Choice(["tokenised", "raw"]),
+    default="tokenised",
+    show_default=True,
+    help="Text form of the sets that have several; the papers scored the tokenised one.",
+)
 @data_option
 @plain_option
 @json_option
@@ -231,18 +235,14 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
 
     chosen = _wanted(names)
     if offline_now():
-        raise BenchError(
-            "HF_HUB_OFFLINE is set: nothing is fetched", "unset HF_HUB_OFFLINE, or fetch on another machine and copy DIR"
-        )
+        raise BenchError("HF_HUB_OFFLINE is set: nothing is fetched", "unset HF_HUB_OFFLINE, or fetch on another machine and copy DIR")
     store = data.expanduser() if data is not None else fetched_folder()
     folder = DataFolder(data)
     report = downloads(plain)
     fetcher = Fetcher(store, report)
     failed: list[str] = []
     missing = [data_set for data_set in chosen if not any(copy.form in (text, "any") for copy in folder.copies(data_set)[0])]
-    if pending := [
-        pending_set(data_set, text if data_set.forms else "any") for data_set in missing if sources_of(data_set, text)
-    ]:
+    if pending := [pending_set(data_set, text if data_set.forms else "any") for data_set in missing if sources_of(data_set, text)]:
         announce(pending, report, store)
     for evaluation_set in chosen:
         try:
@@ -257,9 +257,7 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
         else:
             click.echo(f"{evaluation_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
     if failed:
-        raise BenchError(
-            f"not fetched: {', '.join(failed)}", "run the command again when the reason above is gone; the others are there"
-        )
+        raise BenchError(f"not fetched: {', '.join(failed)}", "run the command again when the reason above is gone; the others are there")
 
 
 def _wanted(names: tuple[str, ...]) -> list[DataSet]:
@@ -282,9 +280,7 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
             fitting = [data_set for data_set in every if (name == "all" or name in data_set.suites) and sources_of(data_set)]
         if not fitting:
             known = [*(data_set.name for data_set in every), *sorted({suite for one in every for suite in one.suites}), "all"]
-            raise UnknownName(
-                "data set or suite", name, known, hint="bench data list shows all of them; of mteb: bench run fetches"
-            )
+            raise UnknownName("data set or suite", name, known, hint="bench data list shows all of them; of mteb: bench run fetches")
         chosen |= {data_set.name: data_set for data_set in fitting}
     return list(chosen.values())
 

@@ -66,9 +66,13 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
 
     device = devices.choose_device("auto")
     request = plan.Request(
-        methods=comma_list(methods), seeds=parse_seeds(seeds), suites=("check",), corpus="builtin",
-        overrides=recipe(steps), precision=devices.choose_precision("auto", device, partial(click.echo, err=True)),
-    )  # fmt: skip
+        methods=comma_list(methods),
+        seeds=parse_seeds(seeds),
+        suites=("check",),
+        corpus="builtin",
+        overrides=recipe(steps),
+        precision=devices.choose_precision("auto", device, partial(click.echo, err=True)),
+    )
     store = RunsFolder(out / "runs")
     planned = plan.make(request, discover(), DataFolder(None))
     with make_reporter(plain) as reporter:
@@ -95,11 +99,7 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
     made = preview(records, store, out)
     assert made.folder is not None
     ours = {record.run_id for record in records}
-    tables = [
-        board_table.table
-        for board_table in made.board.tables
-        if any(ours.intersection(row.runs) for row in board_table.table.rows)
-    ]
+    tables = [board_table.table for board_table in made.board.tables if any(ours.intersection(row.runs) for row in board_table.table.rows)]
     print_tables(tables)
     for table in tables:
         for line in told(table):

@@ -41,9 +41,7 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     if facts["data"]["none"]:
         print_columns([("data", facts["data"]["none"])])
     else:
-        rows = [
-            (suite["suite"], suite["tokenised"], suite["raw"], ", ".join(suite["missing"])) for suite in facts["data"]["suites"]
-        ]
+        rows = [(suite["suite"], suite["tokenised"], suite["raw"], ", ".join(suite["missing"])) for suite in facts["data"]["suites"]]
         shown = 4 if any(row[3] for row in rows) else 3
         print_columns([row[:shown] for row in rows], headings=("data", "tokenised", "raw", "missing or damaged")[:shown])
     click.echo()
@@ -62,9 +60,7 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     from bench.runs import RunsFolder
 
     if data is not None and not data.expanduser().is_dir():
-        raise BenchError(
-            f"--data {data}: no such folder", "without --data: what was fetched; bench data fetch sts --data DIR makes one"
-        )
+        raise BenchError(f"--data {data}: no such folder", "without --data: what was fetched; bench data fetch sts --data DIR makes one")
     registry = discover()
     device = devices.choose_device("auto")
     store = RunsFolder(runs)
@@ -100,8 +96,15 @@ def bf16_state(device: str) -> dict[str, Any]:
     answer = devices.probed_bf16() or bf16.read_answer(devices.cpu_info(), torch.get_num_threads())
     if answer is None:
         return {"probed": False, "why": "the processor has no bf16 matrices (AMX), so nothing is probed"}
-    return {"probed": True, "why": str(answer), "works": answer.works, "faster": answer.faster, "bf16_seconds": answer.bf16,
-            "fp32_seconds": answer.fp32, "kept": None if answer.kept is None else str(answer.kept)}  # fmt: skip
+    return {
+        "probed": True,
+        "why": str(answer),
+        "works": answer.works,
+        "faster": answer.faster,
+        "bf16_seconds": answer.bf16,
+        "fp32_seconds": answer.fp32,
+        "kept": None if answer.kept is None else str(answer.kept),
+    }
 
 
 def data_state(folder: DataFolder) -> dict[str, Any]:
@@ -182,11 +185,7 @@ def next_command(facts: dict[str, Any], folder: DataFolder, runs: str) -> str:
     """The one command that helps most from here. ``runs``: the option that names the runs folder, where it was given."""
     given = f" --data {shlex.quote(str(folder.root))}" if folder.root is not None else ""
     if facts["data"]["none"]:
-        return (
-            f"bench data fetch sts{given or ' --data DIR'}"
-            if facts["records"]
-            else "bench demo   (no data and no network needed)"
-        )
+        return f"bench data fetch sts{given or ' --data DIR'}" if facts["records"] else "bench demo   (no data and no network needed)"
     whole = [suite["suite"] for suite in facts["data"]["suites"] if suite["tokenised"] == "found" and not suite["carried"]]
     if not whole:
         return f"bench data list{given}   (what is missing or damaged, and how to get it)"

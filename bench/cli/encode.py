@@ -27,9 +27,7 @@ FORMATS = ("txt", "csv", "tsv", "jsonl")
 @click.argument("file", metavar="FILE")
 @click.option("--to", "out", required=True, type=click.Path(path_type=Path), help="What to write: NAME.npy or NAME.parquet.")
 @click.option("--column", help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).")
-@click.option(
-    "--format", "kind", type=click.Choice(FORMATS), default="txt", show_default=True, help="Of standard input (FILE is -)."
-)
+@click.option("--format", "kind", type=click.Choice(FORMATS), default="txt", show_default=True, help="Of standard input (FILE is -).")
 @device_option
 @click.option("--fresh", is_flag=True, help="Begin anew, and replace what is there.")
 @click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
@@ -111,9 +109,12 @@ def _encode(
 
     record = run.record
     about = {
-        "run": record.run_id, "fingerprint": record.fingerprint, "checkpoint": folder_hash(run.checkpoint),
-        "backbone": dict(record.provenance.backbone or {}), "method": run.plugin.sha256,
-    }  # fmt: skip
+        "run": record.run_id,
+        "fingerprint": record.fingerprint,
+        "checkpoint": folder_hash(run.checkpoint),
+        "backbone": dict(record.provenance.backbone or {}),
+        "method": run.plugin.sha256,
+    }
 
     def progress(rows: int) -> None:
         reporter.before = rows

@@ -25,22 +25,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("models", metavar="[MODEL]...", nargs=-1)
-@click.option(
-    "--suite", "suites", default="sts", show_default=True, help="Suites, separated by commas, or all (see bench suites)."
-)
+@click.option("--suite", "suites", default="sts", show_default=True, help="Suites, separated by commas, or all (see bench suites).")
 @click.option("--name", "names", help="What tables call the models, separated by commas.  [default: as card, folder or file say]")
 @click.option("--prefix", default="", help='Before every sentence ("query: "), or a template with the sentence at [X].')
+@click.option("--prompt", "prompts", nargs=2, multiple=True, metavar="TASK TEXT", help="The same for one task or suite; may be repeated.")
 @click.option(
-    "--prompt", "prompts", nargs=2, multiple=True, metavar="TASK TEXT", help="The same for one task or suite; may be repeated."
-)
-@click.option(
-    "--set", "pairs", multiple=True, metavar="KEY=VALUE",
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
     help="How a folder or hub model is built: pooling=mean|cls|last, max_length=N, padding=left, dtype=bf16.",
-)  # fmt: skip
-@click.option("--model", "server_model", help="Of a server: the model, as the server calls it.")
-@click.option(
-    "--batch", type=click.IntRange(min=1), default=128, show_default=True, help="Of a server: sentences in one request."
 )
+@click.option("--model", "server_model", help="Of a server: the model, as the server calls it.")
+@click.option("--batch", type=click.IntRange(min=1), default=128, show_default=True, help="Of a server: sentences in one request.")
 @click.option("--dimensions", type=click.IntRange(min=1), help="Of a server: how many dimensions to ask for.")
 @click.option("--key-env", help="Of a server: the environment variable with the key.  [default: BENCH_API_KEY]")
 @click.option("--text", default="tokenised", show_default=True, help="Text form: tokenised, raw, tokenised,raw, any.")
@@ -90,23 +87,24 @@ def evaluate(
     DataFolder(data).check_root()
     offline = offline or offline_now()
     if list_sentences is not None:
-        click.echo(
-            f"{write_sentences(list_sentences, wanted, forms, DataFolder(data, offline=offline)):,} sentences: {list_sentences}"
-        )
+        click.echo(f"{write_sentences(list_sentences, wanted, forms, DataFolder(data, offline=offline)):,} sentences: {list_sentences}")
         return
     server = ServerOptions(server_model, batch, dimensions, key_env)
     is_server = [model.startswith(("http://", "https://")) for model in models]
     if not any(is_server) and (server_model or dimensions or key_env):
-        raise BenchError(
-            "--model, --dimensions and --key-env are for a server, and none is named", "http://HOST:PORT/v1/embeddings"
-        )
+        raise BenchError("--model, --dimensions and --key-env are for a server, and none is named", "http://HOST:PORT/v1/embeddings")
     found = [
         find_model(
-            one, runs=store, name=titles[i] if titles else "", prompt=prefix, prompts=dict(prompts),
-            values=parse_overrides(pairs, None), server=server if is_server[i] else None,
+            one,
+            runs=store,
+            name=titles[i] if titles else "",
+            prompt=prefix,
+            prompts=dict(prompts),
+            values=parse_overrides(pairs, None),
+            server=server if is_server[i] else None,
         )
         for i, one in enumerate(models)
-    ]  # fmt: skip
+    ]
     for given_model in found:
         check_found(given_model, plugins)
         if given_model.run is not None and fresh:
@@ -154,7 +152,7 @@ def evaluate(
 
 def check_words(
     models: Sequence[str], titles: Sequence[str], suites: Sequence[str], text: str, prompts: Sequence[tuple[str, str]], listing: Path | None
-) -> None:  # fmt: skip
+) -> None:
     """Raises BenchError for what is wrong with the words of a command alone."""
     from bench.run.plan import Request, check_named
 
@@ -177,9 +175,7 @@ def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
     from bench.score.suites import expand_suites, suite
 
     if names:
-        every = [
-            one for name in expand_suites(suites) for one in (name.partition(":")[0], *(task.name for task in suite(name).tasks))
-        ]
+        every = [one for name in expand_suites(suites) for one in (name.partition(":")[0], *(task.name for task in suite(name).tasks))]
         for name in names:
             if name not in every:
                 raise UnknownName("task", name, every, "among what is scored", "bench suites NAME lists its tasks")
@@ -218,9 +214,14 @@ def plan_model(
     from bench.run.plugins import Registry, discover
 
     request = plan.Request(
-        methods=(model.method,), backbones=(model.backbone or str(model.run),), names=(model.title,) if model.title else (),
-        suites=tuple(suites), text=text, overrides=model.overrides, allow_pickle=allow_pickle,
-    )  # fmt: skip
+        methods=(model.method,),
+        backbones=(model.backbone or str(model.run),),
+        names=(model.title,) if model.title else (),
+        suites=tuple(suites),
+        text=text,
+        overrides=model.overrides,
+        allow_pickle=allow_pickle,
+    )
     make: Callable[[DataFolder, Callable[[Reference], Reference]], list[PlannedRun]]
     if model.run is not None:
         make = partial(_of_run, model.run, model.title, plugins, request)

@@ -23,9 +23,7 @@ FORMATS = "sentence-transformers, transformers, mteb, onnx"  # as in bench.expor
 @runs_option
 @plugin_option
 @json_option
-def export(
-    reference: str, to: Path, form: str, offline: bool, runs: Path | None, plugins: tuple[Path, ...], as_json: bool
-) -> None:
+def export(reference: str, to: Path, form: str, offline: bool, runs: Path | None, plugins: tuple[Path, ...], as_json: bool) -> None:
     """A finished run's model as a folder that other people's tools load without this package, with a model card.
 
     RUN is an id, its beginning, or a path. The folder is loaded again and compared with the run's own vectors before it is
@@ -55,17 +53,19 @@ def export(
 
 
 def facts(done: Exported) -> dict[str, object]:
-    return {"run": done.run_id, "to": str(done.folder), "format": done.form, "dimensions": done.dimensions,
-            "difference": done.difference, "module_files": list(done.module_files)}  # fmt: skip
+    return {
+        "run": done.run_id,
+        "to": str(done.folder),
+        "format": done.form,
+        "dimensions": done.dimensions,
+        "difference": done.difference,
+        "module_files": list(done.module_files),
+    }
 
 
 def words(done: Exported) -> list[str]:
     """What was written, and what who loads it has to know."""
-    lines = [
-        f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"
-    ]
+    lines = [f"{done.run_id} as {done.form}: {done.dimensions} dimensions, loaded again, largest difference {done.difference:.1g}"]
     if done.module_files:
-        lines.append(
-            f"load it with trust_remote_code=True: {', '.join(done.module_files)} travels in the folder (its README says why)"
-        )
+        lines.append(f"load it with trust_remote_code=True: {', '.join(done.module_files)} travels in the folder (its README says why)")
     return lines

@@ -209,9 +209,7 @@ def _full_recipes(facts: Facts, backbone: str) -> None:
         _values(rows)
         if recipe["facts"]:
             say("stated by the sources, and no recipe key:", indent=2)
-            print_columns(
-                [(key, _told(shown_value(v["value"]), v["source"], v["note"])) for key, v in recipe["facts"].items()], indent=2
-            )
+            print_columns([(key, _told(shown_value(v["value"]), v["source"], v["note"])) for key, v in recipe["facts"].items()], indent=2)
 
 
 # --- reference results ---
@@ -244,9 +242,7 @@ def _references(facts: Facts) -> None:
     rest = len(rows) - len(headline)
     if rest:
         kinds = ", ".join(dict.fromkeys(r["metric"] for r in rows if r not in headline))
-        title(
-            f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references", blank=bool(found)
-        )
+        title(f"{rest} other printed numbers ({kinds}): bench methods {facts['name']} --json, under references", blank=bool(found))
 
 
 # --- words ---
@@ -283,12 +279,9 @@ def show_summary(facts: Facts) -> None:
     keys = facts["keys"]
     own = [key for key, v in keys.items() if v["own"]]
     with_values = ", ".join(f"{key} {_cut(shown_value(keys[key]['default']), KEYS_WIDE)}" for key in own)
-    said = [("--variant", ", ".join(facts["variants"])),
-            ("--set", with_values if len(with_values) <= LINES * 66 else ", ".join(own))]  # fmt: skip
+    said = [("--variant", ", ".join(facts["variants"])), ("--set", with_values if len(with_values) <= LINES * 66 else ", ".join(own))]
     if shared := len(keys) - len(own):
-        said.append(
-            ("", f"{'and ' if own else ''}{shared} key{'s' * (shared > 1)} that other methods share: bench methods --keys")
-        )
+        said.append(("", f"{'and ' if own else ''}{shared} key{'s' * (shared > 1)} that other methods share: bench methods --keys"))
     if any(text for _, text in said):
         click.echo()
         print_columns([row for row in said if row[1]])
@@ -299,8 +292,12 @@ def show_summary(facts: Facts) -> None:
         title(f"recipes{only}" + ("; Avg. is what the papers print" if any(recipe["expect"] for recipe in recipes) else ""))
         _recipe_lines(recipes, several=len(settings) > 1)
     title(f"more: bench methods {facts['name']} ...")
-    there = {"about": facts["about"], "recipes": recipes or own or facts["variants"], "disagreements": facts["disagreements"],
-             "numbers": facts["references"]}  # fmt: skip
+    there = {
+        "about": facts["about"],
+        "recipes": recipes or own or facts["variants"],
+        "disagreements": facts["disagreements"],
+        "numbers": facts["references"],
+    }
     more = [(f"--{part}", told) for part, told in PARTS.items() if there[part]]
     if recipes:
         more.append((f"--backbone {recipes[0]['backbone']}", "its recipes, each value with its source"))
@@ -355,25 +352,38 @@ def describe(plugin: Plugin) -> dict[str, Any]:
     recipes = []
     for entry in file.recipes:
         merged = merge(cls, entry, entry.variant, {}, trained=learns(cls, entry.setting)).values_with_source()
-        recipes.append({
-            "setting": entry.setting, "backbone": entry.backbone, "variant": entry.variant, "corpus": entry.corpus,
-            "expect": dict(entry.expect) if entry.expect else None, "note": entry.note, "own": sorted(entry.values),
-            "values": {key: asdict(value) for key, value in merged.items()},
-            "facts": {key: asdict(value) for key, value in entry.facts.items()},
-        })  # fmt: skip
+        recipes.append(
+            {
+                "setting": entry.setting,
+                "backbone": entry.backbone,
+                "variant": entry.variant,
+                "corpus": entry.corpus,
+                "expect": dict(entry.expect) if entry.expect else None,
+                "note": entry.note,
+                "own": sorted(entry.values),
+                "values": {key: asdict(value) for key, value in merged.items()},
+                "facts": {key: asdict(value) for key, value in entry.facts.items()},
+            }
+        )
     return {
-        "name": plugin.name, "summary": cls.summary, "paper": cls.paper, "settings": list(cls.settings), "trains": cls.trains,
-        "from": f"{plugin.package} {plugin.version}".strip(), "about": _about_text(plugin),
+        "name": plugin.name,
+        "summary": cls.summary,
+        "paper": cls.paper,
+        "settings": list(cls.settings),
+        "trains": cls.trains,
+        "from": f"{plugin.package} {plugin.version}".strip(),
+        "about": _about_text(plugin),
         "variants": {name: {key: _plain(v) for key, v in changes.items()} for name, changes in cls.variants.items()},
         "keys": {
             key: {"default": v.value, "source": v.source, "note": v.note, "help": HELP.get(key), "own": key in cls.defaults}
-            for key, v in keys.items() if key in cls.defaults or key in TRAINING
+            for key, v in keys.items()
+            if key in cls.defaults or key in TRAINING
         },
         "recipes": recipes,
         "disagreements": [asdict(d) for d in file.disagreements],
         "references": [asdict(r) for r in _printed(file.printed.get("method", plugin.name))],
         "printed_variants": dict(file.printed.get("variants", {})),
-    }  # fmt: skip
+    }
 
 
 def _plain(value: Any | Value) -> Any:

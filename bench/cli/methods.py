@@ -29,9 +29,16 @@ if TYPE_CHECKING:
 @plugin_option
 @json_option
 def methods(
-    name: str | None, check_name: str | None, pairs: tuple[str, ...], backbone: str | None, keys: bool, plugins: tuple[Path, ...],
-    as_json: bool, everything: bool, **parts: bool,
-) -> None:  # fmt: skip
+    name: str | None,
+    check_name: str | None,
+    pairs: tuple[str, ...],
+    backbone: str | None,
+    keys: bool,
+    plugins: tuple[Path, ...],
+    as_json: bool,
+    everything: bool,
+    **parts: bool,
+) -> None:
     """List the methods, show one, or check that one keeps the contract.
 
     \b
@@ -110,9 +117,7 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
     if not name.endswith(".py"):
         check_methods([name], plugins)
     elif not Path(name).is_file():
-        raise BenchError(
-            f"--check {name}: no such file", "the name of a method (bench methods), or a Python file that defines one"
-        )
+        raise BenchError(f"--check {name}: no such file", "the name of a method (bench methods), or a Python file that defines one")
 
     from bench.run.conformance import check
 

@@ -23,10 +23,22 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-runs_option = click.option("--runs", "runs", type=click.Path(path_type=Path), envvar="BENCH_RUNS", show_envvar=True,
-                           help="Folder that holds runs.  [default: ./runs]")  # fmt: skip
-data_option = click.option("--data", "data", type=click.Path(path_type=Path), envvar="BENCH_DATA", show_envvar=True,
-                           help="Folder with evaluation data: senteval/, senteval-moses/, train/, ...")  # fmt: skip
+runs_option = click.option(
+    "--runs",
+    "runs",
+    type=click.Path(path_type=Path),
+    envvar="BENCH_RUNS",
+    show_envvar=True,
+    help="Folder that holds runs.  [default: ./runs]",
+)
+data_option = click.option(
+    "--data",
+    "data",
+    type=click.Path(path_type=Path),
+    envvar="BENCH_DATA",
+    show_envvar=True,
+    help="Folder with evaluation data: senteval/, senteval-moses/, train/, ...",
+)
 
 
 def _know_suites(context: click.Context, option: click.Parameter, files: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -46,8 +58,14 @@ plugin_option = click.option(
     callback=_know_suites,
     help="Python file that defines a method or a suite; may be repeated.",
 )
-suite_file_option = click.option("--plugin", type=click.Path(path_type=Path), multiple=True, expose_value=False, callback=_know_suites,
-                                 help="Python file that defines a suite of these runs; may be repeated.")  # fmt: skip
+suite_file_option = click.option(
+    "--plugin",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    expose_value=False,
+    callback=_know_suites,
+    help="Python file that defines a suite of these runs; may be repeated.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there.")
 device_option = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 plain_option = click.option("--plain", is_flag=True, help="No live display: a plain line every so often.")
@@ -83,9 +101,16 @@ def record_filters(verb: Command) -> Command:
 
     @functools.wraps(verb)
     def wrapped(
-        references: tuple[str, ...], runs: Path | None, method: str | None, backbone: str | None, setting: str | None,
-        variant: str | None, suite: str | None, text: str | None, **others: Any,
-    ) -> Any:  # fmt: skip
+        references: tuple[str, ...],
+        runs: Path | None,
+        method: str | None,
+        backbone: str | None,
+        setting: str | None,
+        variant: str | None,
+        suite: str | None,
+        text: str | None,
+        **others: Any,
+    ) -> Any:
         wanted = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
         with no_collection():
             kept = choose(references, runs, {key: comma_list(value) for key, value in wanted.items() if value is not None})
@@ -133,9 +158,7 @@ def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Seque
         warn(f"left out, not finished: {_list(unfinished)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
-        raise BenchError(
-            f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs"
-        )
+        raise BenchError(f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs")
     return finished
 
 
@@ -179,9 +202,7 @@ def with_scores(kept: Sequence[ChosenRun], suites: Sequence[str], texts: Sequenc
         have = {getattr(score, kind) or "none" for run in kept for score in run.record.scores}
         for name in names:
             if name not in have:
-                raise UnknownName(
-                    "text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs"
-                )
+                raise UnknownName("text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs")
         if names:
             kept = [
                 replace(run, record=structs.replace(run.record, scores=scores))

@@ -36,20 +36,36 @@ Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[Pla
 
 
 def planned(
-    request: Request, registry: Registry, data: Path | None, report: Report, *, offline: bool = False, only_look: bool = False,
-) -> Planned:  # fmt: skip
+    request: Request,
+    registry: Registry,
+    data: Path | None,
+    report: Report,
+    *,
+    offline: bool = False,
+    only_look: bool = False,
+) -> Planned:
     """The runs of a request, with everything that they need on this machine: see :func:`prepared`."""
     from bench.run import plan
 
     return prepared(
-        lambda folder, ready: plan.make(request, registry, folder, ready), data, report, offline=offline, only_look=only_look,
+        lambda folder, ready: plan.make(request, registry, folder, ready),
+        data,
+        report,
+        offline=offline,
+        only_look=only_look,
         allow_pickle=request.allow_pickle,
-    )  # fmt: skip
+    )
 
 
 def prepared(
-    make: Make, data: Path | None, report: Report, *, offline: bool = False, only_look: bool = False, allow_pickle: bool = False,
-) -> Planned:  # fmt: skip
+    make: Make,
+    data: Path | None,
+    report: Report,
+    *,
+    offline: bool = False,
+    only_look: bool = False,
+    allow_pickle: bool = False,
+) -> Planned:
     """The runs that ``make`` plans with a data folder and a way to get backbones, with everything that they need on this machine.
 
     What is missing is planned with first, and nothing of it is asked for: so the user sees names, sizes and licences of all of it
@@ -93,9 +109,7 @@ def announce(pending: Sequence[Pending], report: Report, into: Path) -> None:
         raise FetchFailed(
             f"{error.message}; not on this machine: {', '.join(pending_set.name for pending_set in pending)}", elsewhere(pending)
         ) from None
-    report.say(
-        f"fetched now, data into {into}:" if any(pending_set.kind != "backbone" for pending_set in pending) else "fetched now:"
-    )
+    report.say(f"fetched now, data into {into}:" if any(pending_set.kind != "backbone" for pending_set in pending) else "fetched now:")
     for line in table_of(pending):
         report.say(line)
 
@@ -117,9 +131,7 @@ def table_of(pending: Sequence[Pending]) -> list[str]:
         (pending_set.name, size, pending_set.licence, pending_set.where) for pending_set, size in zip(pending, sizes, strict=True)
     ]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = [
-        f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {where}" for name, size, licence, where in rows
-    ]
+    lines = [f"  {name:<{widths[0]}}  {size:>{widths[1]}}  {licence:<{widths[2]}}  {where}" for name, size, licence, where in rows]
     unknown = [pending_set.name for pending_set in pending if pending_set.bytes is None]
     total = f"  about {sum(pending_set.bytes or 0 for pending_set in pending) / 1e6:,.0f} MB in all"
     lines.append(total + (f", and {', '.join(unknown)}, whose size only the hub knows" if unknown else ""))
@@ -141,13 +153,9 @@ def elsewhere(pending: Sequence[Pending]) -> str:
     sets = [pending_set.name for pending_set in pending if pending_set.kind != "backbone" and ":" not in pending_set.name]
     parts = [f"bench data fetch {' '.join(sets)} --data DIR, then --data DIR here"] if sets else []
     parts += [
-        bring_over(pending_set.name).removeprefix("where there is a network: ")
-        for pending_set in pending
-        if pending_set.kind == "backbone"
+        bring_over(pending_set.name).removeprefix("where there is a network: ") for pending_set in pending if pending_set.kind == "backbone"
     ]
-    parts += [
-        f"the same command (for {pending_set.name}), then copy its cache" for pending_set in pending if ":" in pending_set.name
-    ]
+    parts += [f"the same command (for {pending_set.name}), then copy its cache" for pending_set in pending if ":" in pending_set.name]
     return "where there is a network: " + "; ".join(parts)
 
 
@@ -254,9 +262,7 @@ def estimate(run: PlannedRun, earlier: Mapping[tuple[str, str, str], float], dev
 
     if run.plugin.cls.fitted == "pass":
         rows = _rows(run)
-        return Estimate(
-            None, None, None, f"one pass over the corpus, {'all' if rows is None else f'{rows:,}'} sentences are encoded"
-        )
+        return Estimate(None, None, None, f"one pass over the corpus, {'all' if rows is None else f'{rows:,}'} sentences are encoded")
     corpus_rows, memory = _rows(run), _memory(run, device)
     if corpus_rows is None and run.recipe.max_steps is None and run.recipe.epochs is not None:
         return Estimate(None, None, memory, f"steps are known when {run.corpus.name} is here")
@@ -336,9 +342,7 @@ def _memory(run: PlannedRun, device: str) -> int | None:
     width = 2 if run.precision in ("bf16", "fp16") else 4
     tokens = run.recipe.batch_size * _columns(run) * run.recipe.max_seq_length
     of_itself, of_inner = KEPT[width]
-    activations = (
-        tokens * config["num_hidden_layers"] * (of_itself * hidden + of_inner * config.get("intermediate_size", 4 * hidden))
-    )
+    activations = tokens * config["num_hidden_layers"] * (of_itself * hidden + of_inner * config.get("intermediate_size", 4 * hidden))
     copies = 2 * layers if width == 2 else 0  # autocast's, of the weights
     trained = layers + embeddings
     most = VALUE_AND_MOMENTS * trained + max(activations + copies, GRADIENT * trained)

@@ -177,9 +177,7 @@ def show_audit(found: Sequence[Remark], among: Sequence[ReferenceResult]) -> Non
     """Kind after kind: how many, and a line for each; cells of one row that say the same stand in one line."""
     from bench.references.audit import KINDS
 
-    say(
-        f"{len(among):,} printed numbers, {len(found):,} remarks: all computed from the numbers and what is recorded of their rows"
-    )
+    say(f"{len(among):,} printed numbers, {len(found):,} remarks: all computed from the numbers and what is recorded of their rows")
     for kind, title in KINDS.items():
         mine = [remark for remark in found if remark.kind == kind]
         if not mine:

@@ -64,9 +64,7 @@ class PlainReporter:
         course = self.course
         where = f"{course.name} {counted(course)}"
         if course.in_dev:
-            where += f", dev score {course.scores_done + 1}: {course.dev_done}" + (
-                f" of {course.dev_total}" if course.dev_total else ""
-            )
+            where += f", dev score {course.scores_done + 1}: {course.dev_done}" + (f" of {course.dev_total}" if course.dev_total else "")
         left = course.phase_left()
         plan = plan_words(course)
         parts = [where, *numbers(course), *([f"{duration(left)} left"] if left is not None else []), *([plan] if plan else [])]
@@ -126,9 +124,7 @@ class LiveReporter:
         self.course = Course()
         self.label = ""
         self.shown = False
-        self.live = Live(
-            get_renderable=self.draw, console=self.console, transient=True, refresh_per_second=4, vertical_overflow="crop"
-        )
+        self.live = Live(get_renderable=self.draw, console=self.console, transient=True, refresh_per_second=4, vertical_overflow="crop")
 
     def plan(self, works: Sequence[Work]) -> None:
         self.course.works = works
@@ -162,9 +158,7 @@ class LiveReporter:
         if not self.shown or not self.course.name:
             return Text("")
         unicode = self.console.encoding.startswith("utf")
-        return Text("\n").join(
-            Text(line, no_wrap=True, overflow="crop") for line in drawn(self.course, self.console.width - 1, unicode)
-        )
+        return Text("\n").join(Text(line, no_wrap=True, overflow="crop") for line in drawn(self.course, self.console.width - 1, unicode))
 
 
 def drawn(course: Course, width: int, unicode: bool = True) -> list[str]:
@@ -409,9 +403,14 @@ class LiveDownloads:
 
         self.finish()
         self.bar = Progress(
-            TextColumn("{task.description}", markup=False), BarColumn(bar_width=20), DownloadColumn(), TransferSpeedColumn(),
-            TimeRemainingColumn(compact=True), console=self.console, transient=True,
-        )  # fmt: skip
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(compact=True),
+            console=self.console,
+            transient=True,
+        )
         self.bar.add_task(name if len(name) <= 32 else f"{name[:31]}…", total=total, completed=done)
         self.bar.start()
 

@@ -37,9 +37,7 @@ HELP = {
 
 @click.command()
 @runs_option
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default="leaderboards", show_default=True, help=HELP["out"]
-)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="leaderboards", show_default=True, help=HELP["out"])
 @click.option("--check", is_flag=True, help=HELP["check"])
 @click.option("--erratum", nargs=2, metavar="VERSION TEXT", help=HELP["erratum"])
 @click.option("--sign", "key", type=click.Path(path_type=Path), metavar="KEY", help=HELP["sign"])
@@ -51,9 +49,7 @@ HELP = {
 @click.option("--baseline", help=HELP["baseline"])
 @click.option("--title", help=HELP["title"])
 @click.option("--note", help=HELP["note"])
-@click.option(
-    "--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"]
-)
+@click.option("--statistics", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help=HELP["statistics"])
 @click.option("--reduced", is_flag=True, help=HELP["reduced"])
 @click.option("--anyway", is_flag=True, help=HELP["anyway"])
 @data_option
@@ -108,9 +104,7 @@ def publish(
     if (more := len(outcome.refused) + len(outcome.board.left_out) - SHOWN) > 0:
         warn(f"and {more} more")
     if outcome.folder is not None and (told := outcome.told_of_here):
-        warn(
-            f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}"
-        )
+        warn(f"the command of {_count(len(told), 'run')} names a folder of this machine; it is published as it was recorded: {told[0]}")
     signature = None
     if key is not None:
         from bench.publish.build import sign
@@ -159,12 +153,19 @@ def _as_json(outcome: Outcome) -> str:
     from bench.cli.options import json_text
 
     board = outcome.board
-    return json_text({
-        "version": outcome.name, "new": outcome.folder is not None, "folder": None if outcome.folder is None else str(outcome.folder),
-        "runs": len(board.runs), "methods": list(board.methods), "answer": board.answer,
-        "changes": None if board.changes is None else list(board.changes.lines),
-        "left_out": list(board.left_out), "refused": list(outcome.refused),
-    })  # fmt: skip
+    return json_text(
+        {
+            "version": outcome.name,
+            "new": outcome.folder is not None,
+            "folder": None if outcome.folder is None else str(outcome.folder),
+            "runs": len(board.runs),
+            "methods": list(board.methods),
+            "answer": board.answer,
+            "changes": None if board.changes is None else list(board.changes.lines),
+            "left_out": list(board.left_out),
+            "refused": list(outcome.refused),
+        }
+    )
 
 
 def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) -> None:

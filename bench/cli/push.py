@@ -22,9 +22,16 @@ from bench.cli.options import json_option, plugin_option, runs_option
 @plugin_option
 @json_option
 def push(
-    reference: str, name: str, form: str, private: bool, replace: bool, offline: bool,
-    runs: Path | None, plugins: tuple[Path, ...], as_json: bool,
-) -> None:  # fmt: skip
+    reference: str,
+    name: str,
+    form: str,
+    private: bool,
+    replace: bool,
+    offline: bool,
+    runs: Path | None,
+    plugins: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Export a finished run and put it on the hub as OWNER/NAME, with its model card, in one commit.
 
     Needs a token that may write: hf auth login, or HF_TOKEN. Nothing is sent before the export was checked.

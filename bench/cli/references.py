@@ -25,9 +25,7 @@ class WithImport(click.Command):
 
     commands = ("import",)
 
-    def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
-    ) -> click.Context:
+    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
         if args[:1] == ["import"]:
             return import_.make_context(f"{info_name} import", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -36,8 +34,14 @@ class WithImport(click.Command):
 @click.command("import")
 @click.argument("places", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option("--model", help="Whose results they are, where neither model_meta.json nor the folders say so.")
-@click.option("--to", "out", type=click.Path(path_type=Path), envvar="BENCH_REFERENCES", show_envvar=True,
-              help=f"File that keeps the rows.  [default: {FILE} in the runs folder]")  # fmt: skip
+@click.option(
+    "--to",
+    "out",
+    type=click.Path(path_type=Path),
+    envvar="BENCH_REFERENCES",
+    show_envvar=True,
+    help=f"File that keeps the rows.  [default: {FILE} in the runs folder]",
+)
 @runs_option
 def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs: Path | None) -> None:
     """Keep published mteb results as reference rows: numbers of others, shown beside runs and never counted among them.
@@ -81,15 +85,20 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
 @click.option("--setting", help="Only rows of these settings: unsupervised, supervised, other.")
 @click.option("--task", help="Only these tasks.")
 @click.option("--own", is_flag=True, help="Only what a paper ran itself: no copied rows.")
-@click.option(
-    "--audit", is_flag=True, help="What does not fit: averages, quotations, best-of-n, protocols; computed from the cells."
-)
+@click.option("--audit", is_flag=True, help="What does not fit: averages, quotations, best-of-n, protocols; computed from the cells.")
 @click.option("--kind", help="With --audit: only these kinds of remarks (the words before each list).")
 @json_option
 def references(
-    name: str | None, method: str | None, backbone: str | None, setting: str | None, task: str | None, own: bool, audit: bool,
-    kind: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    name: str | None,
+    method: str | None,
+    backbone: str | None,
+    setting: str | None,
+    task: str | None,
+    own: bool,
+    audit: bool,
+    kind: str | None,
+    as_json: bool,
+) -> None:
     """What papers printed, as data; never mixed up with runs.
 
     Without a name: the papers and their tables. With one: the table as it is printed, with remarks.

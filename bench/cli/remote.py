@@ -32,17 +32,13 @@ NOT_TOLD = {
 def settled(device: str, precision: str, gpus: int | None) -> tuple[str, str]:
     """Device and precision of runs on other machines: of what is asked, never of this machine. Raises BenchError."""
     if device != "auto":
-        raise BenchError(
-            f"--device {device} is about this machine", "--gpus N asks for GPUs where it runs; without it runs are on the CPU"
-        )
+        raise BenchError(f"--device {device} is about this machine", "--gpus N asks for GPUs where it runs; without it runs are on the CPU")
     kind = "cuda" if gpus else "cpu"
     if kind == "cpu" and precision in ("fp16", "tf32"):
         raise BenchError(f"--precision {precision} needs a GPU", "--gpus 1")
     found = precision if precision != "auto" else {"cuda": "bf16", "cpu": "fp32"}[kind]
     chosen = "" if precision != "auto" else f", precision {found}"
-    click.echo(
-        f"device {kind}{chosen}: of what is asked ({f'--gpus {gpus}' if gpus else 'no --gpus'}), not of this machine", err=True
-    )
+    click.echo(f"device {kind}{chosen}: of what is asked ({f'--gpus {gpus}' if gpus else 'no --gpus'}), not of this machine", err=True)
     return kind, found
 
 
@@ -52,9 +48,7 @@ def check_here(device: str, precision: str) -> None:
         import torch
 
         if not torch.cuda.is_bf16_supported(including_emulation=False):
-            raise BenchError(
-                f"--precision bf16: {torch.cuda.get_device_name(device)} has none", "--precision fp32 makes another run of it"
-            )
+            raise BenchError(f"--precision bf16: {torch.cuda.get_device_name(device)} has none", "--precision fp32 makes another run of it")
 
 
 def worker_arguments(
@@ -141,9 +135,16 @@ def check_visible(store: RunsFolder, data: Path | None, returns: bool) -> None:
 
 
 def hand_over(
-    name: str, planned: Sequence[PlannedRun], store: RunsFolder, arguments: Sequence[str], resources: Resources, *,
-    retries: int, fresh: bool, reporter: RunReporter,
-) -> tuple[Batch | None, list[PlannedRun]]:  # fmt: skip
+    name: str,
+    planned: Sequence[PlannedRun],
+    store: RunsFolder,
+    arguments: Sequence[str],
+    resources: Resources,
+    *,
+    retries: int,
+    fresh: bool,
+    reporter: RunReporter,
+) -> tuple[Batch | None, list[PlannedRun]]:
     """Queue what of the plan is neither done nor queued. Returns the new batch, None where there is nothing to queue, and the runs that
     were queued or running before. Raises BenchError."""
     from bench.run import jobs
@@ -162,11 +163,7 @@ def hand_over(
                 f"bench cancel --runs {store.path} --all, then this again",
             )
         records = {run.run_id: store.get(run.run_id, run.fingerprint) for run in planned}
-        done = (
-            []
-            if fresh
-            else [run for run in planned if run.run_id not in places and jobs.is_done(run, records[run.run_id], is_scored)]
-        )
+        done = [] if fresh else [run for run in planned if run.run_id not in places and jobs.is_done(run, records[run.run_id], is_scored)]
         left = {run.run_id for run in (*queued, *done)}
         todo = [run for run in planned if run.run_id not in left]
         parts = [f"{len(done)} finished already" if done else "", f"{len(queued)} queued or running already" if queued else ""]
@@ -174,11 +171,7 @@ def hand_over(
         if not todo:
             click.echo(f"nothing to submit: {told}", err=True)
             return None, queued
-        here = (
-            []
-            if fresh
-            else [run.run_id for run in todo if (record := records[run.run_id]) is not None and record.status == "finished"]
-        )
+        here = [] if fresh else [run.run_id for run in todo if (record := records[run.run_id]) is not None and record.status == "finished"]
         if resources.returns and here:
             raise BenchError(
                 f"--return: {here[0]} is here and lacks only scores; a node would train it again",
@@ -285,9 +278,7 @@ def stay(
             if should_stop() or (batch is None and not others):
                 break
             if others:
-                click.echo(
-                    f"{len(others)} of another driver: waiting until they have ended, with nothing of the cluster", err=True
-                )
+                click.echo(f"{len(others)} of another driver: waiting until they have ended, with nothing of the cluster", err=True)
             while others and not should_stop():
                 time.sleep(LOOK_EVERY)
                 places = jobs.Jobs(store).places()
@@ -317,9 +308,7 @@ def take_in(store: RunsFolder, run_id: str, archive: bytes) -> str | None:
             unpack(archive, run)
             report = verify_run(run)
             if report.differences:
-                return "; ".join(
-                    f"{difference.kind} of {difference.what}: {difference.why}" for difference in report.differences[:3]
-                )
+                return "; ".join(f"{difference.kind} of {difference.what}: {difference.why}" for difference in report.differences[:3])
             if report.record is not None and report.record.checkpoint and (lost := checkpoint_problem(report.record, run)):
                 return lost.replace(f"{run}/", "")
             put(run, store.folder(run_id))

@@ -41,29 +41,36 @@ if TYPE_CHECKING:
 @click.option("--rows", "words", help="Only these rows (a,b): a setting, a method, own, copied, or part of a label.")
 @click.option("--backbone", "backbones", help="Only rows of these backbones; any other name or folder stands in for all of them.")
 @click.option("--seeds", default="42", show_default=True, help="42, 1-5, or 1,3,7-9.")
-@click.option("--corpus", "corpora", multiple=True, metavar="[NAME=]FILE",
-              help="Training text instead of the recipes' own; with NAME= only where a recipe says wiki1m, nli or nli-labelled.")  # fmt: skip
+@click.option(
+    "--corpus",
+    "corpora",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Training text instead of the recipes' own; with NAME= only where a recipe says wiki1m, nli or nli-labelled.",
+)
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Change a recipe value of the methods that know it.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most: a trial, no reproduction.")
-@click.option(
-    "--budget", help="How long each run trains, in place of its recipe's epochs: 300steps, 10m, ... A trial, no reproduction."
-)
-@click.option(
-    "--suite", "suites", help="Score these suites instead of the tables' own: a trial; orders are then of what they score."
-)
-@click.option(
-    "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: the paper's order against ours, and figures."
-)
+@click.option("--budget", help="How long each run trains, in place of its recipe's epochs: 300steps, 10m, ... A trial, no reproduction.")
+@click.option("--suite", "suites", help="Score these suites instead of the tables' own: a trial; orders are then of what they score.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: the paper's order against ours, and figures.")
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
 @device_option
-@click.option("--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True,
-              help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.")  # fmt: skip
-@click.option("--margin", type=click.FloatRange(0, 100, min_open=True), default=0.5, show_default=True,
-              help="Points within which two numbers are as good as equal.")  # fmt: skip
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")
 @click.option(
-    "--dry-run", is_flag=True, help="List the runs, what they need, what is missing and what they would take; run nothing."
+    "--precision",
+    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
+    default="auto",
+    show_default=True,
+    help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.",
 )
+@click.option(
+    "--margin",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="Points within which two numbers are as good as equal.",
+)
+@click.option("--offline", is_flag=True, help="Open no connection; what is missing is left out.")
+@click.option("--dry-run", is_flag=True, help="List the runs, what they need, what is missing and what they would take; run nothing.")
 @data_option
 @runs_option
 @plugin_option
@@ -134,8 +141,9 @@ def reproduce(
         return
     device = devices.choose_device(device)
     check_budget(budget, device)
-    asked = replace(asked, precision=devices.choose_precision(precision, device, warn),
-                    as_authors=precision == "auto" and device.startswith("cuda"))  # fmt: skip
+    asked = replace(
+        asked, precision=devices.choose_precision(precision, device, warn), as_authors=precision == "auto" and device.startswith("cuda")
+    )
     options = Options(device=device, offline=offline, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
     if as_json or (len(parts) == 1 and parts[0].how == SCORES):
@@ -192,8 +200,10 @@ def list_parts(as_json: bool) -> None:
     ]
     print_columns(rows, headings=("paper", "part", "shows", "again", "command, or why not"))
     click.echo()
-    say("of hyperparameters our recipes are shown; a figure is drawn from its runs; everything at once, small: "
-        "bench reproduce all --backbone builtin --corpus builtin --budget 300steps")  # fmt: skip
+    say(
+        "of hyperparameters our recipes are shown; a figure is drawn from its runs; everything at once, small: "
+        "bench reproduce all --backbone builtin --corpus builtin --budget 300steps"
+    )
 
 
 def show_recipes(part: Part, registry: Registry) -> None:
@@ -212,9 +222,7 @@ def parse_corpora(given: Sequence[str]) -> dict[str, str]:
         if not equals or "/" in name or Path(one).exists():
             name, file = "", one
         if name in corpora:
-            raise BenchError(
-                f"--corpus {one}: a second file for {name or 'all recipes'}", "--corpus wiki1m=FILE --corpus nli=FILE"
-            )
+            raise BenchError(f"--corpus {one}: a second file for {name or 'all recipes'}", "--corpus wiki1m=FILE --corpus nli=FILE")
         corpora[name] = file
     return corpora
 
@@ -297,9 +305,7 @@ def _show_job(job: Job, i: int, order: Sequence[Job], asked: Asked) -> None:
     lines = [("rows", ", ".join(_printed_rows(job)) or f"none: {why}"), ("recipe", _recipe_words(job))]
     lines += [("note", text) for text in (job.note, *job.run.doubts) if text]
     if job.in_fp16:
-        lines.append(
-            ("note", "the authors trained in fp16 autocast: so does this on an NVIDIA GPU (bench run: --precision fp16)")
-        )
+        lines.append(("note", "the authors trained in fp16 autocast: so does this on an NVIDIA GPU (bench run: --precision fp16)"))
     if job.run.instead_of:
         lines.append(("note", f"{job.run.backbone} stands in for {job.run.instead_of}: not comparable with the print"))
     lines += [("needs", "; ".join(_need_words(job)))]

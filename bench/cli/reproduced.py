@@ -123,9 +123,15 @@ def show_left_out(listed: Sequence[Job]) -> None:
 
 
 def write_reproduction(
-    file: Path, name: str, runs_of: Mapping[Part, Sequence[WantedRun]], listed: Sequence[Job], store: RunsFolder, asked: Asked,
-    data: DataFolder, suites: Sequence[str],
-) -> None:  # fmt: skip
+    file: Path,
+    name: str,
+    runs_of: Mapping[Part, Sequence[WantedRun]],
+    listed: Sequence[Job],
+    store: RunsFolder,
+    asked: Asked,
+    data: DataFolder,
+    suites: Sequence[str],
+) -> None:
     """The page of these parts: for each table the paper's order against ours, for each figure ours. ``suites``: what was scored in
     the place of the tables' own."""
     from bench.base.files import write_or_fail
@@ -135,20 +141,26 @@ def write_reproduction(
     from bench.show.pages import reproduced as page
 
     jobs = {job.run.identity: job for job in listed}
-    values = _Values(
-        jobs, {row: run for found in runs_of.values() for run in found for row in run.rows}, store, asked, tuple(suites)
-    )
+    values = _Values(jobs, {row: run for found in runs_of.values() for run in found for row in run.rows}, store, asked, tuple(suites))
     tables = {(part.paper, part.short) for part in runs_of if part.how == SCORES}
     every = [row for row in rows(results()) if (row.first.paper, row.first.table) in tables and row in values.runs]
     found = [order for order in orders(every, values, LOWER) if order.compared]
-    figures = [_page_figure(part, [jobs[run.identity] for run in found_runs], store, data)
-               for part, found_runs in runs_of.items() if part.how == RUNS]  # fmt: skip
+    figures = [
+        _page_figure(part, [jobs[run.identity] for run in found_runs], store, data)
+        for part, found_runs in runs_of.items()
+        if part.how == RUNS
+    ]
     stand_in = _not_the_papers(listed, suites)
     made = page.Reproduction(
-        title="The papers, run again" if name == "all" else f"{name}, run again", answer=_answer(found), statement=page.NO_EVIDENCE.format(why=stand_in) if stand_in else "",
-        made_of=_made_of(listed, store, asked), summary=tuple(_summary(one) for one in found), orders=tuple(_page_order(one) for one in found),
-        figures=tuple(figures), left_out=tuple((", ".join(dict.fromkeys(labels)), why) for why, labels in _reasons(listed, errors=True).items()),
-    )  # fmt: skip
+        title="The papers, run again" if name == "all" else f"{name}, run again",
+        answer=_answer(found),
+        statement=page.NO_EVIDENCE.format(why=stand_in) if stand_in else "",
+        made_of=_made_of(listed, store, asked),
+        summary=tuple(_summary(one) for one in found),
+        orders=tuple(_page_order(one) for one in found),
+        figures=tuple(figures),
+        left_out=tuple((", ".join(dict.fromkeys(labels)), why) for why, labels in _reasons(listed, errors=True).items()),
+    )
     write_or_fail(file, page.render(made).encode(), hint="--html FILE")
 
 
@@ -182,8 +194,7 @@ class _Values:
         if self.suites and cell.metric in LOWER:
             return None, f"{run.name}: of {cell.metric} less is better, of what was scored instead more"
         scores = [
-            self._instead(record) if self.suites else score_of(record, cell, self.asked.text)
-            for record, _ in records(job, self.store)
+            self._instead(record) if self.suites else score_of(record, cell, self.asked.text) for record, _ in records(job, self.store)
         ]
         values = [score.value for score in scores if score is not None]
         if not values:
@@ -215,7 +226,9 @@ def _answer(found: Sequence[Order]) -> str:
     tables = len({(order.paper, order.table) for order in found})
     whole = [order for order in found if order.pairs[1] and order.pairs[0] == order.pairs[1]]
     of = f"{len(found)} order{'s' * (len(found) != 1)} of {tables} table{'s' * (tables != 1)}"
-    return f"Of {able:,} pairs of rows {kept:,} ({100 * kept / able:.0f} %) stand here as in the papers; {len(whole)} of {of} are kept whole."
+    return (
+        f"Of {able:,} pairs of rows {kept:,} ({100 * kept / able:.0f} %) stand here as in the papers; {len(whole)} of {of} are kept whole."
+    )
 
 
 def _made_of(listed: Sequence[Job], store: RunsFolder, asked: Asked) -> str:
@@ -250,16 +263,19 @@ def _page_order(order: Order) -> PageOrder:
     there = places([place.printed if here else None for place, here in zip(order.places, both, strict=True)], lowest_first=lowest)
     here = places([place.ours for place in order.places], lowest_first=lowest)
     rows = tuple(
-        PageRow(label=place.label, printed=show(place.printed, order.metric), ours="" if place.ours is None else show(place.ours, order.metric),
-                places=(a, b), run=place.run)
+        PageRow(
+            label=place.label,
+            printed=show(place.printed, order.metric),
+            ours="" if place.ours is None else show(place.ours, order.metric),
+            places=(a, b),
+            run=place.run,
+        )
         for place, a, b in zip(order.places, there, here, strict=True)
-    )  # fmt: skip
+    )
     rho, (kept, able) = order.correlation, order.pairs
     finding = f"{kept} of {able} pairs of rows stand as in the paper" if able else "no two rows can be told apart on both sides"
     finding += (
-        f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}")
-        if rho is not None
-        else "; too few rows for a rank correlation."
+        f"; rank correlation {rho:.2f}.".replace("-", "\N{MINUS SIGN}") if rho is not None else "; too few rows for a rank correlation."
     )
     return PageOrder(
         title=_title(order),

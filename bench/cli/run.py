@@ -132,12 +132,13 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.command()
 @click.option("--method", "methods", help="Methods, separated by commas (see bench methods).")
 @click.option(
-    "--recipe", "recipes", type=click.Path(path_type=Path, dir_okay=False), multiple=True,
+    "--recipe",
+    "recipes",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
     help="A recipe file, as bench search writes it: method, backbone, setting and values, where no option says another. May be repeated.",
-)  # fmt: skip
-@click.option(
-    "--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas."
 )
+@click.option("--backbone", "backbones", default="builtin", show_default=True, help="Hub names, folders, or builtin; separated by commas.")
 @click.option("--name", "names", help="What tables call the backbones, separated by commas.  [default: as card or folder say]")
 @click.option(
     "--setting",
@@ -166,9 +167,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     help="Change a recipe value; KEY=A,B,C makes a run for each. May be repeated.",
 )
 @click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
-@click.option(
-    "--budget", help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h."
-)
+@click.option("--budget", help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.")
 @click.option(
     "--chunk",
     type=click.IntRange(min=1),
@@ -205,24 +204,20 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.option("--memory", help="Memory for each run on other machines: 16G.")
 @click.option("--parallel", type=click.IntRange(min=1), help="Runs on other machines at once.  [default: as many as fit]")
 @click.option("--retries", type=click.IntRange(min=0), default=3, show_default=True, help="Of a run whose worker or node died.")
+@click.option("--slurm", multiple=True, metavar="KEY=VALUE,...", help="Options of sbatch: partition=gpu,time=4:00:00. May be repeated.")
 @click.option(
-    "--slurm", multiple=True, metavar="KEY=VALUE,...", help="Options of sbatch: partition=gpu,time=4:00:00. May be repeated."
-)
-@click.option(
-    "--return", "returns", is_flag=True,
+    "--return",
+    "returns",
+    is_flag=True,
     help="With --executor ray, no folder is shared: a run works in a folder of its node and comes back as an archive.",
-)  # fmt: skip
+)
 @click.option("--commands", is_flag=True, help="Print one self-contained shell command for each run, and run nothing.")
 @click.option("--only", metavar="RUN_ID", help="Of the plan this run alone: what a worker on another machine is called with.")
-@click.option(
-    "--planned", "words", metavar="WORDS", help="What that run's id is of where it was planned; names what differs here."
-)
+@click.option("--planned", "words", metavar="WORDS", help="What that run's id is of where it was planned; names what differs here.")
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
-@click.option(
-    "--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else."
-)
+@click.option("--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, with every recipe value and its source.")
 @data_option
 @runs_option
@@ -378,9 +373,7 @@ def settled_here(device: str, precision: str, executor: str, gpus: int | None, r
     return device, ranks.first(settle) if ranks else settle(), count  # the ranks of a run agree
 
 
-def check_elsewhere(
-    elsewhere: bool, executor: str, commands: bool, only: str | None, gpus: int | None, asked: dict[str, Any]
-) -> None:
+def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | None, gpus: int | None, asked: dict[str, Any]) -> None:
     """Raises BenchError for options that do not go together."""
     if commands and executor not in ("local", "torchrun"):
         raise BenchError(f"--commands with --executor {executor}", "one of them: commands are for what is no such engine")
@@ -403,15 +396,17 @@ def with_recipes(request: Request, files: Sequence[Path]) -> Request:
         return request
     given, source = read_all_given(files), click.get_current_context().get_parameter_source
     if strange := [name for name in given if request.methods and name not in request.methods]:
-        raise BenchError(
-            f"--recipe: a file is of {strange[0]}, and --method names {', '.join(request.methods)}", "leave --method out"
-        )
+        raise BenchError(f"--recipe: a file is of {strange[0]}, and --method names {', '.join(request.methods)}", "leave --method out")
     backbone = said_by_all(given, "backbone") if source("backbones") == click.core.ParameterSource.DEFAULT else None
     return replace(
-        request, given=given, methods=request.methods or tuple(given), backbones=(backbone,) if backbone else request.backbones,
-        setting=request.setting or said_by_all(given, "setting"), variant=request.variant or said_by_all(given, "variant") or "",
+        request,
+        given=given,
+        methods=request.methods or tuple(given),
+        backbones=(backbone,) if backbone else request.backbones,
+        setting=request.setting or said_by_all(given, "setting"),
+        variant=request.variant or said_by_all(given, "variant") or "",
         corpus=request.corpus or said_by_all(given, "corpus"),
-    )  # fmt: skip
+    )
 
 
 def check_budget(budget: str | None, device: str) -> None:

@@ -35,7 +35,7 @@ def tell_missing(planned: Sequence[PlannedRun]) -> int:
 
 def run_all(
     planned: Sequence[PlannedRun], store: RunsFolder, options: Options, reporter: RunReporter, as_json: bool, *, shared: bool = False
-) -> tuple[list[RunRecord], int]:  # fmt: skip
+) -> tuple[list[RunRecord], int]:
     """Every planned run in turn; one that fails is told and the others go on. Returns the records and the exit code.
 
     ``shared``: what another process works on is left until the others are done, and then waited for, so that several processes with the
@@ -140,9 +140,7 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
     from bench.show.tables import render_terminal
 
     asked = {name.partition(":")[0] for name in suites}
-    render_terminal(
-        [replace(record, scores=tuple(score for score in record.scores if score.suite in asked)) for record in records]
-    )
+    render_terminal([replace(record, scores=tuple(score for score in record.scores if score.suite in asked)) for record in records])
     if len(records) == 1:
         show_shifts(records[0])
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path

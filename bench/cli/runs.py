@@ -84,12 +84,19 @@ def unrecorded(run_id: str) -> RunRecord:
 def summary(record: RunRecord) -> dict[str, Any]:
     """What the list says of a run, as JSON."""
     return {
-        "run_id": record.run_id, "status": record.status, "created": record.provenance.created, "method": record.method,
-        "variant": record.variant, "setting": record.setting, "backbone": record.backbone, "seed": record.seed,
-        "averages": [{"suite": s.suite, "protocol": s.protocol, "text": s.text, "value": s.value}
-                     for s in record.scores if s.task == "Avg."],
+        "run_id": record.run_id,
+        "status": record.status,
+        "created": record.provenance.created,
+        "method": record.method,
+        "variant": record.variant,
+        "setting": record.setting,
+        "backbone": record.backbone,
+        "seed": record.seed,
+        "averages": [
+            {"suite": s.suite, "protocol": s.protocol, "text": s.text, "value": s.value} for s in record.scores if s.task == "Avg."
+        ],
         "error": record.error,
-    }  # fmt: skip
+    }
 
 
 LONG_ID = 48  # characters; a longer id takes from the room of its own line alone

@@ -42,12 +42,15 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
 @click.command()
 @click.option("--method", "methods", required=True, help="Methods, separated by commas: each gets the same search.")
 @click.option("--backbone", default="builtin", show_default=True, help="A hub name, a folder, or builtin.")
-@click.option(
-    "--setting", type=click.Choice(["unsupervised", "supervised"]), help="Default: the one with a recipe for the backbone."
-)
+@click.option("--setting", type=click.Choice(["unsupervised", "supervised"]), help="Default: the one with a recipe for the backbone.")
 @click.option("--variant", default="", help="A variant of the methods.")
-@click.option("--trials", type=click.IntRange(1, 999), default=12, show_default=True,
-              help="Of each method, besides its recipe as it is. More of them later go on with the same search.")  # fmt: skip
+@click.option(
+    "--trials",
+    type=click.IntRange(1, 999),
+    default=12,
+    show_default=True,
+    help="Of each method, besides its recipe as it is. More of them later go on with the same search.",
+)
 @click.option(
     "--budget",
     help="How long every trial trains: 500steps, 1e6sentences, 3e7tokens, 10m, 2gpu-h.  [default: the recipes' epochs]",
@@ -56,17 +59,31 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
 @click.option(
     "--select", help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check]"
 )
-@click.option("--suite", "suites", default="sts", show_default=True,
-              help="What the methods will be scored on later: says how far the dev set overlaps with it. Nothing of it is scored now.")  # fmt: skip
-@click.option("--sampler", type=click.Choice(["random", "grid", "tpe", "gp"]), default="random", show_default=True,
-              help="tpe and gp are Optuna's.")  # fmt: skip
-@click.option("--pruner", type=click.Choice(["none", "median", "halving"]), default="none", show_default=True,
-              help="Optuna's: ends trials that are behind.")  # fmt: skip
-@click.option("--space", "spaces", multiple=True, metavar="KEY=VALUES",
-              help="What is searched, in place of what recipe files say: KEY=A,B,C, KEY=LOW..HIGH, KEY=log:LOW..HIGH. May be repeated.")  # fmt: skip
 @click.option(
-    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="One value for all trials; it is not searched. May be repeated."
+    "--suite",
+    "suites",
+    default="sts",
+    show_default=True,
+    help="What the methods will be scored on later: says how far the dev set overlaps with it. Nothing of it is scored now.",
 )
+@click.option(
+    "--sampler", type=click.Choice(["random", "grid", "tpe", "gp"]), default="random", show_default=True, help="tpe and gp are Optuna's."
+)
+@click.option(
+    "--pruner",
+    type=click.Choice(["none", "median", "halving"]),
+    default="none",
+    show_default=True,
+    help="Optuna's: ends trials that are behind.",
+)
+@click.option(
+    "--space",
+    "spaces",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="What is searched, in place of what recipe files say: KEY=A,B,C, KEY=LOW..HIGH, KEY=log:LOW..HIGH. May be repeated.",
+)
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="One value for all trials; it is not searched. May be repeated.")
 @click.option(
     "--seeds",
     default="901",
@@ -84,16 +101,17 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
     show_default=True,
     help="Of training.",
 )
-@click.option("--executor", type=click.Choice(["local", "torchrun"]), default="local", show_default=True,
-              help="torchrun: several processes share every batch of a trial, one for each GPU.")  # fmt: skip
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "torchrun"]),
+    default="local",
+    show_default=True,
+    help="torchrun: several processes share every batch of a trial, one for each GPU.",
+)
 @click.option("--gpus", type=click.IntRange(min=1), help="How many, with --executor torchrun.  [default: all]")
 @click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
-@click.option(
-    "--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else."
-)
-@click.option(
-    "--dry-run", is_flag=True, help="Show the space of each method with the source of each bound, the trials, and the time."
-)
+@click.option("--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else.")
+@click.option("--dry-run", is_flag=True, help="Show the space of each method with the source of each bound, the trials, and the time.")
 @data_option
 @runs_option
 @plugin_option
@@ -142,11 +160,16 @@ def search(
     if select == "last":
         raise BenchError("--select last: a search chooses by a dev score, and the last step has none", "--select 'STS-B dev'")
     request = plan.Request(
-        methods=tuple(dict.fromkeys(comma_list(methods))), backbones=(backbone,), setting=setting, variant=variant, seeds=parse_seeds(seeds),
+        methods=tuple(dict.fromkeys(comma_list(methods))),
+        backbones=(backbone,),
+        setting=setting,
+        variant=variant,
+        seeds=parse_seeds(seeds),
         suites=("check",),  # which needs no data: nothing of any suite is scored
-        corpus=corpus, overrides={key: value.replace(",", "\\,") for key, value in overrides.items()},
+        corpus=corpus,
+        overrides={key: value.replace(",", "\\,") for key, value in overrides.items()},
         allow_pickle=allow_pickle,
-    )  # fmt: skip
+    )
     found_methods = plan.check_methods(request.methods, plugins).methods
     for method in request.methods:
         if method in found_methods and found_methods[method].settings == ("none",):
@@ -157,9 +180,7 @@ def search(
     store = RunsFolder(runs)
     check_seeds(request.seeds, request.methods, store)
     if executor != "local" and pruner != "none":
-        raise BenchError(
-            "--pruner ends a trial in one process, and --executor torchrun has several", "--pruner none, or --executor local"
-        )
+        raise BenchError("--pruner ends a trial in one process, and --executor torchrun has several", "--pruner none, or --executor local")
     device, precision, count = settled_here(device, precision, executor, gpus, ranks)
     check_budget(budget, device)
     request = replace(request, precision=precision, ranks=count)
@@ -254,9 +275,7 @@ def run_trials(folder: Path, study: Study, jobs: Mapping[str, Job], store: RunsF
             err=True,
         )
     if worker.busy:
-        click.echo(
-            f"{worker.busy} trials are with other processes; the same command shows the whole when they are done", err=True
-        )
+        click.echo(f"{worker.busy} trials are with other processes; the same command shows the whole when they are done", err=True)
 
 
 def label(trial: Trial) -> str:
@@ -299,10 +318,7 @@ def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsF
             continue
         say(f"{method}, {run.setting}, on {run.backbone.name}: {wanted.trials} trials and the recipe as it is")
         print_columns(
-            [
-                (dimension.key, f"now {short(run.recipe[dimension.key])}", dimension.words(), dimension.source)
-                for dimension in job.space
-            ],
+            [(dimension.key, f"now {short(run.recipe[dimension.key])}", dimension.words(), dimension.source) for dimension in job.space],
             indent=4,
         )
         parts = [f"{guess.steps:,} steps a trial"] if guess.steps else []
@@ -319,7 +335,7 @@ def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsF
 
 def show_found(folder: Path, study: Study, as_json: bool) -> None:
     """The table of what was found so far, recipe files and figures; and the next command."""
-    from bench.run.search.found import facts, write_recipe
+    from bench.run.search.recipe import facts, write_recipe
     from bench.runs.searches import FAILED, FINISHED, PRUNED, RECIPE, RUNNING, best_trial, read_trials
 
     trials = {method: read_trials(folder, method) for method in study.methods}
@@ -338,28 +354,25 @@ def show_found(folder: Path, study: Study, as_json: bool) -> None:
         ended = {state: sum(trial.state == state for trial in counted) for state in (FINISHED, FAILED, PRUNED, RUNNING)}
         curve = expected_best([trial.score for trial in counted if trial.state != RUNNING])
         score = "" if recipe is None or recipe.score is None else f"{recipe.score:.2f}"
-        rows.append((
-            method, score, "" if best is None else f"{best.score:.2f}",
-            "" if len(curve) < 2 else " ".join(f"{curve[n - 1]:.2f}" for n in sorted({1, max(1, len(curve) // 2), len(curve)})),
-            f"{ended[FINISHED]} + {ended[FAILED]} failed + {ended[PRUNED]} pruned" + (f" + {ended[RUNNING]} running" if ended[RUNNING] else ""),
-            "" if best is None else values_words(best),
-        ))  # fmt: skip
-    half = max(1, study.trials // 2)
-    print_columns(
-        rows, headings=("method", "recipe", "best", f"expected of 1, {half}, {study.trials}", "trials", "values of the best")
-    )
-    say(
-        f"{study.select_on}, mean over the seeds of the search; a best of several is higher than the same values score on new seeds"
-    )
-    if len(study.seeds) == 1:
-        say(
-            "one seed: the values may suit this seed alone; --seeds 901-903 chooses by the mean of three, at three times the cost"
+        rows.append(
+            (
+                method,
+                score,
+                "" if best is None else f"{best.score:.2f}",
+                "" if len(curve) < 2 else " ".join(f"{curve[n - 1]:.2f}" for n in sorted({1, max(1, len(curve) // 2), len(curve)})),
+                f"{ended[FINISHED]} + {ended[FAILED]} failed + {ended[PRUNED]} pruned"
+                + (f" + {ended[RUNNING]} running" if ended[RUNNING] else ""),
+                "" if best is None else values_words(best),
+            )
         )
+    half = max(1, study.trials // 2)
+    print_columns(rows, headings=("method", "recipe", "best", f"expected of 1, {half}, {study.trials}", "trials", "values of the best"))
+    say(f"{study.select_on}, mean over the seeds of the search; a best of several is higher than the same values score on new seeds")
+    if len(study.seeds) == 1:
+        say("one seed: the values may suit this seed alone; --seeds 901-903 chooses by the mean of three, at three times the cost")
     click.echo()
     moved = [
-        (method, key, f"{apart:.2f}", means)
-        for method, own in trials.items()
-        for key, apart, means in sensitivity_rows(study, method, own)
+        (method, key, f"{apart:.2f}", means) for method, own in trials.items() for key, apart, means in sensitivity_rows(study, method, own)
     ]
     if moved:
         print_columns(

@@ -98,9 +98,7 @@ def print_head(record: RunRecord, console: Console, hint: str = "") -> None:
     def text(words: str) -> Text:
         return Text(visible(words, console.encoding))
 
-    console.print(
-        Text.assemble((record.run_id, "bold"), f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}")
-    )
+    console.print(Text.assemble((record.run_id, "bold"), f"  {record.status}, {record.provenance.created[:16].replace('T', ' ')}"))
     console.print(text(report.what(record)))
     if record.error:
         console.print(Text.assemble(("error: ", "bold"), text(record.error)))

@@ -17,9 +17,7 @@ from bench.cli.options import device_option, json_option, json_text, plugin_opti
 @runs_option
 @plugin_option
 @json_option
-def speed(
-    references: tuple[str, ...], device: str, offline: bool, runs: Path | None, plugins: tuple[Path, ...], as_json: bool
-) -> None:
+def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | None, plugins: tuple[Path, ...], as_json: bool) -> None:
     """How many sentences a second each run encodes, and in how much memory, measured one after the other on this machine.
 
     RUN is an id, the beginning of several, or a path. Each loads in a process of its own and encodes the same 1,000

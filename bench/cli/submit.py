@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 @click.option("--to", "to", type=click.Path(path_type=Path), help="A new file.  [default: RUN.zip, or submission.zip]")
 @click.option("--by", help="Who sends it: a name, as the board will show it.")
 @click.option("--suite", help="Scores of these suites only (a,b).")
-@click.option("--checkpoints", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
-              help="auto: those of up to 32 MiB.")  # fmt: skip
+@click.option(
+    "--checkpoints", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True, help="auto: those of up to 32 MiB."
+)
 @click.option("--check", is_flag=True, help="RUN is a submission's file: say what a board would take of it.")
 @runs_option
 @data_option
@@ -72,9 +73,7 @@ def words(done: Packed, by: str | None) -> list[str]:
             lines.append(f"  left out, nobody can compute them again from what the run keeps: {some}")
     if not by:
         lines.append("no sender is named: --by NAME says who, and the board shows it")
-    lines.append(
-        "a record holds your command with its paths, and what machine and libraries it ran on: look at it before you hand it over"
-    )
+    lines.append("a record holds your command with its paths, and what machine and libraries it ran on: look at it before you hand it over")
     lines.append(
         f"{len(done.runs)} run{'s' * (len(done.runs) != 1)}, {done.bytes / 1e6:,.1f} MB; bench submit --check {done.file} reads it as a board does"
     )

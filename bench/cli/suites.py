@@ -61,9 +61,7 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
     console.print(escape(chosen_suite.description))
     console.print(_tasks(chosen_suite))
     if chosen_suite.average:
-        console.print(
-            f'\n"Avg.": mean of {", ".join(chosen_suite.average)}, each rounded to 2 decimals, rounded again', markup=False
-        )
+        console.print(f'\n"Avg.": mean of {", ".join(chosen_suite.average)}, each rounded to 2 decimals, rounded again', markup=False)
     plugin = suite_plugin(chosen_suite.name)
     from_where = f"it is of {plugin.package} {plugin.version}".rstrip() if plugin else f"about it: docs/{chosen_suite.docs}"
     console.print(from_where, markup=False, soft_wrap=True)
@@ -81,9 +79,7 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
 
     if name.endswith(".py"):
         use_files([Path(name)])
-        files = [
-            plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name
-        ]
+        files = [plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name]
         if not files:
             raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
         chosen = files[0].suite

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 PUBLISHED, MANIFEST = Path("leaderboards"), "MANIFEST.json"
 SHOWN = 20  # differences of one run that are printed one by one
 WORDS = {
-    "predictions": ("prediction file", "prediction files"), "gold": ("gold standard", "gold standards"),
-    "data": ("data set", "data sets"), "files": ("file", "files"), "encoding": ("task encoded again", "tasks encoded again"),
-}  # fmt: skip
+    "predictions": ("prediction file", "prediction files"),
+    "gold": ("gold standard", "gold standards"),
+    "data": ("data set", "data sets"),
+    "files": ("file", "files"),
+    "encoding": ("task encoded again", "tasks encoded again"),
+}
 
 
 @click.command()
@@ -45,9 +48,16 @@ WORDS = {
 @json_option
 @click.pass_context
 def verify(
-    context: click.Context, places: tuple[str, ...], runs: Path | None, data: Path | None, again: bool, plugins: tuple[Path, ...],
-    device: str, offline: bool, as_json: bool,
-) -> None:  # fmt: skip
+    context: click.Context,
+    places: tuple[str, ...],
+    runs: Path | None,
+    data: Path | None,
+    again: bool,
+    plugins: tuple[Path, ...],
+    device: str,
+    offline: bool,
+    as_json: bool,
+) -> None:
     """Compute every score again from its stored predictions, and every hash from the files. Exit code 1 where something differs.
 
     RUN is an id, the beginning of ids, or a path; FOLDER holds runs, or is a published version (leaderboards/v1, or v1); a file of
@@ -175,10 +185,13 @@ def as_object(report: RunReport) -> dict[str, Any]:
     """A report as JSON: what was counted, and every finding that does not agree."""
     told = [finding for finding in report.findings if finding.why]
     return {
-        "run_id": report.name, "status": report.status, "agree": sum(not finding.why for finding in report.findings),
-        "differ": len(report.differences), "unchecked": len(report.unchecked),
+        "run_id": report.name,
+        "status": report.status,
+        "agree": sum(not finding.why for finding in report.findings),
+        "differ": len(report.differences),
+        "unchecked": len(report.unchecked),
         "findings": [{"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why} for one in told],
-    }  # fmt: skip
+    }
 
 
 def _print(report: RunReport, console: Console) -> None:
@@ -189,15 +202,17 @@ def _print(report: RunReport, console: Console) -> None:
     word = "differs" if report.differences else "agrees" if report.count_agreeing() else "not checked"
     status = "" if report.status in ("finished", "published") else f", {report.status}"
     words = agreement(report)
-    console.print(Text.assemble(
-        (visible(report.name, console.encoding), "bold"), f"{status} ", (word, "bold red" if report.differences else ""),
-        (f"{'; agree' if report.differences else ''}: {words}" if words else "", "dim"),
-    ))  # fmt: skip
+    console.print(
+        Text.assemble(
+            (visible(report.name, console.encoding), "bold"),
+            f"{status} ",
+            (word, "bold red" if report.differences else ""),
+            (f"{'; agree' if report.differences else ''}: {words}" if words else "", "dim"),
+        )
+    )
     for difference in report.differences[:SHOWN]:
         about = (
-            difference.kind
-            if difference.what == difference.kind
-            else f"{difference.kind} of {visible(difference.what, console.encoding)}"
+            difference.kind if difference.what == difference.kind else f"{difference.kind} of {visible(difference.what, console.encoding)}"
         )
         console.print(Text(f"  {about}: {visible(difference.why, console.encoding)}"))
     if len(report.differences) > SHOWN:
@@ -234,6 +249,4 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     scores = sum(report.count("score", outcome) for report in runs for outcome in (AGREES, DIFFERS))
     differing = sum(bool(report.differences) for report in reports)
     end = f"{differing} of them {'differ' if differing != 1 else 'differs'}" if differing else "nothing differs"
-    console.print(
-        Text(f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}", "bold")
-    )
+    console.print(Text(f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}", "bold"))

@@ -110,8 +110,9 @@ def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreeme
     shown = texts(key, gold_N)
     items = tuple(
         Item(int(i) + 1, None if shown is None else shown[i], said[0](int(i)), said[1](int(i)), said[2](int(i)), float(apart_N[i]))
-        for i in order if apart_N[i] > 0
-    )  # fmt: skip
+        for i in order
+        if apart_N[i] > 0
+    )
     return Disagreement(key, a.metric, len(gold_N), int((apart_N > 0).sum()), items)
 
 
@@ -152,10 +153,7 @@ def _classed(values_N: np.ndarray, names: object) -> Callable[[int], ItemValue]:
         row = np.atleast_1d(values_N[i])
         row = row[row != -1] if row.size > 1 else row
         counts = {value: int((row == value).sum()) for value in row.tolist()}
-        parts = [
-            name(value) + (f" x{count}" if row.size > 1 else "")
-            for value, count in sorted(counts.items(), key=lambda item: -item[1])
-        ]
+        parts = [name(value) + (f" x{count}" if row.size > 1 else "") for value, count in sorted(counts.items(), key=lambda item: -item[1])]
         return ItemValue(", ".join(parts), float(row[0]) if row.size else -1.0)
 
     return said
@@ -179,11 +177,7 @@ class TextsOf:
         name, task, protocol, text = key
         try:
             found = next(
-                (
-                    scored_task
-                    for scored_task in suite(name).tasks
-                    if (scored_task.name, scored_task.protocol) == (task, protocol)
-                ),
+                (scored_task for scored_task in suite(name).tasks if (scored_task.name, scored_task.protocol) == (task, protocol)),
                 None,
             )
             if found is None:

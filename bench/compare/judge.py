@@ -47,9 +47,12 @@ class StatisticsOptions:
 
 
 def judge(
-    tables: Sequence[Table], runs: Mapping[str, Run], options: StatisticsOptions, report: Report | None = None,
+    tables: Sequence[Table],
+    runs: Mapping[str, Run],
+    options: StatisticsOptions,
+    report: Report | None = None,
     baselines: Sequence[str | None] = (None,),
-) -> list[tuple[Table, ...]]:  # fmt: skip
+) -> list[tuple[Table, ...]]:
     """The tables with intervals, verdicts and ranks, as far as the runs' predictions allow: once for each of ``baselines``, of which
     None is the one that a table has already. What does not depend on it is done once.
 
@@ -88,9 +91,7 @@ def _measure(loaded: Loaded, options: StatisticsOptions) -> _Measured:
         if (why := _off(p, moved)) is not None:
             loaded.missing[place] = why
             del found[place]
-    columns = {
-        j: _column(loaded, found, j) for j in range(len(loaded.table.columns)) if any(row.cells[j] for row in loaded.table.rows)
-    }
+    columns = {j: _column(loaded, found, j) for j in range(len(loaded.table.columns)) if any(row.cells[j] for row in loaded.table.rows)}
     table = _with_intervals(loaded.table, columns)
     table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, found, columns)))
     return _Measured(_with_ranks(table, columns, options) if found else table, columns)
@@ -105,9 +106,7 @@ def _column(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]
         seeds = loaded.seeds[i, j]
         parts = [found.get((i, task)) for task in tasks]
         known = [part for part in parts if part is not None and set(seeds) <= set(part[0].seeds)]
-        answers.append(
-            [(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known] if len(known) == len(parts) else None
-        )
+        answers.append([(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known] if len(known) == len(parts) else None)
     values = [cell.values for i in rows if (cell := loaded.table.rows[i].cells[j]) is not None]
     random = [loaded.seeds[i, j] != (None,) for i in rows]
     try:
@@ -148,11 +147,13 @@ def _with_ranks(table: Table, columns: Mapping[int, Judged], options: Statistics
     of, rows = columns[len(table.columns) - 1]
     found, size = ranks(of, how=options.correction, alpha=options.alpha)
     tested = Tested(
-        alpha=options.alpha, margin=options.margin, families=(Family(what=PAIRS, how=options.correction, size=size),) if size else (),
+        alpha=options.alpha,
+        margin=options.margin,
+        families=(Family(what=PAIRS, how=options.correction, size=size),) if size else (),
         seed_sd=None if of.prior is None else math.sqrt(of.prior[0]),
         seed_freedom=max((float(freedom) for freedom in of.seed_freedom_M if math.isfinite(freedom)), default=None) if of.prior else None,
         lent=tuple(table.rows[i].name for i, lent in zip(rows, of.lent_M, strict=True) if lent),
-    )  # fmt: skip
+    )
     known = np.isfinite(of.half_widths()[0]) & np.isfinite(of.items[0].diagonal()) & np.isfinite(of.seed_M)
     by_row = {i: rank for i, rank, is_known in zip(rows, found, known, strict=True) if is_known} if size else {}
     return replace(table, rows=tuple(replace(row, rank=by_row.get(i)) for i, row in enumerate(table.rows)), tested=tested)
@@ -175,9 +176,7 @@ def _against(measured: _Measured, table: Table, options: StatisticsOptions) -> T
         size = sum(verdict is not None for verdict in said)
         told = iter(zip(said, p_adjusted.tolist(), strict=True))
         for (j, of, rows), found in zip(having, each, strict=True):
-            numbers = zip(
-                rows, told, found.p_P, found.half_P(alpha), found.chance_P, detectable(found, alpha), found.value_P, strict=False
-            )
+            numbers = zip(rows, told, found.p_P, found.half_P(alpha), found.chance_P, detectable(found, alpha), found.value_P, strict=False)
             for place, (i, (verdict, adjusted), p, half, chance, least, value) in enumerate(numbers):
                 cell = cells[i][j]
                 if verdict is None or cell is None or cell.against is None:
@@ -219,9 +218,7 @@ def _limits(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]
         table.rows[i].name for of, rows in columns.values() for i, seeds in zip(rows, of.seed_M, strict=True) if np.isnan(seeds)
     )
     if alone:
-        lines.append(
-            f"not judged: {listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)"
-        )
+        lines.append(f"not judged: {listed(alone)} (one seed, and no two other rows with several, whose spread could be borrowed)")
     last = len(table.columns) - 1
     whole = columns[last][1] if table.head is not None and last in columns else None
     if whole is not None and loaded.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
@@ -237,9 +234,7 @@ def _reasons(loaded: Loaded) -> list[str]:
     """A line for each reason why cells have no statistics."""
     places: dict[str, list[Position]] = {}
     for place, why in loaded.missing.items():
-        places.setdefault("" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why, []).append(
-            place
-        )
+        places.setdefault("" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why, []).append(place)
     lines = []
     for why, found in places.items():
         shown = listed(dict.fromkeys(loaded.table.rows[i].name for i, _ in found))

@@ -41,18 +41,21 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
     for score, arrays in zip(scores, stored, strict=True):
         value, moved_N, block_N = jackknife(arrays, lambda part: _value(key, part))
         if abs(value - score.value) > APART:
-            raise DataDamaged(
-                f"{key[1]}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify"
-            )
+            raise DataDamaged(f"{key[1]}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify")
         moved.append(moved_N)
     moved_SN = np.stack(moved)
     gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[1].reshape(-1)
     try:
         return Predicted(
-            task=key[1], metric=metric, seeds=tuple(record.seed for record, _ in runs), prediction_SN=moved_SN,
-            gold_N=gold_N, shared_NK=block_N[:, None] if block_N[-1] + 1 < len(block_N) else None, moved_SN=moved_SN,
+            task=key[1],
+            metric=metric,
+            seeds=tuple(record.seed for record, _ in runs),
+            prediction_SN=moved_SN,
+            gold_N=gold_N,
+            shared_NK=block_N[:, None] if block_N[-1] + 1 < len(block_N) else None,
+            moved_SN=moved_SN,
             score_S=np.array([score.value for score in scores]),
-        )  # fmt: skip
+        )
     except ValueError as error:
         raise DataDamaged(f"predictions of {runs[0][0].run_id}: {error}") from None
 

@@ -57,9 +57,7 @@ def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | No
     return budget.with_costs(tables, records) if options.cost else tables
 
 
-def _judged(
-    tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None
-) -> tuple[Table, ...]:
+def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None) -> tuple[Table, ...]:
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
     if options.statistics == NO:
         return tables
@@ -116,7 +114,11 @@ def printed_beside(cell: Cell, result: ReferenceResult) -> Printed:
     spread = cell.spread
     note = ", ".join(filter(None, ("" if result.own_result else "copied by the paper", result.runs)))
     return Printed(
-        value=result.value, std=result.std, source=f"{result.paper}:{result.table}", own=result.own_result,
+        value=result.value,
+        std=result.std,
+        source=f"{result.paper}:{result.table}",
+        own=result.own_result,
         difference=round(round(cell.mean, cell.decimals) - result.value, cell.decimals),
-        inside=None if spread is None else spread.low <= result.value <= spread.high, note=note,
-    )  # fmt: skip
+        inside=None if spread is None else spread.low <= result.value <= spread.high,
+        note=note,
+    )

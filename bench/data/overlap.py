@@ -91,13 +91,13 @@ def count_overlaps(
     known = [None if found else entry.read() for entry in entries]
     todo = [i for i, known_rows in enumerate(known) if known_rows is None]
     if todo:
-        for i, counts in zip(
-            todo, _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found), strict=True
-        ):
+        for i, counts in zip(todo, _counted(corpus, [wanted[i] for i in todo], [sets[i] for i in todo], progress, found), strict=True):
             known[i] = counts
             entries[i].write(counts)
-    return [Overlap(sentences.suite, sentences.task, sentences.text, len(keys), **(counts or {}))
-            for sentences, keys, counts in zip(wanted, sets, known, strict=True)]  # fmt: skip
+    return [
+        Overlap(sentences.suite, sentences.task, sentences.text, len(keys), **(counts or {}))
+        for sentences, keys, counts in zip(wanted, sets, known, strict=True)
+    ]
 
 
 def merge_overlaps(found: Sequence[Overlap], before: Any = None) -> dict[str, Any]:
@@ -120,9 +120,12 @@ def _distinct(sentences: Sequence[str]) -> dict[str, tuple[list[str], str]]:
 
 
 def _counted(
-    corpus: Corpus, wanted: Sequence[ScoredSentences], sets: Sequence[dict[str, tuple[list[str], str]]], progress: Callable[[int], None],
+    corpus: Corpus,
+    wanted: Sequence[ScoredSentences],
+    sets: Sequence[dict[str, tuple[list[str], str]]],
+    progress: Callable[[int], None],
     found: Callable[[Match], None] | None,
-) -> list[dict[str, int]]:  # fmt: skip
+) -> list[dict[str, int]]:
     """``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
     keys = list(dict.fromkeys(key for task_keys in sets for key in task_keys))
     number_of = {key: i for i, key in enumerate(keys)}

@@ -35,11 +35,17 @@ FORMATS = {
 TOLERANCE = 1e-5
 """How far a vector may move by batch and padding, and how far an export's may lie from the method's."""
 SENTENCES = (
-    "A man is playing a guitar .", "Yes", "", " two blanks  before a word ", "He said \"wait\" , and left!", "NASA's probe (2021)?",
-    "Zwölf Boxkämpfer jagen Viktor über den Sylter Deich – naïve café 你好 🙂", "a [MASK] and a </s> in the text",
+    "A man is playing a guitar .",
+    "Yes",
+    "",
+    " two blanks  before a word ",
+    'He said "wait" , and left!',
+    "NASA's probe (2021)?",
+    "Zwölf Boxkämpfer jagen Viktor über den Sylter Deich – naïve café 你好 🙂",
+    "a [MASK] and a </s> in the text",
     "Prices rose by 3.5 % in March , the bank said , although most forecasts had been higher : 'much' higher . " * 3,
     "A sentence that is longer than any of these models reads , so that it is cut . " * 60,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,7 @@ def check_place(to: Path) -> None:
 def check_finished(run: TrainedRun) -> None:
     """Raises NotAModel where a run is not finished: its scores belong in the model card."""
     if run.record.status != "finished":
-        raise NotAModel(
-            f"{run.record.run_id} is not finished (status {run.record.status})", repeat_command(run.record, run.folder)
-        )
+        raise NotAModel(f"{run.record.run_id} is not finished (status {run.record.status})", repeat_command(run.record, run.folder))
 
 
 def export(run: TrainedRun, method: Method, to: Path, form: str) -> Exported:

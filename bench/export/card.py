@@ -114,9 +114,7 @@ def recipe_table(run: TrainedRun) -> str:
     recipe, places = run.record.recipe, run.plugin.cls.places
     if not recipe:
         return ""
-    values = {
-        key: _name(plain_value(value.value)) if key in places else plain_value(value.value) for key, value in recipe.items()
-    }
+    values = {key: _name(plain_value(value.value)) if key in places else plain_value(value.value) for key, value in recipe.items()}
     rows = [f"| {markdown(key)} | {markdown(values[key])} | {markdown(value.source)} |" for key, value in sorted(recipe.items())]
     return "\n".join(["| value of | is | from |", "| :-- | :-- | :-- |", *rows])
 
@@ -133,15 +131,9 @@ def origin(run: TrainedRun) -> list[str]:
         lines.append(f"trained on {markdown(_name(str(corpus.get('name'))))}, sha256 `{corpus.get('sha256')}`")
     if record.training is not None:
         done = record.training
-        kept = (
-            f", step {done.best_step} kept ({markdown(done.dev_task or '')} {done.dev_score:.2f})"
-            if done.dev_score is not None
-            else ""
-        )
+        kept = f", step {done.best_step} kept ({markdown(done.dev_task or '')} {done.dev_score:.2f})" if done.dev_score is not None else ""
         lines.append(f"{done.steps:,} steps{kept}")
-    source = (
-        f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`"
-    )
+    source = f"bench {known.bench_version}, {plugin.get('package')} {plugin.get('version')}, source sha256 `{plugin.get('sha256')}`"
     lines.append(source)
     if run.notes:
         lines += [markdown(note) for note in run.notes]
@@ -244,8 +236,11 @@ def _interval(run: Run, own_score: Score) -> tuple[float, float] | None:
 def of_all_seeds(record: RunRecord, store: RunsFolder) -> dict[tuple[Any, ...], str]:
     """(suite, protocol, text, task) -> "61.18 ± 0.35 (3)", where more runs of the same row are in the folder."""
     records, _ = store.records()
-    alike = [run for run in records if (run.method, run.variant, run.setting, run.backbone)
-             == (record.method, record.variant, record.setting, record.backbone)]  # fmt: skip
+    alike = [
+        run
+        for run in records
+        if (run.method, run.variant, run.setting, run.backbone) == (record.method, record.variant, record.setting, record.backbone)
+    ]
     if record.run_id not in {run.run_id for run in alike}:
         return {}
     found = {}

@@ -143,8 +143,9 @@ def _theirs(record: RunRecord, score: Score, run_folder: Path, to: Path) -> Path
     named = foreign_files(score, run_folder)
     file = next((path for path in named if path.name == f"{score.task}.json" and path.is_file()), None)
     if file is None:
-        raise DataMissing(f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}",
-                          repeat_command(record, run_folder))  # fmt: skip
+        raise DataMissing(
+            f"{record.run_id}: the file that mteb wrote of {score.task} is not in {run_folder}", repeat_command(record, run_folder)
+        )
     target = to / file.relative_to(run_folder / "mteb")
     target.parent.mkdir(parents=True, exist_ok=True)
     for folder in (file, file.with_name("model_meta.json")):
@@ -189,6 +190,10 @@ def _ours(record: RunRecord, score: Score) -> TaskResult | None:
     scores: Any = {**scores_of(score), "hf_subset": "default", "languages": list(metadata.eval_langs)}  # type: ignore[arg-type]
     scores["main_score"] = scores[metadata.main_score]
     return TaskResult(
-        dataset_revision=str(revision), task_name=metadata.name, mteb_version=mteb.__version__, scores={"test": [scores]},
-        evaluation_time=None, date=datetime.fromisoformat(record.provenance.created),
-    )  # fmt: skip
+        dataset_revision=str(revision),
+        task_name=metadata.name,
+        mteb_version=mteb.__version__,
+        scores={"test": [scores]},
+        evaluation_time=None,
+        date=datetime.fromisoformat(record.provenance.created),
+    )

@@ -66,9 +66,7 @@ def limits(method: Method) -> tuple[Features, int, bool]:
     features = method.assemble([[token] * 3, [token] * 5])
     if more := sorted(set(features) - {"input_ids", "attention_mask"}):
         names = ", ".join(more)
-        raise BenchError(
-            f"{method.name} reads more than the tokens of a sentence ({names}), which no tokenizer file can make", INSTEAD
-        )
+        raise BenchError(f"{method.name} reads more than the tokens of a sentence ({names}), which no tokenizer file can make", INSTEAD)
     shortest, longest = (method.assemble([[token] * count])["input_ids"].shape[1] for count in (1, LONG))
     return features, longest, shortest == longest
 
@@ -86,9 +84,15 @@ def write(method: Method, folder: Path) -> list[str]:
     try:
         with _quiet(), torch.no_grad():
             program = torch.onnx.export(
-                graph, given, dynamo=True, input_names=["input_ids", "attention_mask"], output_names=["sentence_embedding"],
-                dynamic_shapes=(shape, shape), verbose=False, external_data=False,
-            )  # fmt: skip
+                graph,
+                given,
+                dynamo=True,
+                input_names=["input_ids", "attention_mask"],
+                output_names=["sentence_embedding"],
+                dynamic_shapes=(shape, shape),
+                verbose=False,
+                external_data=False,
+            )
             assert program is not None
             program.save(str(folder / GRAPH))
     except Exception as error:  # the exporter raises many kinds

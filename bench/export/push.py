@@ -34,9 +34,7 @@ def check_online(offline: bool) -> None:
     """Raises BenchError where no connection may be opened."""
     if offline or offline_now():
         why = "--offline" if offline else "HF_HUB_OFFLINE"
-        raise BenchError(
-            f"push needs the hub, and {why} forbids a connection", "bench export RUN --to DIR writes the same files here"
-        )
+        raise BenchError(f"push needs the hub, and {why} forbids a connection", "bench export RUN --to DIR writes the same files here")
 
 
 def check_repository(name: str, *, replace: bool) -> None:
@@ -70,9 +68,7 @@ def upload(folder: Path, name: str, run_id: str, *, private: bool) -> Pushed:
     api = HfApi()
     try:
         api.create_repo(name, private=private, exist_ok=True)
-        done: Any = api.upload_folder(
-            repo_id=name, folder_path=folder, commit_message=f"bench push {run_id}", delete_patterns=["*"]
-        )
+        done: Any = api.upload_folder(repo_id=name, folder_path=folder, commit_message=f"bench push {run_id}", delete_patterns=["*"])
     except Exception as error:
         raise _said(error, name) from None
     return Pushed(name, str(done.oid), f"{api.endpoint}/{name}")
@@ -88,9 +84,7 @@ def _said(error: Exception, name: str) -> BenchError:
     if isinstance(error, LocalTokenNotFoundError) or status == 401:
         return BenchError(f"{name}: the hub does not know who you are", LOGIN)
     if status == 403:
-        return BenchError(
-            f"{name}: your token may not write there", "take a token with write access and a name of your own; " + LOGIN
-        )
+        return BenchError(f"{name}: your token may not write there", "take a token with write access and a name of your own; " + LOGIN)
     if status == 429:
         return RunFailed(f"{name}: the hub asks to wait (too many requests)", "run the same command again later")
     if status is not None:

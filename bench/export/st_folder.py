@@ -81,9 +81,7 @@ def _weighted_layers(parts: Portable, folder: Path, number: int) -> tuple[str, s
     for state in parts.states:
         weights[state] += 1
     settings = {"word_embedding_dimension": int(parts.encoder.config.hidden_size), "layer_start": 0, "num_hidden_layers": layers}
-    return LIBRARY + "WeightedLayerPooling", _module(
-        folder, f"{number}_WeightedLayerPooling", settings, {"layer_weights": weights}
-    )
+    return LIBRARY + "WeightedLayerPooling", _module(folder, f"{number}_WeightedLayerPooling", settings, {"layer_weights": weights})
 
 
 def _pooling(parts: Portable, folder: Path, number: int) -> tuple[str, str]:

@@ -52,8 +52,12 @@ def write(parts: Portable, folder: Path, name: str) -> list[str]:
     if head is not None:
         parts = replace(parts, encoder=with_head(parts, name))
     write_encoder(parts, folder)
-    about = {"pooling": "pooler" if head is not None else parts.pooling, "states": parts.states, "max_tokens": parts.max_tokens,
-             "add_pooling_layer": head is not None or not takes_no_pooler(parts.encoder)}  # fmt: skip
+    about = {
+        "pooling": "pooler" if head is not None else parts.pooling,
+        "states": parts.states,
+        "max_tokens": parts.max_tokens,
+        "add_pooling_layer": head is not None or not takes_no_pooler(parts.encoder),
+    }
     write_json(folder / ABOUT, about)
     return []
 

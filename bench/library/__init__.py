@@ -78,7 +78,9 @@ def evaluate(
     (run,) = plan.runs
     line = check_model(run)
     said = f", name={name!r}" if name else ""
-    command = f"bench.evaluate({found.given if isinstance(model, str | os.PathLike) else type(model).__name__}, suites={list(wanted)}{said})"
+    command = (
+        f"bench.evaluate({found.given if isinstance(model, str | os.PathLike) else type(model).__name__}, suites={list(wanted)}{said})"
+    )
     options = Options(device=devices.choose_device(device), offline=offline, fresh=fresh, command=command)
     return _execute([run], folder_of(found, store), options, progress, line)[0]
 
@@ -111,9 +113,16 @@ def train(
     files = _files(plugins)
     overrides = {key: str(value) for key, value in {**(settings or {}), **({"budget": budget} if budget else {})}.items()}
     request = plan.Request(
-        methods=(method,), backbones=(os.fspath(backbone),), setting=setting, variant=variant, seeds=tuple(seeds), suites=_suites(suites),
-        text=",".join(comma_list(text)), corpus=None if corpus is None else os.fspath(corpus), overrides=overrides,
-    )  # fmt: skip
+        methods=(method,),
+        backbones=(os.fspath(backbone),),
+        setting=setting,
+        variant=variant,
+        seeds=tuple(seeds),
+        suites=_suites(suites),
+        text=",".join(comma_list(text)),
+        corpus=None if corpus is None else os.fspath(corpus),
+        overrides=overrides,
+    )
     plan.check_request(request, files)
     folder, shown = _path(data, "BENCH_DATA"), downloads()
     DataFolder(folder).check_root()
@@ -127,9 +136,15 @@ def train(
 
 
 def compare(
-    what: Sequence[Result | Results | str | os.PathLike[str]] | Results, baseline: str | Result | None = None, *, together: bool = False,
-    statistics: str = "auto", correction: str = "holm", margin: float = 0.5, runs: Place = None,
-) -> Comparison:  # fmt: skip
+    what: Sequence[Result | Results | str | os.PathLike[str]] | Results,
+    baseline: str | Result | None = None,
+    *,
+    together: bool = False,
+    statistics: str = "auto",
+    correction: str = "holm",
+    margin: float = 0.5,
+    runs: Place = None,
+) -> Comparison:
     """Runs side by side, with intervals, ranks and what is better than the baseline.
 
     ``what``: results, or ids and folders of runs. ``baseline``: a method, a model's name, or one of the results. The rest is as
@@ -145,9 +160,7 @@ def compare(
         found |= {each.run_id: each for each in several}
     unfinished = [result.run_id for result in found.values() if result.record.status != "finished"]
     if unfinished or not found:
-        raise BenchError(
-            f"not finished: {', '.join(unfinished)}" if unfinished else "there is nothing to compare", "finished runs"
-        )
+        raise BenchError(f"not finished: {', '.join(unfinished)}" if unfinished else "there is nothing to compare", "finished runs")
     pairs = [(result.record, result.folder) for result in found.values()]
     names = [baseline]
     if isinstance(baseline, Result):
@@ -174,9 +187,13 @@ def runs(folder: Place = None) -> Results:
 
 
 def load_run(
-    run: str | os.PathLike[str] | Result, *, runs: Place = None, device: str = "auto", offline: bool = False,
+    run: str | os.PathLike[str] | Result,
+    *,
+    runs: Place = None,
+    device: str = "auto",
+    offline: bool = False,
     plugins: Sequence[str | os.PathLike[str]] = (),
-) -> LoadedRun:  # fmt: skip
+) -> LoadedRun:
     """The model of a finished run, by id, folder or result: ``load_run(...).encode([...])`` is (n, d) float32.
 
     Raises BenchError where there is no such run, or it kept no model (an object, vectors or a server were scored).
@@ -192,9 +209,7 @@ def load_run(
     return LoadedRun(Result(found.record, found.folder), method)
 
 
-def _execute(
-    planned: Sequence[PlannedRun], store: RunsFolder, options: Options, progress: bool, first: str | None = None
-) -> list[Result]:
+def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, progress: bool, first: str | None = None) -> list[Result]:
     """Every run in turn; the first that fails is raised, and what was done before it stays."""
     from bench.cli.progress import reporter
     from bench.cli.run_all import outcome, work_of

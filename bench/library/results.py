@@ -219,9 +219,7 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise BenchError(
-            "a frame needs pandas, which is not installed", "pip install pandas; or rows() for plain mappings"
-        ) from None
+        raise BenchError("a frame needs pandas, which is not installed", "pip install pandas; or rows() for plain mappings") from None
     return pandas
 
 

@@ -43,10 +43,12 @@ SETTINGS = ("unsupervised", "supervised", "none")
 CORPORA = ("sentences", "pairs", "triplets", "labelled")  # kinds of corpus, by their columns; see bench.data.corpora
 
 LAZY = {
-    "bench.backbones.model": ("Backbone",), "bench.backbones": ("check_mlm_head", "load_backbone"),
+    "bench.backbones.model": ("Backbone",),
+    "bench.backbones": ("check_mlm_head", "load_backbone"),
     "bench.backbones.families": ("check_placed", "check_prefix"),
-    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "UncorrectedAdamW", "adamw"), "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
-}  # fmt: skip
+    "bench.method.torch_method": ("Batch", "Loss", "TorchMethod", "UncorrectedAdamW", "adamw"),
+    "bench.method.features": ("Features", "Ids", "join", "pad", "widened"),
+}
 
 
 def __getattr__(name: str) -> Any:

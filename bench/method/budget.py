@@ -21,9 +21,12 @@ EXAMPLES = "--budget 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, or 2gpu-h"
 # as it is written -> (unit, how many of it)
 _WRITTEN = {
     **{name: (unit, 1) for unit in COUNTED for name in (unit, unit[:-1])},
-    **{prefix + name: (unit, seconds) for prefix, unit in (("", SECONDS), ("gpu-", GPU_SECONDS))
-       for name, seconds in (("s", 1), ("m", 60), ("min", 60), ("h", 3600), ("d", 86400))},
-}  # fmt: skip
+    **{
+        prefix + name: (unit, seconds)
+        for prefix, unit in (("", SECONDS), ("gpu-", GPU_SECONDS))
+        for name, seconds in (("s", 1), ("m", 60), ("min", 60), ("h", 3600), ("d", 86400))
+    },
+}
 _PATTERN = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?(?:e\+?[0-9]{1,2})?)\s*([a-z-]+)\s*", re.IGNORECASE)
 
 
@@ -59,9 +62,7 @@ def parse(text: str) -> Budget:
     unit, times = _WRITTEN[written]
     amount = float(found[1]) * times
     if amount <= 0 or not math.isfinite(amount) or (unit in COUNTED and amount != int(amount)):
-        raise BenchError(
-            f"--budget {text}: expected {'a whole number of ' + unit if unit in COUNTED else 'a time'} above 0", EXAMPLES
-        )
+        raise BenchError(f"--budget {text}: expected {'a whole number of ' + unit if unit in COUNTED else 'a time'} above 0", EXAMPLES)
     return Budget(amount, unit)
 
 

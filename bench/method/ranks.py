@@ -95,9 +95,13 @@ class Ranks(Alone):
         self.trainings = 0  # how many have ended
         nccl = device.startswith("cuda")
         dist.init_process_group(
-            "nccl" if nccl else "gloo", store=dist.PrefixStore("groups", self.store), rank=rank, world_size=count,
-            timeout=GPU_TIMEOUT if nccl else NO_TIMEOUT, device_id=torch.device(device) if nccl else None,
-        )  # fmt: skip
+            "nccl" if nccl else "gloo",
+            store=dist.PrefixStore("groups", self.store),
+            rank=rank,
+            world_size=count,
+            timeout=GPU_TIMEOUT if nccl else NO_TIMEOUT,
+            device_id=torch.device(device) if nccl else None,
+        )
         self.control = dist.new_group(backend="gloo", timeout=NO_TIMEOUT)
 
     # what to do

@@ -270,9 +270,7 @@ class TorchMethod(Method, nn.Module):
         try:
             state = load_file(file) if about.get("tensors") else {}
         except (OSError, SafetensorError) as error:
-            raise BenchError(
-                f"{file} cannot be read: {' '.join(str(error).split())}", "bench run with --fresh trains it again"
-            ) from None
+            raise BenchError(f"{file} cannot be read: {' '.join(str(error).split())}", "bench run with --fresh trains it again") from None
         expected = self.trained_state()
         if state.keys() != expected.keys():
             different = sorted(state.keys() ^ expected.keys())

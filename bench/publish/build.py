@@ -58,7 +58,7 @@ ASSETS = (
 
 def version_files(
     board: Board, figures: Sequence[Figure], formats: Sequence[str] = FORMATS, report: Callable[[str, int, int], None] | None = None
-) -> Iterator[tuple[str, bytes]]:  # fmt: skip
+) -> Iterator[tuple[str, bytes]]:
     """(path below the version's folder, content) of every file; the data of every table is there in any format."""
     from bench.publish import data, readme
     from bench.publish.index import badge
@@ -172,7 +172,8 @@ def publish(asked: Asked, report: Report | None = None) -> Outcome:
             del records[run_id]
             gathered.left_out.append(left_out(run_id, "cannot be shown", error_words(error), run.folder))
 
-        made, news = all_but_failing([run for run in gathered.runs if run.record.run_id in records], write, leave)
+        stored = sorted((run for run in gathered.runs if run.record.run_id in records), key=is_sent)
+        made, news = all_but_failing(stored, write, leave, is_sent)
         gathered.runs = made.runs
         if not news:
             assert last is not None
@@ -221,6 +222,10 @@ def _outcome(folder: Path | None, name: str, made: Board, gathered: Gathered) ->
     return Outcome(folder=folder, name=name, board=made, refused=gathered.refused, told_of_here=told)
 
 
+def is_sent(run: PublishedRun) -> bool:
+    return run.submitted_by is not None
+
+
 def _is_news(asked: Asked, made: Board, records: Mapping[str, str], last: Version | None) -> bool:
     """Whether a version is to be made: not where the last one was made of the same."""
     if asked.preview or asked.anyway or last is None:
@@ -242,7 +247,7 @@ def _baseline(asked: Asked, last: Version | None) -> str | None:
 
 def _store(
     gathered: Gathered, version: Place, manifests: Mapping[str, Mapping[str, str]], report: Report, *, reduced: bool
-) -> dict[str, str]:  # fmt: skip
+) -> dict[str, str]:
     """Run id -> sha256 of the record, of the runs that an older version holds or that could be copied, and whose scores follow from their
     predictions; the others are left out, with the reason. What an older version holds is read from there."""
     packed, scored, stored, place = Packed(), ScoredRuns(), dict[str, str](), version.inside(published.RUNS)
@@ -269,9 +274,7 @@ def _store(
     scored.keep()
     gathered.runs = tuple(runs)
     if not stored:
-        raise BenchError(
-            f"none of these runs can be published: {gathered.left_out[-1]}", "bench verify names what is wrong with each"
-        )
+        raise BenchError(f"none of these runs can be published: {gathered.left_out[-1]}", "bench verify names what is wrong with each")
     return stored
 
 
@@ -289,11 +292,15 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
     last = found[-1] if found else None
     note = _chosen(asked.note, last.note if last else None)
     made = board(
-        runs, version=PREVIEW if asked.preview else published.next_name(found),
-        title=_chosen(asked.title, last.title if last else None) or TITLE, note=note, left_out=tuple(lines),
-        baseline=_baseline(asked, last), statistics=asked.statistics,
+        runs,
+        version=PREVIEW if asked.preview else published.next_name(found),
+        title=_chosen(asked.title, last.title if last else None) or TITLE,
+        note=note,
+        left_out=tuple(lines),
+        baseline=_baseline(asked, last),
+        statistics=asked.statistics,
         report=lambda task, done, of: report(f"comparing {task}", done, of),
-    )  # fmt: skip
+    )
     made = with_plan(made, published.read_plan(asked.out, published.next_name(found)))
     made = with_searches(made, *searches(made.runs, RunsFolder(asked.runs), last))
     if last is None:
@@ -303,9 +310,14 @@ def _board(asked: Asked, runs: Sequence[PublishedRun], lines: Sequence[str], fou
 
     now = judgements({"table": table_data(table.table)} for table in made.tables)
     changes = changes_since(
-        last.name, [apart(run) for run in last.published()], [apart(run) for run in made.runs], news, judged=(last.judgements(), now),
-        statistics=(last.statistics, published.STATISTICS), errata=[erratum.words() for erratum in last.errata],
-    )  # fmt: skip
+        last.name,
+        [apart(run) for run in last.published()],
+        [apart(run) for run in made.runs],
+        news,
+        judged=(last.judgements(), now),
+        statistics=(last.statistics, published.STATISTICS),
+        errata=[erratum.words() for erratum in last.errata],
+    )
     return replace(made, changes=changes)
 
 

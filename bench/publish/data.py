@@ -10,8 +10,9 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.board import names as addresses
-from bench.board.board import Board, BoardTable, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.changes import ChangedScore, ChangedVerdict, Changes
+from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import csv_text
 from bench.compare.statistics.table import Table
 from bench.show.tables.data import against_data, as_csv, table_data, tested_data
@@ -69,9 +70,7 @@ def _against(table: Table) -> dict[str, Any]:
     """The rows of the same table against another baseline: for each of them, task -> difference, to six digits."""
     return {
         "tested": tested_data(table.tested),
-        "rows": [
-            {task: _short(against_data(cell)) for task, cell in zip(table.columns, row.cells, strict=True)} for row in table.rows
-        ],
+        "rows": [{task: _short(against_data(cell)) for task, cell in zip(table.columns, row.cells, strict=True)} for row in table.rows],
     }
 
 

@@ -35,9 +35,7 @@ def made_erratum(version: str, text: str, known: Sequence[Erratum], date: str | 
     if not said:
         raise BenchError(f"--erratum {version}: the text is empty", 'bench publish --erratum v1 "what was wrong, and since when"')
     if len(said) > LONGEST:
-        raise BenchError(
-            f"--erratum {version}: {len(said):,} characters; {LONGEST:,} at most", "say it in short, and link to the rest"
-        )
+        raise BenchError(f"--erratum {version}: {len(said):,} characters; {LONGEST:,} at most", "say it in short, and link to the rest")
     if any((erratum.version, erratum.text) == (version, said) for erratum in known):
         raise BenchError(f"{version} has this erratum already", "bench publish --check")
     return Erratum(version, date or datetime.now(UTC).date().isoformat(), said)

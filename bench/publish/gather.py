@@ -25,7 +25,7 @@ T = TypeVar("T")
 Made = TypeVar("Made")
 _PLACE = re.compile(r"(?:^|[\s='\"])(?:/|~/|[A-Za-z]:[\\/])(?=\w)")
 LONGEST = 200  # characters of an error that are told
-MOST_BESIDE = 2  # runs that are left out because all fails with them, although each of them alone does not
+MOST_BESIDE = 2  # own runs that are left out because all fails with them, although each of them alone does not
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Gathered:
 
 def gather(
     runs: Path | None, aside: Path, *, submissions: Path | None = None, last: Version | None = None, data: DataFolder | None = None
-) -> Gathered:  # fmt: skip
+) -> Gathered:
     """All finished runs in the folder ``runs``, with their grades.
 
     ``submissions``: also those sent in, whose files are unpacked in ``aside``. ``last``: also the runs of that version that are not
@@ -77,7 +77,7 @@ def gather(
     every: list[Run | SubmittedRun] = [*own, *(() if taken is None else taken.runs)]
     found.runs = tuple(
         _stronger(published_run, before.get(published_run.record.run_id))
-        for published_run in all_but_failing(every, grade, leave)
+        for published_run in all_but_failing(every, grade, leave, lambda run: not isinstance(run, tuple))
     )
     have = {published_run.record.run_id for published_run in found.runs}
     found.runs += tuple(published_run for published_run in kept if published_run.record.run_id not in have)
@@ -86,12 +86,15 @@ def gather(
     return found
 
 
-def all_but_failing(items: Sequence[T], make: Callable[[Sequence[T]], Made], leave: Callable[[T, Exception], None]) -> Made:
+def all_but_failing(
+    items: Sequence[T], make: Callable[[Sequence[T]], Made], leave: Callable[[T, Exception], None], is_sent: Callable[[T], bool]
+) -> Made:
     """``make`` of the items, without those with which it raises anything but a BenchError: a record that somebody made up stops nobody.
 
     ``leave`` is told of each item that is left out. First those with which alone it fails; where there are none, the one after which all
-    before it fail. Raises what ``make`` raised where it fails with each, or beside the others with more than ``MOST_BESIDE``: then it is
-    no item's fault. A BenchError is raised as it is, with what was left out before.
+    before it fail. Raises what ``make`` raised where it fails with each, or beside the others with more than ``MOST_BESIDE`` own ones: then
+    it is no item's fault. Of those that others sent (``is_sent``), which come last, any number is left out. A BenchError is raised as it
+    is, with what was left out before.
     """
     beside, left = 0, list[Exception]()
     while True:
@@ -104,10 +107,14 @@ def all_but_failing(items: Sequence[T], make: Callable[[Sequence[T]], Made], lea
             raise BenchError(f"{error.message} ({len(left)} left out before: {words})", error.hint) from None
         except Exception as error:
             failing = {i: why for i, item in enumerate(items) if (why := _failure(make, [item])) is not None}
-            beside += not failing
-            if len(failing) == len(items) or beside > MOST_BESIDE:
+            if len(failing) == len(items):
                 raise
-            for i, why in (failing := failing or {_first_failing(items, make): error}).items():
+            if not failing:
+                failing = {(first := _first_failing(items, make)): error}
+                beside += not is_sent(items[first])
+                if beside > MOST_BESIDE:
+                    raise
+            for i, why in failing.items():
                 leave(items[i], why)
                 left.append(why)
             items = [item for i, item in enumerate(items) if i not in failing]
@@ -147,9 +154,7 @@ def searches(runs: Sequence[PublishedRun], store: RunsFolder, last: Version | No
         if run.submitted_by is None and isinstance(name, str):
             named.setdefault(name, []).append(run.record)
     found = {name: _search(name, store, last) for name in sorted(named)}
-    there = {
-        name: search for name, search in found.items() if search is not None and all(search.of(record) for record in named[name])
-    }
+    there = {name: search for name, search in found.items() if search is not None and all(search.of(record) for record in named[name])}
     return tuple(there.values()), tuple(name for name in found if name not in there)
 
 

@@ -61,15 +61,10 @@ def _history(versions: Sequence[Version]) -> History | None:
     rows = []
     for row in newest["rows"]:
         there = [by_name.get(_same(row)) for by_name in rows_of]
-        moved = [
-            _moved((found[i - 1][0], found[i][0]), (there[i - 1], there[i]), changes[i], newest, head)
-            for i in range(1, len(found))
-        ]
+        moved = [_moved((found[i - 1][0], found[i][0]), (there[i - 1], there[i]), changes[i], newest, head) for i in range(1, len(found))]
         told = [f"{found[i + 1][0].name}: {words}" for i, words in enumerate(moved) if words]
         name = " ".join(
-            str(part)
-            for part in (row["method"], row["variant"], *(f"{key}={value}" for key, value in row["differs"].items()))
-            if part
+            str(part) for part in (row["method"], row["variant"], *(f"{key}={value}" for key, value in row["differs"].items())) if part
         )
         rows.append(
             HistoryRow(
@@ -103,9 +98,12 @@ def _rank(rank: object) -> str:
 
 
 def _moved(
-    versions: tuple[Version, Version], rows: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None], changes: Mapping[str, Any],
-    table: Mapping[str, Any], head: str,
-) -> str:  # fmt: skip
+    versions: tuple[Version, Version],
+    rows: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
+    changes: Mapping[str, Any],
+    table: Mapping[str, Any],
+    head: str,
+) -> str:
     """Why a row is another one than in the version before; "" where it is the same. ``changes``: what the later version says of them."""
     (before, after), (old, new) = versions, rows
     if new is None or old is None:
@@ -118,15 +116,16 @@ def _moved(
 
     def why(kind: str, tasks: tuple[str, ...]) -> list[str]:
         return [
-            str(reason) for entry in changes.get(kind, ()) for reason in entry["why"]
-            if tuple(entry[key] for key in ("method", "setting", "backbone", "suite", "protocol", "text")) == place and entry["task"] in tasks
-        ]  # fmt: skip
+            str(reason)
+            for entry in changes.get(kind, ())
+            for reason in entry["why"]
+            if tuple(entry[key] for key in ("method", "setting", "backbone", "suite", "protocol", "text")) == place
+            and entry["task"] in tasks
+        ]
 
     told = ([f"average {was} before"] if was != now else []) + ([f"rank {was_rank or 'none'} before"] if was_rank != rank else [])
     reasons = list(dict.fromkeys(why("scores", tuple(table["columns"])) if was != now else why("verdicts", (head,))))
     if not reasons and was == now:  # a rank is of all pairs of rows
         same = before.statistics == after.statistics
-        reasons = (
-            ["other rows of the table"] if same else [f"statistics: version {before.statistics} before, {after.statistics} now"]
-        )
+        reasons = ["other rows of the table"] if same else [f"statistics: version {before.statistics} before, {after.statistics} now"]
     return f"{listed(told)}{f' ({listed(reasons)})' if reasons else ''}"

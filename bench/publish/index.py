@@ -80,8 +80,11 @@ def index_files(versions: Sequence[Version]) -> dict[str, bytes]:
     """File name -> content, for everything that lies beside the versions. A function of the versions alone."""
     page = index_page(versions)
     files = {
-        "README.md": _markdown(page).encode(), "feed.xml": feed(versions), "index.html": _html(page).encode(), "style.css": _style(),
-    }  # fmt: skip
+        "README.md": _markdown(page).encode(),
+        "feed.xml": feed(versions),
+        "index.html": _html(page).encode(),
+        "style.css": _style(),
+    }
     badge = versions[-1].folder / BADGE
     if badge.is_file():
         files[BADGE] = badge.read_bytes()
@@ -135,11 +138,7 @@ def main_table(version: Version) -> MainTable | None:
                 finished.setdefault(row["backbone"], row)
         verdicts = [((row["cells"][columns[0]] or {}).get("against") or {}).get("verdict") for row in first["rows"]]
         rows = [_main_row(row, columns, version, verdicts) for row in first["rows"]]
-        rows += [
-            _main_row(row, columns, version, None)
-            for row in list(finished.values())[:MOST_FINISHED]
-            if first["setting"] != "none"
-        ]
+        rows += [_main_row(row, columns, version, None) for row in list(finished.values())[:MOST_FINISHED] if first["setting"] != "none"]
         caption = ", ".join(str(first[key]) for key in ("suite", "setting", "backbone") if first[key] and first[key] != "none")
         return MainTable(caption=caption, columns=tuple(map(str, columns)), rows=tuple(rows))
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
@@ -158,11 +157,13 @@ def _main_row(row: Mapping[str, Any], columns: Sequence[str], version: Version, 
     rank, cells = None if finished else row["rank"], [row["cells"][name] for name in columns]
     against = (cells[0] or {}).get("against")
     return MainRow(
-        method=" ".join(name for name in names if name), finished=finished,
+        method=" ".join(name for name in names if name),
+        finished=finished,
         link=f"{version.name}/{method_page(row['method'])}" if version.has_page else "",
-        rank=span_words(rank), top=may_be_best(rank, against is None, against and against["verdict"], verdicts or ()),
+        rank=span_words(rank),
+        top=may_be_best(rank, against is None, against and against["verdict"], verdicts or ()),
         cells=tuple(_main_cell(cell) for cell in cells),
-    )  # fmt: skip
+    )
 
 
 def _main_cell(cell: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -298,9 +299,7 @@ def feed(versions: Sequence[Version]) -> bytes:
     _text(root, "id", _id("feed", versions[0]))
     _text(root, "title", newest.title)
     errata = [one for version in versions for one in version.errata]
-    _text(
-        root, "updated", max([published_version.updated for published_version in versions] + [_midnight(one) for one in errata])
-    )
+    _text(root, "updated", max([published_version.updated for published_version in versions] + [_midnight(one) for one in errata]))
     ElementTree.SubElement(root, f"{{{ATOM}}}link", rel="self", href="feed.xml")
     ElementTree.SubElement(root, f"{{{ATOM}}}link", href="index.html")
     author = ElementTree.SubElement(root, f"{{{ATOM}}}author")
@@ -317,9 +316,7 @@ def feed(versions: Sequence[Version]) -> bytes:
         _text(entry, "id", _id("version", one))
         _text(entry, "title", f"{one.title}: {one.name}")
         _text(entry, "updated", one.updated)
-        ElementTree.SubElement(
-            entry, f"{{{ATOM}}}link", href=f"{one.name}/index.html" if one.has_page else f"{one.name}/README.md"
-        )
+        ElementTree.SubElement(entry, f"{{{ATOM}}}link", href=f"{one.name}/index.html" if one.has_page else f"{one.name}/README.md")
         signed = (one.signature.words(),) if one.signature is not None else ()
         changes = one.changes if one.changes is not None else ("The first version.",)
         _text(entry, "summary", " ".join((one.answer, *changes, *signed)))

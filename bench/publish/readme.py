@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun, ReferenceCell, ReferenceRow, ReferenceTable
+from bench.board.board import PREVIEW, PREVIEW_NOTE, Board, PublishedRun
 from bench.board.grades import weakest
 from bench.board.names import link, run_file, search_file
 from bench.board.over_suites import Overview, overviews
+from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
 from bench.compare.formatting import SEVERAL, cells_of, has_ranks, markdown, rank_words, score, spread, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, sign_name, under
@@ -32,8 +33,12 @@ def markdown_page(board: Board, figures: Sequence[Figure] = (), *, pages: bool =
     if figures:
         parts += ["## Figures", *(_figure(figure) for figure in figures)]
     if board.references:
-        parts += ["## What papers printed", "As printed, with what an audit of the tables says of them. No run of this board is among "
-                  "these rows, and none of them is ranked above.", *(_printed(reference, board.older) for reference in board.references)]  # fmt: skip
+        parts += [
+            "## What papers printed",
+            "As printed, with what an audit of the tables says of them. No run of this board is among "
+            "these rows, and none of them is ranked above.",
+            *(_printed(reference, board.older) for reference in board.references),
+        ]
     parts += ["## How this was made", "\n".join(_facts(board)), "## Runs", _runs(board)]
     if board.left_out:
         parts += ["## Left out", "\n".join(f"- {prose(line)}" for line in board.left_out)]
@@ -83,8 +88,10 @@ def _overview(overview: Overview) -> str:
     lines = [line([markdown(name) for name in heading]), line([":--", *("--:" for _ in overview.suites)])]
     for (method, beside), row in zip(overview.names, overview.standings, strict=True):
         lasts = [standing.row.cells[-1] if standing is not None else None for standing in row]
-        cells = [f"{rank_words(standing.row)} ({score(last.mean, last.decimals)})".strip() if standing is not None and last is not None else ""
-                 for standing, last in zip(row, lasts, strict=True)]  # fmt: skip
+        cells = [
+            f"{rank_words(standing.row)} ({score(last.mean, last.decimals)})".strip() if standing is not None and last is not None else ""
+            for standing, last in zip(row, lasts, strict=True)
+        ]
         lines.append(line([markdown(method) + (f" ({markdown(beside)})" if beside else ""), *cells]))
     setting = SETTINGS.get(overview.setting) or overview.setting or ""
     words = "Ranks that a row may have in each suite, and its average there. There is no total: suites have no common scale."
@@ -139,13 +146,9 @@ def _runs(board: Board) -> str:
         seed = "any" if run.record.seed is None else str(run.record.seed)
         grade = markdown(run.grade if run.submitted_by is None else f"{run.grade}, sent by {run.submitted_by}")
         scores = f"[CSV]({link(run_file(run_id, 'scores.csv'))})" if board.page_of[run_id] == run_id else ""
-        lines.append(
-            line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=run.held_by)})", scores])
-        )
+        lines.append(line([markdown(run_id), seed, grade, f"[record]({link(run_file(run_id, 'run.json'), version=run.held_by)})", scores]))
     words = "The record of a run holds its recipe, its command and every score."
-    return "\n".join(
-        [f"<details><summary>{len(board.runs):,} runs and their records</summary>", "", words, "", *lines, "", "</details>"]
-    )
+    return "\n".join([f"<details><summary>{len(board.runs):,} runs and their records</summary>", "", words, "", *lines, "", "</details>"])
 
 
 # --- A board's table as Markdown: one line a row, with its grade, and each seed linked to the record behind it ---
@@ -162,9 +165,7 @@ def table(shown: Table, runs: Mapping[str, PublishedRun], finished: Sequence[tup
     lines = [line([markdown(name) for name in heading]), line(aligned)]
     for row in shown.rows:
         lines.append(line(_cells(row, shown, runs)))
-        lines += [
-            _printed_cell(one, len(before) - 1, len(after)) for one in under(row, shown) if not one.label.startswith("less ")
-        ]
+        lines += [_printed_cell(one, len(before) - 1, len(after)) for one in under(row, shown) if not one.label.startswith("less ")]
     for other, i in finished:
         lines.append(line(_finished_cells(other, other.rows[i], shown, runs)))
     notes = [f"<sup>{i}</sup> {markdown(note, limit=None)}" for i, note in enumerate(shown.footnotes, 1)]
@@ -184,11 +185,14 @@ def _cells(row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
     first = [rank_words(row)] if has_ranks(shown) else []
     return [
-        *first, markdown(row.method) + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
+        *first,
+        markdown(row.method) + (f" ({markdown(beside)})" if beside else "") + (" *baseline*" if row.is_baseline else "") + marks,
         *(_number(cell, primary=task == shown.head) for task, cell in zip(shown.columns, row.cells, strict=True)),
-        *cost_texts(row, shown), _records(row, runs),
-        markdown(weakest(runs[run].grade for run in row.runs)), row.values,
-    ]  # fmt: skip
+        *cost_texts(row, shown),
+        _records(row, runs),
+        markdown(weakest(runs[run].grade for run in row.runs)),
+        row.values,
+    ]
 
 
 def _finished_cells(other: Table, row: Row, shown: Table, runs: Mapping[str, PublishedRun]) -> list[str]:
@@ -196,9 +200,14 @@ def _finished_cells(other: Table, row: Row, shown: Table, runs: Mapping[str, Pub
     beside = " ".join(filter(None, (variant_words(row, other), other.backbone)))
     name = f"{markdown(row.method)} ({markdown(beside)}) *for scale*"
     return [
-        *([""] if has_ranks(shown) else []), name, *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
-        *([""] * len(cost_columns(shown))), _records(row, runs), markdown(weakest(runs[run].grade for run in row.runs)), row.values,
-    ]  # fmt: skip
+        *([""] if has_ranks(shown) else []),
+        name,
+        *(_number(cell and replace(cell, mark=""), primary=False) for cell in row.cells),
+        *([""] * len(cost_columns(shown))),
+        _records(row, runs),
+        markdown(weakest(runs[run].grade for run in row.runs)),
+        row.values,
+    ]
 
 
 def _number(cell: Cell | None, *, primary: bool) -> str:

@@ -89,9 +89,7 @@ def check_signatures(out: Path, manifests: Mapping[str, str], signers: Path | No
     ``manifests``: version -> sha256 of its manifest as it is now, oldest first. Raises BenchError where ``signers`` cannot be used.
     """
     if signers is not None and not signers.is_file():
-        raise BenchError(
-            f"no file {signers}", "--signers FILE: a line each, NAME KEYTYPE KEY, as in man ssh-keygen, ALLOWED SIGNERS"
-        )
+        raise BenchError(f"no file {signers}", "--signers FILE: a line each, NAME KEYTYPE KEY, as in man ssh-keygen, ALLOWED SIGNERS")
     for i, (version, manifest) in enumerate(manifests.items(), 1):
         what = signature_files(version)[0]
         try:
@@ -119,9 +117,7 @@ def _checked(out: Path, found: Signature, signers: Path | None) -> Finding:
     if made.returncode or found.key not in _KEY.findall(made.stdout + made.stderr):
         return Finding("files", name, DIFFERS, "the signature is not of this text and this key")
     if signers is None:
-        return Finding(
-            "files", name, UNCHECKED, f"signed on {found.date} with the key {found.key}; --signers FILE says whose it is"
-        )
+        return Finding("files", name, UNCHECKED, f"signed on {found.date} with the key {found.key}; --signers FILE says whose it is")
     whose = _keygen(["-Y", "find-principals", "-s", sig, "-f", str(signers)])
     for line in whose.stdout.splitlines() if not whose.returncode else ():
         if not _keygen(["-Y", "verify", "-f", str(signers), "-I", line.strip(), "-n", NAMESPACE, "-s", sig], content).returncode:

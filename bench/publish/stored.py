@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 LARGEST_CURVE = 1 << 24  # bytes; a real one has some tens of kilobytes
 
 
-def leave_run(
-    record: RunRecord, folder: Path, place: Place, manifests: Mapping[str, Mapping[str, str]]
-) -> tuple[str, str] | None:
+def leave_run(record: RunRecord, folder: Path, place: Place, manifests: Mapping[str, Mapping[str, str]]) -> tuple[str, str] | None:
     """(version, sha256 of the record) of the older version that holds this very run, where it is left; None where none does.
 
     ``manifests``: version -> path -> sha256, of what each holds itself. Raises DataDamaged as ``store_run``.
@@ -57,9 +55,15 @@ def leave_run(
 
 
 def store_run(
-    record: RunRecord, folder: Path, place: Place, packed: Packed | None = None, given: Place | None = None,
-    stored: StoredArrays | None = None, *, reduced: bool = False,
-) -> str:  # fmt: skip
+    record: RunRecord,
+    folder: Path,
+    place: Place,
+    packed: Packed | None = None,
+    given: Place | None = None,
+    stored: StoredArrays | None = None,
+    *,
+    reduced: bool = False,
+) -> str:
     """Copy what lies in ``folder`` to ``place``; returns the sha256 of the record's file. Predictions are compared with the record's hashes.
 
     ``given``: where what all models are given is stored, once; without it each file holds it. ``stored`` keeps what was read for whoever
@@ -249,9 +253,7 @@ class File:
             return None
         arrays = reduce_predictions(score.key, self.arrays)
         found = None if arrays is None else File(self.path, self.source, arrays, None)
-        return (
-            found if found is not None and found.values_sha256 == score.reduced_sha256 else None
-        )  # else another bench wrote the record
+        return found if found is not None and found.values_sha256 == score.reduced_sha256 else None  # else another bench wrote the record
 
     @property
     def key(self) -> str:

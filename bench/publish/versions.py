@@ -92,18 +92,21 @@ class Version:
         try:
             return judgements(loads(path.read_bytes())["tables"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise DataDamaged(
-                f"{path} cannot be read: {' '.join(str(error).split())[:200]}", "restore it: git checkout"
-            ) from None
+            raise DataDamaged(f"{path} cannot be read: {' '.join(str(error).split())[:200]}", "restore it: git checkout") from None
 
     def published(self) -> list[PublishedRun]:
         """Its runs, graded as they were; v1 and v2 call own runs "submitted" that have no better grade. Raises BenchError as ``records``."""
         store = RunsFolder(self.folder / RUNS)
         return [
-            PublishedRun(record=record, folder=store.folder(run.run_id), submitted_by=run.submitted_by, reason=run.reason,
-                         grade=OWN if run.submitted_by is None and run.grade == "submitted" else run.grade)
+            PublishedRun(
+                record=record,
+                folder=store.folder(run.run_id),
+                submitted_by=run.submitted_by,
+                reason=run.reason,
+                grade=OWN if run.submitted_by is None and run.grade == "submitted" else run.grade,
+            )
             for record, run in zip(self.records(), self.runs, strict=True)
-        ]  # fmt: skip
+        ]
 
 
 def versions(out: Path) -> tuple[Version, ...]:
@@ -173,10 +176,11 @@ def version_bytes(board: Board, records: Mapping[str, str], *, baseline: str | N
 
 def _runs(board: Board, records: Mapping[str, str]) -> list[VersionRun]:
     return [
-        VersionRun(run_id=run.record.run_id, record=records[run.record.run_id], grade=run.grade, submitted_by=run.submitted_by,
-                   reason=run.reason)
+        VersionRun(
+            run_id=run.record.run_id, record=records[run.record.run_id], grade=run.grade, submitted_by=run.submitted_by, reason=run.reason
+        )
         for run in board.runs
-    ]  # fmt: skip
+    ]
 
 
 def content_sha256(board: Board, records: Mapping[str, str], baseline: str | None) -> str:

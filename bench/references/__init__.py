@@ -70,8 +70,15 @@ def results(
     paper: str | None = None,
 ) -> tuple[ReferenceResult, ...]:
     """The printed numbers that fit all that is given, in the papers' order."""
-    wanted = {"method": method, "backbone": backbone, "setting": setting, "variant": variant, "task": task, "metric": metric,
-              "paper": paper}  # fmt: skip
+    wanted = {
+        "method": method,
+        "backbone": backbone,
+        "setting": setting,
+        "variant": variant,
+        "task": task,
+        "metric": metric,
+        "paper": paper,
+    }
     given = {field: value for field, value in wanted.items() if value is not None}
     return tuple(r for r in _everything() if all(getattr(r, field) == value for field, value in given.items()))
 

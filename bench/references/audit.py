@@ -50,13 +50,7 @@ class Remark:
 
 def told(found: Iterable[Remark]) -> int:
     """How many things the remarks on a table say: the same words once, what is printed differently elsewhere once a row, copies not."""
-    return len(
-        {
-            (r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text)
-            for r in found
-            if r.kind != "copied"
-        }
-    )
+    return len({(r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text) for r in found if r.kind != "copied"})
 
 
 @cache
@@ -126,8 +120,11 @@ def _spreads(every: Sequence[Row]) -> Iterator[Remark]:
     for row in every:
         most = too_wide(row)
         if most is not None and row.average is not None:
-            yield _remark("spread", row.average,
-                          f"printed ±{show(row.average.std or 0)}; an average cannot spread more than the mean of its cells' spreads, ±{show(most)}")  # fmt: skip
+            yield _remark(
+                "spread",
+                row.average,
+                f"printed ±{show(row.average.std or 0)}; an average cannot spread more than the mean of its cells' spreads, ±{show(most)}",
+            )
 
 
 def _counts(every: Sequence[Row]) -> Iterator[Remark]:
@@ -255,8 +252,11 @@ def _most(cells: Sequence[ReferenceResult], name: str) -> str:
 def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
     """The other rows of the same table, setting and metric."""
     mine = row.first
-    return [other for other in every if other is not row and (other.first.paper, other.first.table, other.first.metric)
-            == (mine.paper, mine.table, mine.metric)]  # fmt: skip
+    return [
+        other
+        for other in every
+        if other is not row and (other.first.paper, other.first.table, other.first.metric) == (mine.paper, mine.table, mine.metric)
+    ]
 
 
 def _copied(every: Sequence[Row]) -> Iterator[Remark]:

@@ -106,10 +106,15 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
     version = str(result.mteb_version or "unknown")
     major = version.partition(".")[0]
     return ImportedResult(
-        task=result.task_name, metric=metric, value=round(value, 6), protocol=f"mteb/{major}" if major.isdigit() else "unknown",
-        backbone=name, label=name, source=f"model revision {revision}, data {str(result.dataset_revision)[:12]}",
+        task=result.task_name,
+        metric=metric,
+        value=round(value, 6),
+        protocol=f"mteb/{major}" if major.isdigit() else "unknown",
+        backbone=name,
+        label=name,
+        source=f"model revision {revision}, data {str(result.dataset_revision)[:12]}",
         note=f"published result file {file.name}; mteb {version}",
-    )  # fmt: skip
+    )
 
 
 def merge(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> list[ImportedResult]:
@@ -137,9 +142,7 @@ def read_imported(file: Path) -> list[ImportedResult]:
         try:
             rows.append(msgspec.json.decode(line, type=ImportedResult))
         except msgspec.DecodeError as error:
-            raise DataDamaged(
-                f"{file}: line {number} is no imported result: {error}", "bench references import writes it"
-            ) from None
+            raise DataDamaged(f"{file}: line {number} is no imported result: {error}", "bench references import writes it") from None
     return rows
 
 
@@ -166,7 +169,5 @@ def _model(file: Path, model: str | None) -> tuple[str, str]:
         owner, double, name = file.absolute().parent.parent.name.partition("__")
         known, revision = (f"{owner}/{name}", file.absolute().parent.name) if double else ("", "unknown")
     if not (model or known):
-        raise BenchError(
-            f"{file}: nothing says which model it is of", "--model owner/name, or keep it as OWNER__MODEL/REVISION/TASK.json"
-        )
+        raise BenchError(f"{file}: nothing says which model it is of", "--model owner/name, or keep it as OWNER__MODEL/REVISION/TASK.json")
     return model or known, revision

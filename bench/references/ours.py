@@ -61,9 +61,16 @@ def _with_setting(name: str) -> tuple[str, str]:
 
 
 def find_printed(
-    method: str, task: str, *, suite: str, setting: str, backbone: str, variant: str = "", protocol: str | None = None,
+    method: str,
+    task: str,
+    *,
+    suite: str,
+    setting: str,
+    backbone: str,
+    variant: str = "",
+    protocol: str | None = None,
     recipe: Mapping[str, object] | None = None,
-) -> tuple[ReferenceResult, ...]:  # fmt: skip
+) -> tuple[ReferenceResult, ...]:
     """The printed numbers of what the harness calls so, the one to compare with first; empty where no table has it.
 
     ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by

@@ -92,9 +92,7 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
 
     SimCSE's own paper is left out, whose SimCSE is the new method. A number that two tables of a paper print of one run counts once.
     """
-    averages = [
-        row.average for row in rows(results(metric="spearman")) if row.average is not None and row.first.protocol == WHOLE
-    ]
+    averages = [row.average for row in rows(results(metric="spearman")) if row.average is not None and row.first.protocol == WHOLE]
     own = [average for average in averages if average.own_result and average.paper != BASE]
     single = [result for result in own if result.runs in ONE_RUN]
     bases = {(result.paper, result.setting, result.backbone): result.value for result in single if _is_base(result)}
@@ -177,12 +175,16 @@ def figure_runs() -> tuple[FigureRuns, ...]:
     parts = {(content.paper, content.part): content for content in contents()}
     return tuple(
         FigureRuns(
-            parts[row["paper"], row["part"]], row["draws"], row["backbone"], tuple(row["suites"].split(",")),
+            parts[row["paper"], row["part"]],
+            row["draws"],
+            row["backbone"],
+            tuple(row["suites"].split(",")),
             tuple((setting, method) for setting, _, method in (word.partition(":") for word in row["runs"].split())),
-            (key, values) if (key := row["set"].partition("=")[0]) and (values := row["set"].partition("=")[2]) else None, row["open"],
+            (key, values) if (key := row["set"].partition("=")[0]) and (values := row["set"].partition("=")[2]) else None,
+            row["open"],
         )
         for row in read_rows(HERE / "figures.tsv")
-    )  # fmt: skip
+    )
 
 
 def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
@@ -226,9 +228,7 @@ def split_name(name: str) -> tuple[str, str | None]:
         except BenchError:
             part = None
         if part is not None:
-            raise BenchError(
-                f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why
-            )
+            raise BenchError(f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why)
         raise BenchError(
             f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
         )

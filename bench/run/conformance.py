@@ -35,11 +35,15 @@ from bench.run.recipes import check_overrides, choose, merge
 from bench.run.search.space import space_of, with_values
 
 SENTENCES = [
-    "A man is playing a guitar .", "Yes .", "The committee that met on Tuesday did not reach a decision about the new bridge .",
-    "Dogs run .", "A man is playing a guitar .", "He said \"wait\" , and [MASK] was all that she heard .",
+    "A man is playing a guitar .",
+    "Yes .",
+    "The committee that met on Tuesday did not reach a decision about the new bridge .",
+    "Dogs run .",
+    "A man is playing a guitar .",
+    'He said "wait" , and [MASK] was all that she heard .',
     "Two children build a castle of sand near the sea .",
     "Prices rose by 3.5 % in March , the bank said , although most forecasts that had been published before were much higher .",
-]  # fmt: skip
+]
 TOLERANCE = 1e-5  # how far order, batch size and padding may move a vector
 
 
@@ -92,8 +96,9 @@ def tiny_backbone(folder: Path) -> str:
     quiet()
     state = torch.get_rng_state()
     torch.manual_seed(0)
-    config = BertConfig(vocab_size=8192, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-                        max_position_embeddings=256)  # fmt: skip
+    config = BertConfig(
+        vocab_size=8192, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, max_position_embeddings=256
+    )
     model = BertForPreTraining(config)
     for parameter in model.parameters():  # the library's start is so flat that mistakes hardly show
         torch.nn.init.normal_(parameter, std=0.1) if parameter.ndim > 1 else None
@@ -141,8 +146,12 @@ class Case:
         return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
 
 
-COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
-           "labelled": ("sent0", "sent1", "label")}  # fmt: skip
+COLUMNS = {
+    "sentences": ("sentence",),
+    "pairs": ("sent0", "sent1"),
+    "triplets": ("sent0", "sent1", "hard_neg"),
+    "labelled": ("sent0", "sent1", "label"),
+}
 
 
 def encode_gives_vectors(case: Case) -> str:
@@ -191,13 +200,17 @@ def encode_elsewhere(case: Case) -> np.ndarray:
     cls, to = case.plugin.cls, case.folder / "elsewhere.npy"
     case.folder.mkdir(parents=True, exist_ok=True)
     told = {
-        "module": cls.__module__, "file": inspect.getfile(cls), "name": cls.__qualname__, "setting": case.setting, "to": str(to),
-        "backbone": case.backbone, "overrides": dict(case.overrides), "folder": str(case.folder),
-    }  # fmt: skip
+        "module": cls.__module__,
+        "file": inspect.getfile(cls),
+        "name": cls.__qualname__,
+        "setting": case.setting,
+        "to": str(to),
+        "backbone": case.backbone,
+        "overrides": dict(case.overrides),
+        "folder": str(case.folder),
+    }
     environment = os.environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, json.dumps(told)], capture_output=True, text=True, env=environment, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", SCRIPT, json.dumps(told)], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise Failed(f"another process cannot encode: {(done.stderr.strip().splitlines() or ['no word'])[-1][:200]}")
     found: np.ndarray = np.load(to)
@@ -268,9 +281,7 @@ def nothing_frozen_moves(case: Case) -> str:
     saved = set(method.training_state())
     moved = {name for name, tensor in method.state_dict().items() if not torch.equal(tensor, before[name])}
     if moved - saved:
-        raise Failed(
-            f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}"
-        )
+        raise Failed(f"moved, and neither in the checkpoint nor in the state to resume from: {', '.join(sorted(moved - saved)[:3])}")
     if not moved:
         raise Failed("an optimiser step changed nothing")
     return f"{len(moved)} tensors moved, {len(before) - len(moved)} did not"
@@ -369,8 +380,15 @@ def space_is_sound(case: Case) -> str:
     path = None if plugin.cls.own_backbone else resolve(case.backbone).path
     backbones = {"builtin", *(name for entry in named if entry for name in ([entry] if isinstance(entry, str) else entry))}
     for backbone in sorted(backbones):
-        space = space_of(plugin.folder, plugin.name, setting=case.setting, backbone=backbone, variant=case.variant, recipe=recipe,
-                         places=plugin.cls.places)  # fmt: skip
+        space = space_of(
+            plugin.folder,
+            plugin.name,
+            setting=case.setting,
+            backbone=backbone,
+            variant=case.variant,
+            recipe=recipe,
+            places=plugin.cls.places,
+        )
         for dimension in space:
             keys[dimension.key] = None
             for value in dimension.grid():

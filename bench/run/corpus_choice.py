@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 BY_HASH = "sha256:"  # before the hash of a text, which is looked for whatever its file is called
 TARGET = "target"  # the name of the corpus of all sentences that are scored
 RECIPE_CORPORA = {"wiki1m": "wiki1m_for_simcse.txt", "nli": "nli_for_simcse.csv", "nli-labelled": "nli_labelled.csv"}
-EXPECTED = {"sentences": "one column of sentences", "pairs": "columns sent0, sent1", "triplets": "columns sent0, sent1, hard_neg",
-            "labelled": "columns sent0, sent1, label"}  # fmt: skip
+EXPECTED = {
+    "sentences": "one column of sentences",
+    "pairs": "columns sent0, sent1",
+    "triplets": "columns sent0, sent1, hard_neg",
+    "labelled": "columns sent0, sent1, label",
+}
 
 
 class AbsentCorpus(Corpus):
@@ -78,13 +82,9 @@ class CorpusShelf:
             if "sentences" in needed:
                 hint = "--set corpus_column=sent0 trains on its first column, =all on every cell as a sentence"
             elif corpus.kind == "sentences" and "unsupervised" in plugin.cls.settings:
-                hint = (
-                    "--setting unsupervised trains on sentences; docs/corpora.md says how pairs, triplets and labels are written"
-                )
+                hint = "--setting unsupervised trains on sentences; docs/corpora.md says how pairs, triplets and labels are written"
             wanted = " or ".join(EXPECTED[kind] for kind in needed)
-            raise BenchError(
-                f"{plugin.name} in the {setting} setting needs {wanted}; {corpus.name} has {', '.join(corpus.columns)}", hint
-            )
+            raise BenchError(f"{plugin.name} in the {setting} setting needs {wanted}; {corpus.name} has {', '.join(corpus.columns)}", hint)
         return corpus
 
     def _opened(self, name: str) -> Corpus:
@@ -93,8 +93,14 @@ class CorpusShelf:
             return AbsentCorpus(TARGET, ("sentence",), None) if later and later.pending else target_corpus(self._scored)
         if name.startswith(PREFIX) and later is not None and not is_here(name):
             asked = HubName.of(name)
-            later.note(Pending(name=name, kind="corpus", where=f"hub data set {asked.repo}",
-                               urls=(site("hub", asked.repo, asked.revision or "main", "").url,)))  # fmt: skip
+            later.note(
+                Pending(
+                    name=name,
+                    kind="corpus",
+                    where=f"hub data set {asked.repo}",
+                    urls=(site("hub", asked.repo, asked.revision or "main", "").url,),
+                )
+            )
             return AbsentCorpus(name, name_columns(asked.columns or ("text",)), asked.limit)
         if name.startswith(PREFIX):
             path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))
@@ -130,9 +136,7 @@ def found_by_hash(asked: str, data: DataFolder) -> Path:
             if open_corpus(path).sha256 == wanted:
                 return path
     looked = ", ".join(str(folder.resolve()) for folder in folders)
-    raise DataMissing(
-        f"no text with {asked} in {looked}", "put the file there under any name, or --corpus FILE with another text"
-    )
+    raise DataMissing(f"no text with {asked} in {looked}", "put the file there under any name, or --corpus FILE with another text")
 
 
 def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("sentences",)) -> str:
@@ -148,9 +152,7 @@ def corpus_file(name: str | None, data: DataFolder, needed: Sequence[str] = ("se
     path = data.corpus(file)
     if path is None:
         looked = f" (looked for {data.root / 'train' / file})" if data.root else " (no --data was given)"
-        source = next(
-            (data_set for data_set in data_sets().values() if data_set.files[0].name == file and sources_of(data_set)), None
-        )
+        source = next((data_set for data_set in data_sets().values() if data_set.files[0].name == file and sources_of(data_set)), None)
         fetch = f"bench data fetch {source.name}{f' --data {data.root}' if data.root else ''}; " if source else ""
         raise DataMissing(f"the recipe's corpus {file} is not on this machine{looked}", fetch + own)
     return str(path)

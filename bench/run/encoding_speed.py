@@ -47,10 +47,15 @@ def _measure(reference: str, runs: Path, plugins: Sequence[Path], device: str, o
         seconds.append(perf_counter() - start)
     digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()[:8]
     return EncodingCost(
-        sentences_per_second=round(len(sentences) / median(seconds), 1), memory_bytes=devices.peak_memory_bytes(device),
-        device=devices.device_name(device), threads=torch.get_num_threads(), precision="fp32",
-        text=f"the first {len(sentences):,} sentences of corpus builtin ({digest})", torch=str(torch.__version__), bench_version=__version__,
-    )  # fmt: skip
+        sentences_per_second=round(len(sentences) / median(seconds), 1),
+        memory_bytes=devices.peak_memory_bytes(device),
+        device=devices.device_name(device),
+        threads=torch.get_num_threads(),
+        precision="fp32",
+        text=f"the first {len(sentences):,} sentences of corpus builtin ({digest})",
+        torch=str(torch.__version__),
+        bench_version=__version__,
+    )
 
 
 def measured_text() -> list[str]:

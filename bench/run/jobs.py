@@ -132,9 +132,7 @@ def read_batch(folder: Path) -> Batch:
         content = json.loads((folder / "batch.json").read_bytes())
         runs = tuple(Queued(**entry) for entry in content["runs"])
         resources = Resources(**{**content["resources"], "options": tuple(map(tuple, content["resources"]["options"]))})
-        return Batch(
-            **{**content, "folder": folder, "runs": runs, "arguments": tuple(content["arguments"]), "resources": resources}
-        )
+        return Batch(**{**content, "folder": folder, "runs": runs, "arguments": tuple(content["arguments"]), "resources": resources})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BenchError(f"{folder / 'batch.json'} cannot be read: {' '.join(str(error).split())[:120]}") from None
 
@@ -193,10 +191,15 @@ def _word(value: Any) -> str:
 
 
 NAMES = {
-    "plugin": "the source of the method's plugin", "backbone": "the backbone's revision", "corpus": "the corpus", "precision": "the precision",
-    "recipe": "the recipe", "dev": "the set on which checkpoints are selected", "places": "a file that the recipe names",
+    "plugin": "the source of the method's plugin",
+    "backbone": "the backbone's revision",
+    "corpus": "the corpus",
+    "precision": "the precision",
+    "recipe": "the recipe",
+    "dev": "the set on which checkpoints are selected",
+    "places": "a file that the recipe names",
     "ranks": "the number of processes",
-}  # fmt: skip
+}
 
 
 def only(planned: Sequence[PlannedRun], run_id: str, words: str | None) -> PlannedRun:
@@ -207,22 +210,16 @@ def only(planned: Sequence[PlannedRun], run_id: str, words: str | None) -> Plann
     alike = [run for run in planned if run.run_id.rpartition("-")[0] == run_id.rpartition("-")[0]]
     if not alike:
         some = ", ".join(run.run_id for run in planned[:3]) + (", ..." if len(planned) > 3 else "")
-        raise BenchError(
-            f"--only {run_id}: these options mean no such run; they mean {some}", "the ids: the same command with --dry-run"
-        )
+        raise BenchError(f"--only {run_id}: these options mean no such run; they mean {some}", "the ids: the same command with --dry-run")
     then = dict(part.partition("=")[::2] for part in (words or "").split(",") if part)
     differs: list[str] = []
     for run in alike:
         now = dict(part.partition("=")[::2] for part in planned_words(run).split(","))
         here = [
-            f"{NAMES.get(key, key)} (then {then[key]}, here {now.get(key, 'none')})"
-            for key in then
-            if now.get(key, "none") != then[key]
+            f"{NAMES.get(key, key)} (then {then[key]}, here {now.get(key, 'none')})" for key in then if now.get(key, "none") != then[key]
         ]
         differs = here if not differs or len(here) < len(differs) else differs
-    what = (
-        f"differs from where it was planned: {'; '.join(differs)}" if differs else "something differs from where it was planned"
-    )
+    what = f"differs from where it was planned: {'; '.join(differs)}" if differs else "something differs from where it was planned"
     raise BenchError(
         f"--only {run_id}: {what}",
         f"here the id is {alike[0].run_id}; the same plugin, backbone, data and version on every machine",
@@ -235,9 +232,12 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
 
     package = str(Path(bench.__file__).parents[1])
     found = {
-        name: value for name, value in os.environ.items()
-        if (name in KEPT or name.startswith(KEPT_BEGINNINGS)) and "TOKEN" not in name.replace("TOKENIZERS", "") and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
-    }  # fmt: skip
+        name: value
+        for name, value in os.environ.items()
+        if (name in KEPT or name.startswith(KEPT_BEGINNINGS))
+        and "TOKEN" not in name.replace("TOKENIZERS", "")
+        and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
+    }
     paths = [str(Path(word).absolute()) for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
     found["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([package, *paths]))
     found["BENCH_CACHE"] = str(default_cache().absolute())
@@ -374,9 +374,10 @@ def step_of(folder: Path) -> int | None:
 def is_done(run: PlannedRun, record: RunRecord | None, scored: Callable[..., bool]) -> bool:
     """Is a run finished and scored on all that is asked? Its files are not looked at."""
     return (
-        record is not None and record.status == "finished"
+        record is not None
+        and record.status == "finished"
         and all(scored(record, task, known) for task, known in zip(run.tasks, run.task_data, strict=True))
-    )  # fmt: skip
+    )
 
 
 def forget(batch: Batch) -> None:
@@ -386,7 +387,7 @@ def forget(batch: Batch) -> None:
 
 def new_batch(
     jobs: Jobs, name: str, runs: Sequence[Queued], arguments: Sequence[str], resources: Resources, retries: int, address: str | None = None
-) -> Batch:  # fmt: skip
+) -> Batch:
     return Batch(
         folder=jobs.new_folder().absolute(), engine=name, created=datetime.now(UTC).isoformat(timespec="seconds"), directory=os.getcwd(),
         python=sys.executable, environment=worker_environment(resources.cpus), arguments=tuple(arguments), runs=tuple(runs), retries=retries,

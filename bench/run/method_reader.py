@@ -137,21 +137,30 @@ def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
 def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDescription:
     names = ("variants", "settings", "defaults", "optional", "fitted")
     variants, settings, defaults, optional, fitted = (definition.get(key) for key in names)
-    contract = {alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) and node.module == "bench.method"
-                for alias in node.names if alias.name in ("Method", "TorchMethod")}  # fmt: skip
+    contract = {
+        alias.asname or alias.name
+        for node in module.body
+        if isinstance(node, ast.ImportFrom) and node.module == "bench.method"
+        for alias in node.names
+        if alias.name in ("Method", "TorchMethod")
+    }
     readable = all(value is not UNKNOWN for value in (variants, settings, defaults, optional, fitted))
     words = {key: value if isinstance(value := definition.get(key), str) else "" for key in ("summary", "paper", "trains")}
     if settings is None:
         settings = ("none",)  # as Method has it
     return MethodDescription(
-        name=definition["name"], summary=words["summary"], paper=words["paper"], trains=words["trains"],
+        name=definition["name"],
+        summary=words["summary"],
+        paper=words["paper"],
+        trains=words["trains"],
         settings=settings if isinstance(settings, tuple) else (),
         about=definition["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
         variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},
-        defaults=defaults if isinstance(defaults, dict) else {}, optional=optional if isinstance(optional, dict) else {},
+        defaults=defaults if isinstance(defaults, dict) else {},
+        optional=optional if isinstance(optional, dict) else {},
         fitted=fitted if isinstance(fitted, str) else None,
         whole=readable and definition["bases"] <= contract and is_plain(module),
-    )  # fmt: skip
+    )
 
 
 def _recipes(folder: Path, name: str) -> RecipeFile:
@@ -190,9 +199,15 @@ def _classes(module: ast.Module) -> Iterator[dict[str, Any]]:
             bases = [found[base.id] for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in found]
             inherited = {key: value for base in bases for key, value in base.items() if key != "name"}
             others = {ast.unparse(base) for base in node.bases if not isinstance(base, ast.Name) or base.id not in found}
-            found[node.name] = inherited | _attributes(node, known) | {
-                "class": node.name, "doc": ast.get_docstring(node) or "", "bases": others.union(*(base["bases"] for base in bases)),
-            }  # fmt: skip
+            found[node.name] = (
+                inherited
+                | _attributes(node, known)
+                | {
+                    "class": node.name,
+                    "doc": ast.get_docstring(node) or "",
+                    "bases": others.union(*(base["bases"] for base in bases)),
+                }
+            )
             yield found[node.name]
 
 

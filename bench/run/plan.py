@@ -132,9 +132,11 @@ def check_named(request: Request) -> None:
     from bench.score.suites import check_suite, expand_suites
 
     for names, kind, option in (
-        (request.methods, "method", "--method"), (request.backbones, "backbone", "--backbone"), (request.suites, "suite", "--suite"),
+        (request.methods, "method", "--method"),
+        (request.backbones, "backbone", "--backbone"),
+        (request.suites, "suite", "--suite"),
         (request.seeds, "seed", "--seeds"),
-    ):  # fmt: skip
+    ):
         if not names:
             raise BenchError(f"no {kind} was named", f"{option}; --help says which there are")
     if request.names and (len(request.names), len(set(request.names))) != (len(request.backbones),) * 2:
@@ -265,9 +267,7 @@ class _Planner:
         """Those that were asked for, or the method's own."""
         request, own = self.request, plugin.cls.own_backbone
         if own:  # of a model that was given itself, its own name is asked for
-            return [
-                Reference(own, "unknown", None, title=request.names[0] if request.names and request.backbones == (own,) else "")
-            ]
+            return [Reference(own, "unknown", None, title=request.names[0] if request.names and request.backbones == (own,) else "")]
         found = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
         if request.names:
             found = [replace(reference, title=title) for reference, title in zip(found, request.names, strict=True)]
@@ -312,15 +312,13 @@ class _Planner:
         if by_ranks := _determined_by_ranks(cls, recipe, request.ranks) if trained else "":
             notes.append(by_ranks)
         notes += ended_early(recipe)
-        places = {
-            key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready)
-            for key in cls.places
-            if key in recipe
-        }
+        places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in cls.places if key in recipe}
         determines = {
-            "places": places, "precision": request.precision if trained else "fp32", "dev": dev.sha256 if dev else None,
+            "places": places,
+            "precision": request.precision if trained else "fp32",
+            "dev": dev.sha256 if dev else None,
             **({"ranks": request.ranks} if by_ranks else {}),
-        }  # fmt: skip
+        }
         of_paper = entry is not None and given is None and (entry.backbone, entry.variant) == (backbone.model, variant)
         return [
             with_fingerprint(PlannedRun(
@@ -333,9 +331,7 @@ class _Planner:
         ]  # fmt: skip
 
 
-def of_run(
-    record: RunRecord, plugin: Plugin, recipe: Recipe, backbone: Reference, request: Request, data: DataFolder
-) -> PlannedRun:
+def of_run(record: RunRecord, plugin: Plugin, recipe: Recipe, backbone: Reference, request: Request, data: DataFolder) -> PlannedRun:
     """A finished run, to be scored on the suites of ``request`` too. Raises as :func:`make` where their data is not here."""
     check_named(request)
     scored = _scored(request.suites, data, request.text.split(","))
@@ -364,9 +360,7 @@ def ended_early(recipe: Recipe) -> list[str]:
     if rows is None or limit.value * rows >= budget.amount:
         return []
     needed = math.ceil(budget.amount / rows)
-    return [
-        f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --max-steps {needed}"
-    ]
+    return [f"the recipe ends after {limit.value:,} steps, before the budget of {budget} does; to use it up: --max-steps {needed}"]
 
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
@@ -378,11 +372,17 @@ def determining(run: PlannedRun) -> dict[str, Any]:
     """Everything that determines a run's result: what its fingerprint is of."""
     places = run.determines["places"]
     return {
-        "method": run.method, "plugin": run.plugin.sha256, "variant": run.variant, "setting": run.setting, "seed": run.seed,
-        "backbone": run.backbone.revision, "recipe": {key: value for key, value in run.recipe.items() if key not in places},
-        "corpus": run.corpus.sha256 if run.corpus else None, **run.determines,
+        "method": run.method,
+        "plugin": run.plugin.sha256,
+        "variant": run.variant,
+        "setting": run.setting,
+        "seed": run.seed,
+        "backbone": run.backbone.revision,
+        "recipe": {key: value for key, value in run.recipe.items() if key not in places},
+        "corpus": run.corpus.sha256 if run.corpus else None,
+        **run.determines,
         "places": {key: name for key, name in places.items() if name is not None},
-    }  # fmt: skip
+    }
 
 
 def with_value(run: PlannedRun, key: str, value: Value) -> PlannedRun:
@@ -399,8 +399,10 @@ def check_dropout(cls: type[Method], setting: str, recipe: Recipe, backbone: Ref
     """Raises BenchError where dropout is to make two views of a sentence differ, and the backbone has none of its own."""
     if setting not in cls.by_dropout or recipe["dropout"] is not None or own_dropout(backbone.config()) != 0:
         return
-    raise BenchError(f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
-                     "--set dropout=0.1 (0 is taken only where it is said: --set dropout=0)")  # fmt: skip
+    raise BenchError(
+        f"the dropout of {backbone.name} is 0, and {cls.name} needs some: it makes the two views of a sentence differ",
+        "--set dropout=0.1 (0 is taken only where it is said: --set dropout=0)",
+    )
 
 
 def content_name(place: str, ready: Callable[[Reference], Reference] = lambda reference: reference) -> str:

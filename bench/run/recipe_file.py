@@ -151,14 +151,12 @@ class GivenRecipe:
         its dev score chose the values."""
         name, used = self.search.get("name", "the search"), self.search.get("seeds", [])
         if own := [seed for seed in seeds if seed in used]:
-            raise BenchError(f"seed {own[0]} is one on which {name} chose these values, so that its score would be the best of many",
-                             "--seeds 1-5, or others that the search did not use")  # fmt: skip
+            raise BenchError(
+                f"seed {own[0]} is one on which {name} chose these values, so that its score would be the best of many",
+                "--seeds 1-5, or others that the search did not use",
+            )
         before = str(self.search.get("plugin", plugin))
-        return (
-            []
-            if before == plugin
-            else [f"the code of {self.method} has changed since {name}: {before[:8]} then, {plugin[:8]} now"]
-        )
+        return [] if before == plugin else [f"the code of {self.method} has changed since {name}: {before[:8]} then, {plugin[:8]} now"]
 
 
 def read_given(file: Path) -> GivenRecipe:
@@ -167,8 +165,7 @@ def read_given(file: Path) -> GivenRecipe:
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
         values = {
-            str(key): Value(value.get("value"), str(value["source"]), value.get("note"))
-            for key, value in content.pop("values").items()
+            str(key): Value(value.get("value"), str(value["source"]), value.get("note")) for key, value in content.pop("values").items()
         }
         given = GivenRecipe(values=values, **content)
         for key in ("method", *(key for key in content if key != "search")):

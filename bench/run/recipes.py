@@ -71,8 +71,13 @@ HELP: Mapping[str, str] = {
 
 
 # family -> hidden size: what "nearest" means among the backbones that the papers used
-SIZES = {"builtin": ("bert", 256), "bert-base-uncased": ("bert", 768), "bert-large-uncased": ("bert", 1024),
-         "roberta-base": ("roberta", 768), "roberta-large": ("roberta", 1024)}  # fmt: skip
+SIZES = {
+    "builtin": ("bert", 256),
+    "bert-base-uncased": ("bert", 768),
+    "bert-large-uncased": ("bert", 1024),
+    "roberta-base": ("roberta", 768),
+    "roberta-large": ("roberta", 1024),
+}
 
 
 def choose(
@@ -100,9 +105,7 @@ def choose(
     return nearest, f"no recipe for {backbone}: the one for {nearest.backbone} is taken"
 
 
-def of_backbone(
-    method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None
-) -> tuple[Entry | None, str | None]:
+def of_backbone(method: type[Method], setting: str, backbone: str, shape: tuple[str, int] | None = None) -> tuple[Entry | None, str | None]:
     """What a method without a recipe trains with: the values of the backbone (or of the nearest), but for those that it says itself.
 
     So that two methods are not told apart by their learning rates. None, as the line, where the method trains with none of them.
@@ -136,9 +139,14 @@ def harness_keys(method: type[Method], trained: bool) -> tuple[str, ...]:
 
 
 def merge(
-    method: type[Method], entry: Entry | None, variant: str, overrides: Mapping[str, str], *, trained: bool,
+    method: type[Method],
+    entry: Entry | None,
+    variant: str,
+    overrides: Mapping[str, str],
+    *,
+    trained: bool,
     plan: Mapping[str, Value] = MappingProxyType({}),
-) -> Recipe:  # fmt: skip
+) -> Recipe:
     """The whole recipe of one run. Raises UnknownName for a key that nobody declared.
 
     ``plan`` is what the command line implies, ``overrides`` are the strings of ``--set``.
@@ -179,9 +187,7 @@ def _budgeted(values: dict[str, Value], overrides: Mapping[str, str]) -> dict[st
     if given is None or given.value is None or ("epochs" in overrides and "budget" not in overrides):
         return {key: value for key, value in values.items() if key != "budget"}
     if "epochs" in overrides:
-        raise BenchError(
-            f"--budget {given.value} and --set epochs={overrides['epochs']}: each says how long to train", "give one"
-        )
+        raise BenchError(f"--budget {given.value} and --set epochs={overrides['epochs']}: each says how long to train", "give one")
     return values | {
         "budget": replace(given, value=canonical(str(given.value))),
         "epochs": Value(None, "the budget says how long"),
@@ -203,9 +209,7 @@ def check_overrides(overrides: Mapping[str, str], methods: Sequence[type[Method]
             raise BenchError(f"unknown recipe key '{key}' {of}; here it is called {meant}", f"--set {meant}={text}")
         if plain_key(key) in OPTIONS:
             option = OPTIONS[plain_key(key)]
-            raise BenchError(
-                f"unknown recipe key '{key}' {of}; that is an option", option if " " in option else f"{option} {text}"
-            )
+            raise BenchError(f"unknown recipe key '{key}' {of}; that is an option", option if " " in option else f"{option} {text}")
         raise UnknownName("recipe key", key, known, of, f"bench methods {methods[0].name}")
 
 

@@ -81,18 +81,26 @@ def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
 
 
 def load_run(
-    run: TrainedRun, *, device: str = "cpu", offline: bool = False, reporter: Reporter | None = None,
+    run: TrainedRun,
+    *,
+    device: str = "cpu",
+    offline: bool = False,
+    reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Method:  # fmt: skip
+) -> Method:
     """The run's method, in evaluation mode on ``device``, ready to ``encode``. Nothing is written to the run's folder.
 
     Raises NotAModel where the backbone cannot be had, BenchError where checkpoint, backbone and recipe do not fit.
     """
     record, cls = run.record, run.plugin.cls
     context = Context(
-        device=device, seed=record.seed or 0, folder=run.folder, offline=offline, reporter=reporter or SilentReporter(),
+        device=device,
+        seed=record.seed or 0,
+        folder=run.folder,
+        offline=offline,
+        reporter=reporter or SilentReporter(),
         should_stop=should_stop,
-    )  # fmt: skip
+    )
     try:
         method = build_method(cls, backbone_of(record, run.plugin), run.recipe, context, learns=learns(cls, record.setting))
     except (KeyError, AttributeError) as error:

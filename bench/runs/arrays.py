@@ -39,9 +39,7 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
     return found if given is None else _given(path, given, only) | found
 
 
-def read_own(
-    path: Path, only: Container[str] | None = None, content: bytes | None = None
-) -> tuple[dict[str, np.ndarray], str | None]:  # fmt: skip
+def read_own(path: Path, only: Container[str] | None = None, content: bytes | None = None) -> tuple[dict[str, np.ndarray], str | None]:
     """What the file itself holds, and the hash of the arrays that its version keeps for it. ``content``: of the file, where it was read
     already. Raises as ``read_arrays``."""
     try:
@@ -58,15 +56,11 @@ def read_own(
             if len(set(names)) < len(names):
                 raise ValueError("two arrays have one name")
             wanted = [
-                (name, member)
-                for name, member in zip(names, members, strict=True)
-                if only is None or name in only or name == GIVEN_SHA256
+                (name, member) for name, member in zip(names, members, strict=True) if only is None or name in only or name == GIVEN_SHA256
             ]
             found = {name: _array(archive.read(member), member.filename) for name, member in wanted}
             given = found.pop(GIVEN_SHA256, None)
-            if given is not None and (
-                given.dtype.kind != "U" or given.size != 1 or not re.fullmatch("[0-9a-f]{64}", str(given.item()))
-            ):
+            if given is not None and (given.dtype.kind != "U" or given.size != 1 or not re.fullmatch("[0-9a-f]{64}", str(given.item()))):
                 raise ValueError(f"{GIVEN_SHA256} is no hash")
             return found, None if given is None else str(given.item())
     except (FileNotFoundError, NotADirectoryError):

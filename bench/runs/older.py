@@ -52,6 +52,8 @@ def _read(manifest: Path, changed: int, size: int) -> Mapping[str, Path]:
     versions = manifest.parent.parent
     return {
         name: versions / version / name
-        for version, files in json.loads(manifest.read_bytes()).get("older", {}).items() if _VERSION.fullmatch(version)
-        for name in files if ".." not in name.split("/") and not name.startswith("/")
-    }  # fmt: skip
+        for version, files in json.loads(manifest.read_bytes()).get("older", {}).items()
+        if _VERSION.fullmatch(version)
+        for name in files
+        if ".." not in name.split("/") and not name.startswith("/")
+    }

@@ -49,10 +49,17 @@ def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
             raise BenchError(f"{key[1]}: {record.run_id} and {runs[0][0].run_id} have predictions of different shapes")
     try:
         return Predicted(
-            task=key[1], metric=metric, seeds=tuple(record.seed for record, _ in runs),
-            prediction_SN=np.stack([arrays["prediction"] for arrays in found]), gold_N=first["gold"], fold_N=first.get("fold"),
-            query_N=first.get("query"), shared_NK=first.get("shared"), universe=SENTENCES if metric == "spearman" else "", score_S=np.array([score.value for score in scores]),
-        )  # fmt: skip
+            task=key[1],
+            metric=metric,
+            seeds=tuple(record.seed for record, _ in runs),
+            prediction_SN=np.stack([arrays["prediction"] for arrays in found]),
+            gold_N=first["gold"],
+            fold_N=first.get("fold"),
+            query_N=first.get("query"),
+            shared_NK=first.get("shared"),
+            universe=SENTENCES if metric == "spearman" else "",
+            score_S=np.array([score.value for score in scores]),
+        )
     except ValueError as error:
         raise DataDamaged(f"predictions of {runs[0][0].run_id}: {error}") from None
 

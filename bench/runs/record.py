@@ -31,9 +31,7 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
 Value = Annotated[float, Meta(ge=-1e9, le=1e9)]
 Facts = Mapping[str, Any]  # any JSON object, with numbers up to ``LARGEST_NUMBER``
-LARGEST_NUMBER = (
-    2.0**64
-)  # of what is free in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
+LARGEST_NUMBER = 2.0**64  # of what is free in a record: any seed or count of 64 bits, and nothing that arithmetic could make infinite
 
 # version n -> function that turns the JSON object of version n into one of version n + 1
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -54,9 +52,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     std: Amount | None = None  # over whatever the task repeats inside one run (folds, k-means seeds)
     text: Name | None = None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
     detail: Facts = {}
-    predictions_sha256: Name | None = (
-        None  # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
-    )
+    predictions_sha256: Name | None = None  # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
     reduced_sha256: Name | None = None  # of what is left of them in a version that keeps what scores need; None: all of it
 
     @property
@@ -265,8 +261,10 @@ def upgrade(content: Any) -> dict[str, Any]:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
     version = int(found[1])
     if version > VERSION:
-        raise RecordDamaged(f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
-                            "read it with the bench that wrote it, or a newer one")  # fmt: skip
+        raise RecordDamaged(
+            f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
+            "read it with the bench that wrote it, or a newer one",
+        )
     while version < VERSION:
         if version not in UPGRADES:
             raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{version}")

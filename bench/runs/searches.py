@@ -83,11 +83,7 @@ class Study(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def words(self) -> str:
         """How every method was searched."""
         amount = re.fullmatch(r"([\d.]+)([a-z]+)", self.budget or "")
-        length = (
-            "as long as its recipe says"
-            if self.budget is None
-            else f"for {f'{amount[1]} {amount[2]}' if amount else self.budget}"
-        )
+        length = "as long as its recipe says" if self.budget is None else f"for {f'{amount[1]} {amount[2]}' if amount else self.budget}"
         seeds = f"seed{'s' * (len(self.seeds) != 1)} {', '.join(map(str, self.seeds))}"
         trials = f"{self.trials} {self.sampler} trial{'s' * (self.trials != 1)}"
         return f"{trials} of each method and its recipe as it is, each trained {length} with {seeds}, the best chosen on {self.select_on}"
@@ -159,11 +155,7 @@ def read_trials(folder: Path, method: str) -> list[Trial]:
 def read_search(folder: Path) -> Search | None:
     """The search in its folder; None where there is none. Raises BenchError where it is damaged."""
     study = read_study(folder)
-    return (
-        None
-        if study is None
-        else Search(study=study, trials={method: tuple(read_trials(folder, method)) for method in study.methods})
-    )
+    return None if study is None else Search(study=study, trials={method: tuple(read_trials(folder, method)) for method in study.methods})
 
 
 def search_bytes(search: Search) -> bytes:

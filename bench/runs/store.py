@@ -257,9 +257,7 @@ class RunsFolder:
         """
         return self.folder(run_id) / predictions_name(task, text, suite)
 
-    def write_predictions(
-        self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray], suite: str = ""
-    ) -> Path:
+    def write_predictions(self, run_id: str, task: str, text: str | None, arrays: Mapping[str, np.ndarray], suite: str = "") -> Path:
         """Write "prediction", "gold", "subset", ... with one row per item, in the data's order.
 
         Arrays of a second set of items share a prefix ("all_splits_prediction", "all_splits_gold"). Raises ValueError where

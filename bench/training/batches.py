@@ -43,9 +43,15 @@ def row_order(seed: int, rows: int, batch_size: int, drop_last: bool = False, fi
 
 
 def batches(
-    method: TorchMethod, corpus: TokenisedCorpus, order: Iterator[tuple[int, Rows]], first_step: int, *, device: torch.device,
-    ahead: int | None = None, share: Callable[[Rows], Rows] | None = None,
-) -> Generator[Batch]:  # fmt: skip
+    method: TorchMethod,
+    corpus: TokenisedCorpus,
+    order: Iterator[tuple[int, Rows]],
+    first_step: int,
+    *,
+    device: torch.device,
+    ahead: int | None = None,
+    share: Callable[[Rows], Rows] | None = None,
+) -> Generator[Batch]:
     """The batch of every step from ``first_step`` on, on ``device``. Close it when there is nothing more to train.
 
     ``share`` picks a rank's part of the positions in a batch, which is made whole: what a method makes of a row may depend on the

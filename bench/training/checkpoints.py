@@ -85,8 +85,7 @@ class Checkpoints:
         return self.state / f"best-{step:08d}"
 
     def _seconds(self) -> list[tuple[int, Path]]:
-        return sorted((int(found[1]), path) for path in self.state.glob("best-*")
-                      if (found := re.fullmatch("best-([0-9]{8,})", path.name)))  # fmt: skip
+        return sorted((int(found[1]), path) for path in self.state.glob("best-*") if (found := re.fullmatch("best-([0-9]{8,})", path.name)))
 
 
 class Damaged(Exception):

@@ -40,9 +40,14 @@ class Choice:
 
 
 def choose(
-    method: TorchMethod, batch: Batch, *, steps: int | None = None, seconds: float | None = None, chunk: int | None = None,
+    method: TorchMethod,
+    batch: Batch,
+    *,
+    steps: int | None = None,
+    seconds: float | None = None,
+    chunk: int | None = None,
     autocast: Autocast = nullcontext,
-) -> Choice:  # fmt: skip
+) -> Choice:
     """The fastest way to compute the views of ``batch``, of which ``steps`` like it are left, or ``seconds`` of training.
 
     Measured on as many rows as ``chunk`` says go through the encoder at once. A graph keeps its output in one place, which the
@@ -121,9 +126,7 @@ def _views(method: TorchMethod, part: Batch, autocast: Autocast) -> list[Tensor]
 
 
 def _close(found: list[Tensor], expected: list[Tensor]) -> bool:
-    return all(
-        bool((tensor - other).abs().max() <= CLOSE * other.abs().max()) for tensor, other in zip(found, expected, strict=True)
-    )
+    return all(bool((tensor - other).abs().max() <= CLOSE * other.abs().max()) for tensor, other in zip(found, expected, strict=True))
 
 
 def _seconds_per_pass(method: TorchMethod, part: Batch, autocast: Autocast) -> float:

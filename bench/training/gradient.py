@@ -26,9 +26,13 @@ from bench.method.torch_method import Batch, TorchMethod
 
 
 def backward(
-    method: TorchMethod, batch: Batch, *, chunk: int | None = None,
-    autocast: AbstractContextManager[Any] | None = None, scaler: torch.amp.GradScaler | None = None,
-) -> dict[str, Tensor]:  # fmt: skip
+    method: TorchMethod,
+    batch: Batch,
+    *,
+    chunk: int | None = None,
+    autocast: AbstractContextManager[Any] | None = None,
+    scaler: torch.amp.GradScaler | None = None,
+) -> dict[str, Tensor]:
     """Adds the gradient of a batch's loss to what trains; returns the loss, under "loss", and its parts, all detached.
 
     ``chunk``: hold the activations of so many rows at once, None for all. Raises BenchError where that is not possible.

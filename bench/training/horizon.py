@@ -72,9 +72,7 @@ class Horizon:
 
     def _share(self, p: Progress) -> float:
         assert self.budget is not None
-        return self.budget.share(
-            steps=p.step, sentences=p.rows, tokens=p.tokens, seconds=p.train_seconds, device_seconds=p.device_seconds
-        )  # fmt: skip
+        return self.budget.share(steps=p.step, sentences=p.rows, tokens=p.tokens, seconds=p.train_seconds, device_seconds=p.device_seconds)
 
     def left(self, p: Progress, tokens: int) -> tuple[int | None, float | None]:
         """(steps, seconds) before the end, of which one is known: by a clock the second, a step having ``tokens`` of them."""

@@ -60,9 +60,7 @@ class SavedState:
 def saved_states(folder: Path) -> list[SavedState]:
     """The states in ``folder``, newest first."""
     pattern = rf"step-([0-9]{{8,}})-([0-9a-f]{{{HASH}}})\.pt"
-    states = [
-        SavedState(int(name[1]), name[2], path) for path in folder.glob("step-*.pt") if (name := re.fullmatch(pattern, path.name))
-    ]
+    states = [SavedState(int(name[1]), name[2], path) for path in folder.glob("step-*.pt") if (name := re.fullmatch(pattern, path.name))]
     return sorted(states, key=lambda state: (state.step, _written(state.path)), reverse=True)
 
 
@@ -159,8 +157,9 @@ def _sha256(path: Path) -> str:
 def rng_state(device: torch.device) -> dict[str, Any]:
     """Torch's generators, of this process and its device."""
     kinds: dict[str, Callable[[], torch.Tensor]] = {
-        "cuda": lambda: torch.cuda.get_rng_state(device), "mps": lambda: torch.mps.get_rng_state()
-    }  # fmt: skip
+        "cuda": lambda: torch.cuda.get_rng_state(device),
+        "mps": lambda: torch.mps.get_rng_state(),
+    }
     return {"cpu": torch.get_rng_state(), "device": kinds[device.type]() if device.type in kinds else None}
 
 

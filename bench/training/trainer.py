@@ -78,10 +78,16 @@ class Trainer:
         ranks: Any = p.ranks[0] if len(p.ranks) == 1 else p.ranks
         execution = {"ranks": None if ranks == 1 else ranks, "chunk": p.chunk, "kernels": p.kernels}
         return TrainReport(
-            steps=p.step, best_step=p.best_step or p.step, dev_score=p.best_score, train_seconds=p.train_seconds,
-            dev_seconds=p.dev_seconds, sentences=p.rows, tokens=p.tokens, joules=p.joules,
+            steps=p.step,
+            best_step=p.best_step or p.step,
+            dev_score=p.best_score,
+            train_seconds=p.train_seconds,
+            dev_seconds=p.dev_seconds,
+            sentences=p.rows,
+            tokens=p.tokens,
+            joules=p.joules,
             execution={key: value for key, value in execution.items() if value is not None},
-        )  # fmt: skip
+        )
 
     def _settle_checkpoint(self) -> None:
         """The best checkpoint is where it belongs: the last step where nothing was scored, else checked against its hashes."""
@@ -245,9 +251,7 @@ def hint(method: TorchMethod) -> str:
     return "a lower --set learning_rate=" + ("" if exact else ", or --precision fp32")
 
 
-def loss_not_finite(
-    loss: float, step: int, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus, kept: str
-) -> RunFailed:
+def loss_not_finite(loss: float, step: int, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus, kept: str) -> RunFailed:
     """The error to raise. The batch's sentences are written beside the curve; ``kept`` says what of the training is left."""
     path, where = method.context.folder / FAILED_BATCH, ""
     with contextlib.suppress(OSError):  # a full disk must not hide what happened

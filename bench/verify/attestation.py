@@ -68,10 +68,14 @@ def entry(report: RunReport, folder: Path, *, date: str, device: str) -> dict[st
     if not agrees_again(report) or report.record is None:
         return None
     return {
-        "record_sha256": file_sha256(folder / RECORD), "files": _unhashed(report.record, folder), "date": date,
-        "bench_version": __version__, "device": device, "tasks": report.count("encoding"),
+        "record_sha256": file_sha256(folder / RECORD),
+        "files": _unhashed(report.record, folder),
+        "date": date,
+        "bench_version": __version__,
+        "device": device,
+        "tasks": report.count("encoding"),
         "sentences": max((finding.sentences for finding in report.findings), default=0),
-    }  # fmt: skip
+    }
 
 
 def write(path: Path, runs: Mapping[str, Mapping[str, Any]]) -> None:
@@ -91,8 +95,13 @@ def attestation(folder: Path, path: Path | None = None) -> Attestation | None:
             return None
         if any(file_sha256(folder / "predictions" / name) != sha256 for name, sha256 in found["files"].items()):
             return None
-        return Attestation(date=str(found["date"]), bench_version=str(found["bench_version"]), device=str(found["device"]),
-                           tasks=int(found["tasks"]), sentences=int(found.get("sentences", 0)))  # fmt: skip
+        return Attestation(
+            date=str(found["date"]),
+            bench_version=str(found["bench_version"]),
+            device=str(found["device"]),
+            tasks=int(found["tasks"]),
+            sentences=int(found.get("sentences", 0)),
+        )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 

@@ -92,9 +92,7 @@ def _compare_older(folder: Path, older: Mapping[str, Mapping[str, str]]) -> Iter
                 yield Finding("files", what, DIFFERS, f"missing{beside}")
             else:
                 same = _sha256(place) == expected
-                yield (
-                    Finding("files", what, AGREES) if same else Finding("files", what, DIFFERS, "changed since it was published")
-                )
+                yield (Finding("files", what, AGREES) if same else Finding("files", what, DIFFERS, "changed since it was published"))
 
 
 def _sha256(path: Path) -> str:

@@ -28,9 +28,7 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "auto")
 def check_fingerprint(record: RunRecord) -> Finding:
     """From the record's own fields; of an older record, by trying what it does not say."""
     if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
-        return Finding(
-            "fingerprint", "run id", DIFFERS, f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}"
-        )
+        return Finding("fingerprint", "run id", DIFFERS, f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}")
     try:
         again = fingerprint.of_record(record)
         if again is None and any(fingerprint.of_record(record, rest) == record.fingerprint for rest in _guesses(record)):
@@ -38,9 +36,7 @@ def check_fingerprint(record: RunRecord) -> Finding:
     except (TypeError, ValueError) as error:
         return Finding("fingerprint", "fingerprint", DIFFERS, f"it cannot be made from this record: {error}")
     if again is None:
-        return Finding(
-            "fingerprint", "fingerprint", UNCHECKED, "the record, of an older bench, does not keep all that it was made of"
-        )
+        return Finding("fingerprint", "fingerprint", UNCHECKED, "the record, of an older bench, does not keep all that it was made of")
     if again != record.fingerprint:
         why = f"{record.fingerprint[:12]} is recorded, the record's own fields give {again[:12]}"
         return Finding("fingerprint", "fingerprint", DIFFERS, why)
@@ -142,7 +138,10 @@ def verify_run(folder: Path, data: DataFolder | None = None, more: More | None =
     except BenchError as error:
         return RunReport(folder.name, [Finding("record", "record", DIFFERS, error.message)], "damaged")
     findings = [
-        *check_scores(record, folder), *check_data(record, data), check_checkpoint(record, folder), check_fingerprint(record),
+        *check_scores(record, folder),
+        *check_data(record, data),
+        check_checkpoint(record, folder),
+        check_fingerprint(record),
         *(more(record, folder) if more is not None else ()),
-    ]  # fmt: skip
+    ]
     return RunReport(record.run_id, findings, record.status, record)

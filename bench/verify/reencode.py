@@ -73,9 +73,7 @@ class Encoder:
         store = RunsFolder(folder.parent)
         for score in (own_score for own_score in record.scores if own_score.task != AVERAGE):
             if score.key in results:
-                yield replace(
-                    _compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences
-                )
+                yield replace(_compared(score, results[score.key], store, folder.name, self._changed(record)), sentences=sentences)
             else:
                 yield Finding("encoding", cell(score), UNCHECKED, missing.get(score.key, "its task is not known here"))
 
@@ -137,9 +135,7 @@ class Encoder:
             if (task.name, task.protocol) == (score.task, score.protocol):
                 return task.load(self.data, score.text or "tokenised")
         if score.protocol in found.earlier:
-            raise DataMissing(
-                f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data"
-            )
+            raise DataMissing(f"this version no longer has the data of {score.protocol}; bench run --suite {name} scores other data")
         raise DataMissing(f"{score.suite} has no task {score.task} under {score.protocol}")
 
 
@@ -176,9 +172,14 @@ def _planned(record: RunRecord, plugin: Plugin, backbone: Reference) -> PlannedR
         raise BenchError(f"the backbone {record.backbone} is revision {backbone.revision[:12]} here, {recorded[:12]} was trained")
     recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
     return PlannedRun(
-        plugin=plugin, variant=record.variant, setting=record.setting, backbone=backbone, seed=record.seed, recipe=recipe,
+        plugin=plugin,
+        variant=record.variant,
+        setting=record.setting,
+        backbone=backbone,
+        seed=record.seed,
+        recipe=recipe,
         fingerprint=record.fingerprint,
-    )  # fmt: skip
+    )
 
 
 def _compared(score: Score, again: TaskResult, store: RunsFolder, run_id: str, changed: str) -> Finding:

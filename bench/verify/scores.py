@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
 BESIDE = {
-    "transfer": ("classes", "dev", "fits", "folds"), "transfer-quick": ("classes",), "fewshot": ("classes", "fits", "shots"),
+    "transfer": ("classes", "dev", "fits", "folds"),
+    "transfer-quick": ("classes",),
+    "fewshot": ("classes", "fits", "shots"),
     "geometry": ("set", "split", "zero_vectors"),
     "mteb": ("dataset", "mteb_version", "predictions", "results", "scores", "source", "subtasks", "superseded_by", "type"),
-}  # fmt: skip
+}
 """Parts of a detail that say how a task was scored, and that do not follow from predictions. No page prints them."""
 
 
@@ -81,9 +83,7 @@ def check_given(stored: StoredArrays) -> Iterator[Finding]:
         yield from stored.given(score)
 
 
-def check_scores(
-    record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True
-) -> Iterator[Finding]:  # fmt: skip
+def check_scores(record: RunRecord, folder: Path, stored: StoredArrays | None = None, *, given: bool = True) -> Iterator[Finding]:
     """Findings of kinds score, detail, predictions and gold for every task, then average. ``stored``: what was read of the run before; ``given``:
     False where predictions and gold values were looked at already."""
     stored = stored or StoredArrays(record, folder)
@@ -135,9 +135,7 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
         if not metrics:
             return Finding("score", what, UNCHECKED, f"{score.suite} has no task {score.task} under {score.protocol}")
         if score.metric not in metrics:
-            return Finding(
-                "score", what, DIFFERS, f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}"
-            )
+            return Finding("score", what, DIFFERS, f"the metric {score.metric} is recorded, {score.suite} has {' or '.join(metrics)}")
     if not close(score.value, again.value):
         return Finding("score", what, DIFFERS, f"{score.value:.6f} is recorded, its predictions give {again.value:.6f}")
     if score.n != again.n:
@@ -145,9 +143,7 @@ def _rescored(score: Score, arrays: dict[str, np.ndarray]) -> Finding:
     if score.std is not None and again.std is None:
         return Finding("score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, the task has none")
     if again.std is not None and not close(score.std, again.std):
-        return Finding(
-            "score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}"
-        )
+        return Finding("score", what, DIFFERS, f"a standard deviation of {score.std} is recorded, its predictions give {again.std:.6f}")
     if REDUCED in arrays:  # the score's own arrays; what its detail is of is not kept
         return Finding("score", what, AGREES)
     told = {key: value for key, value in score.detail.items() if key not in BESIDE.get(score.suite, ()) or key in again.detail}
@@ -200,9 +196,7 @@ def _gold(score: Score, arrays: Mapping[str, np.ndarray]) -> Finding:
         if name.startswith("all_splits") and name not in arrays:
             continue  # kept only where the other splits were there, too
         if (name in expected) != (name in arrays):
-            return Finding(
-                "gold", what, DIFFERS, f"the array '{name}' is {'missing' if name in expected else 'not one of this set'}"
-            )
+            return Finding("gold", what, DIFFERS, f"the array '{name}' is {'missing' if name in expected else 'not one of this set'}")
         if name in expected and not _same_hash(expected[name], {name: arrays[name]}):
             return Finding("gold", what, DIFFERS, f"the array '{name}' is not the data set's")
     return Finding("gold", what, AGREES)
@@ -213,9 +207,11 @@ def _averages(record: RunRecord) -> Iterator[Finding]:
     for score in (own_score for own_score in record.scores if own_score.task == AVERAGE and own_score.suite in suite_names()):
         mixed = score.text is not None and score.text.startswith("other-")
         fitting = [
-            own_score for own_score in record.scores if (own_score.suite, own_score.protocol) == (score.suite, score.protocol)
+            own_score
+            for own_score in record.scores
+            if (own_score.suite, own_score.protocol) == (score.suite, score.protocol)
             and (own_score.text == score.text or mixed and (own_score.text or "").startswith("other-"))
-        ]  # fmt: skip
+        ]
         again = average(fitting)
         if again is None:
             yield Finding("average", cell(score), DIFFERS, "the record lacks a task of which it is the average")

@@ -105,9 +105,7 @@ def sentences_are_named(case: Case) -> str:
 def score_is_repeatable(case: Case) -> str:
     first, second = case.score(), case.score(loaded=case.task.load(case.data))
     if first.value != second.value or first.predictions_sha256 != second.predictions_sha256:
-        raise Failed(
-            f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds"
-        )
+        raise Failed(f"the same vectors scored twice: {first.value:.4f} and {second.value:.4f}, or other predictions; fix its seeds")
     return f"{first.value:.2f} of random vectors"
 
 

@@ -34,17 +34,18 @@ def their_loss(checkout: Path) -> Callable[..., Any]:
     if not path.is_file():
         raise SystemExit(f"{path} is not there: --checkout takes a clone of RUCAIBox/DCLR")
     known: dict[str, Any] = {
-        "torch": torch, "nn": nn, "dist": dist, "SequenceClassifierOutput": SimpleNamespace,
+        "torch": torch,
+        "nn": nn,
+        "dist": dist,
+        "SequenceClassifierOutput": SimpleNamespace,
         "cl_forward_denoised": lambda cls, vectors, *_: (vectors, SimpleNamespace(hidden_states=None, attentions=None)),
-    }  # fmt: skip
+    }
     return Script(path).define("cl_vat_forward", known)  # type: ignore[no-any-return]
 
 
 def numbers(loss: Tensor, *views: Tensor) -> Arrays:
     gradients = torch.autograd.grad(loss, views)
-    return {"loss": np.asarray(loss.detach()).reshape(1)} | {
-        f"gradient/view {i}": one.numpy() for i, one in enumerate(gradients, 1)
-    }
+    return {"loss": np.asarray(loss.detach()).reshape(1)} | {f"gradient/view {i}": one.numpy() for i, one in enumerate(gradients, 1)}
 
 
 def vectors() -> tuple[Tensor, ...]:
@@ -59,10 +60,12 @@ def theirs(loss: Callable[..., Any], phi: float, times: float, temperature: floa
     z1.requires_grad_(), z2.requires_grad_()
     cosine = nn.CosineSimilarity(dim=-1)
     cls = SimpleNamespace(
-        sim=lambda x, y: cosine(x, y) / temperature, training=True, device="cpu",
+        sim=lambda x, y: cosine(x, y) / temperature,
+        training=True,
+        device="cpu",
         # their threshold is phi times 20, that is phi at their one temperature of 0.05
         model_args=SimpleNamespace(noise_times=times, pgd=STEPS, phi=phi * 0.05 / temperature),
-    )  # fmt: skip
+    )
     torch.manual_seed(SEED)
     ids = torch.zeros(N, 2, 1, dtype=torch.long)
     found = loss(cls, torch.stack([z1, z2], 1), torch.stack([t1, t2], 1), ids, ids, return_dict=True)

@@ -32,11 +32,13 @@ PACKAGE = "their_sentence_transformers"
 def their(checkout: Path, file: str) -> Any:
     """A module of their package, whose siblings are not looked at."""
     for name, holds in {
-        PACKAGE: {}, f"{PACKAGE}.models": {}, f"{PACKAGE}.losses": {},
+        PACKAGE: {},
+        f"{PACKAGE}.models": {},
+        f"{PACKAGE}.losses": {},
         f"{PACKAGE}.util": dict.fromkeys(("import_from_string", "fullname", "http_get")),
         f"{PACKAGE}.models.tokenizer": dict.fromkeys(("WordTokenizer", "WhitespaceTokenizer")),
         f"{PACKAGE}.SentenceTransformer": {"SentenceTransformer": nn.Module},
-    }.items():  # fmt: skip
+    }.items():
         module = sys.modules.setdefault(name, types.ModuleType(name))
         module.__dict__.update(holds, __path__=[])
     path = checkout / "sentence_transformers" / file
@@ -57,10 +59,12 @@ def convolutions() -> nn.ModuleList:
 def numbers(local: Tensor, mask: Tensor, sentences: Tensor, loss: Tensor, states: Tensor, kernels: nn.ModuleList) -> Arrays:
     loss.backward()
     arrays = {
-        "embeddings/tokens": local[mask.bool()], "embeddings/sentences": sentences, "loss": loss.reshape(1),
+        "embeddings/tokens": local[mask.bool()],
+        "embeddings/sentences": sentences,
+        "loss": loss.reshape(1),
         "gradient/states": None if states.grad is None else states.grad[mask.bool()],
         **{f"gradient/{name}": parameter.grad for name, parameter in kernels.named_parameters()},
-    }  # fmt: skip
+    }
     return {name: np.asarray(value.detach()) for name, value in arrays.items() if value is not None}
 
 

@@ -42,9 +42,7 @@ class Pair:
     def entry(self) -> dict[str, object]:
         """What their half is told."""
         case, recipe = self.case, self.method.recipe
-        embeddings = [
-            {"name": e.name, "by": e.by, "arguments": dict(e.arguments), "whole_model": e.whole_model} for e in case.embeddings
-        ]
+        embeddings = [{"name": e.name, "by": e.by, "arguments": dict(e.arguments), "whole_model": e.whole_model} for e in case.embeddings]
         return {
             "name": case.name, "family": self.family, "backbone": self.backbone, "weights": str(self.weights), "seed": 7,
             "out": str(self.out), "arguments": dict(case.arguments), "columns": list(COLUMNS[case.setting].values()),
@@ -82,8 +80,10 @@ def compare(repository: Repository, cases: Sequence[Case], options: argparse.Nam
             np.savez(weights, **state)
             pairs.append(Pair(case, family, backbones[family], method, weights, out))
     theirs_of = ask_peer(options.peer_python, options.checkout.resolve(), repository.package, pairs, folder)
-    print(f"{repository.name} {commit_of(options.checkout)}, {theirs_of}; ours: transformers {version('transformers')}, "
-          f"torch {torch.__version__}. float64, tolerance {options.tolerance:g}\n\n{heading()}")  # fmt: skip
+    print(
+        f"{repository.name} {commit_of(options.checkout)}, {theirs_of}; ours: transformers {version('transformers')}, "
+        f"torch {torch.__version__}. float64, tolerance {options.tolerance:g}\n\n{heading()}"
+    )
     good = True
     for pair in pairs:
         with np.load(pair.out) as file:

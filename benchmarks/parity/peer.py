@@ -115,9 +115,7 @@ class Peer:
     def loss(self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]) -> torch.Tensor:
         """By their trainer's compute_loss where they have one of their own, as the library's trainer does elsewhere."""
         compute = self.trainers.define("compute_loss", {})
-        trainer = SimpleNamespace(
-            label_smoother=None, args=SimpleNamespace(past_index=-1), state=SimpleNamespace(global_step=case["step"])
-        )
+        trainer = SimpleNamespace(label_smoother=None, args=SimpleNamespace(past_index=-1), state=SimpleNamespace(global_step=case["step"]))
         return compute(trainer, model, dict(batch)) if compute else model(**batch)["loss"]
 
     def step(self, model: torch.nn.Module, batch: dict[str, torch.Tensor], case: dict[str, Any]) -> dict[str, np.ndarray]:

@@ -16,9 +16,10 @@ from methods.dcpcse import DCPCSE
 from methods.promcse import PromCSE
 
 REPOSITORY = Repository(
-    "PromCSE", "promcse",
+    "PromCSE",
+    "promcse",
     (("encoder.", "FAMILY."), ("head.", "mlp."), ("prompt.table", "prefix_encoder.embedding.weight"), ("lm_head.", "lm_head.")),
-)  # fmt: skip
+)
 EMBEDDINGS = (Embedding("dev"), Embedding("test", "evaluation", whole_model=True))
 THEIRS: dict[str, Any] = {"pooler_type": "cls", "temp": 0.05}
 

@@ -22,8 +22,15 @@ TEXTS = {
     "bert": ('This sentence of "{s}" means{m}.', 'This sentence : "{s}" means{m}.'),
     "roberta": ("This sentence : ' {s} ' means{m}.", "The sentence : ' {s} ' means{m}."),
 }
-FLAGS = ("embedding_only", "remove_continue_word", "mask_embedding_sentence_autoprompt", "mask_embedding_sentence_use_org_pooler",
-         "mask_embedding_sentence_delta", "mask_embedding_sentence_org_mlp", "mask_embedding_sentence_use_pooler")  # fmt: skip
+FLAGS = (
+    "embedding_only",
+    "remove_continue_word",
+    "mask_embedding_sentence_autoprompt",
+    "mask_embedding_sentence_use_org_pooler",
+    "mask_embedding_sentence_delta",
+    "mask_embedding_sentence_org_mlp",
+    "mask_embedding_sentence_use_pooler",
+)
 
 
 def theirs(text: str) -> str:
@@ -48,10 +55,13 @@ def unsupervised(family: str, name: str, two: bool, debias: bool) -> Case:
     first, second = TEXTS[family]
     ours = {"template_1": first, "template_2": second if two else None, "debias_train": debias, "debias_at_dev": debias}
     arguments = {
-        "temp": 0.05, "mlp_only_train": True, "mask_embedding_sentence": True, "mask_embedding_sentence_delta": debias,
+        "temp": 0.05,
+        "mlp_only_train": True,
+        "mask_embedding_sentence": True,
+        "mask_embedding_sentence_delta": debias,
         "mask_embedding_sentence_template": theirs(first),
         "mask_embedding_sentence_different_template": theirs(second) if two else "",
-    }  # fmt: skip
+    }
     embeddings = (Embedding("dev", ours=at_dev), at_test(first))
     return Case(name, PromptBERT, values=ours, arguments=arguments, embeddings=embeddings, families=(family,))
 
@@ -60,9 +70,12 @@ def supervised(family: str, processes: int = 1, **values: Any) -> Case:
     first, transform = TEXTS[family][0], family == "bert"
     ours = {"template_1": first, "template_2": None, "head_at_test": True, "debias_at_test": True, **values}
     arguments = {
-        "temp": 0.05, "mask_embedding_sentence": True, "mask_embedding_sentence_delta": True,
-        "mask_embedding_sentence_template": theirs(first), "mask_embedding_sentence_org_mlp": transform,
-    }  # fmt: skip
+        "temp": 0.05,
+        "mask_embedding_sentence": True,
+        "mask_embedding_sentence_delta": True,
+        "mask_embedding_sentence_template": theirs(first),
+        "mask_embedding_sentence_org_mlp": transform,
+    }
     embeddings = (Embedding("dev", ours=at_dev), at_test(first, "delta", "org_mlp" if transform else "use_pooler"))
     name = "supervised" if processes == 1 else f"supervised, {processes} processes"
     return Case(name, PromptBERT, "supervised", ours, arguments, embeddings, processes=processes, families=(family,))

@@ -19,9 +19,10 @@ from methods.pooling import POOLERS
 from methods.simcse import SimCSE
 
 REPOSITORY = Repository(
-    "SimCSE", "simcse",
+    "SimCSE",
+    "simcse",
     (("encoder.", "FAMILY."), ("head.", "mlp."), ("lm_head.decoder.bias", "lm_head.bias"), ("lm_head.", "lm_head.")),
-)  # fmt: skip
+)
 
 
 def pooled(name: str) -> Embedding:

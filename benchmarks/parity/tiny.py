@@ -41,10 +41,14 @@ NEGATIVES = (
 )
 SCORED = (*SENTENCES, "", *NEGATIVES[:2])  # an empty one too; trained with debiasing, it would be a zero vector and rounding
 SHAPE: dict[str, Any] = {
-    "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 40,
+    "hidden_size": 24,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 40,
     "max_position_embeddings": 300,  # Prompt-BERT's table of biases is for sentences of up to 256 tokens
-    "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
-}  # fmt: skip
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
 
 
 def tiny_backbones(folder: Path, spread: float = 0.2) -> dict[str, str]:
@@ -62,11 +66,16 @@ def tiny_backbones(folder: Path, spread: float = 0.2) -> dict[str, str]:
         bert: BertForMaskedLM(BertConfig(vocab_size=words, layer_norm_eps=1e-12, **SHAPE)),
         roberta: RobertaForMaskedLM(
             RobertaConfig(
-                vocab_size=_byte_level_vocabulary(roberta), layer_norm_eps=1e-5, type_vocab_size=1, pad_token_id=1,
-                bos_token_id=0, eos_token_id=2, **SHAPE,
+                vocab_size=_byte_level_vocabulary(roberta),
+                layer_norm_eps=1e-5,
+                type_vocab_size=1,
+                pad_token_id=1,
+                bos_token_id=0,
+                eos_token_id=2,
+                **SHAPE,
             )
         ),
-    }  # fmt: skip
+    }
     for path, model in models.items():
         with torch.no_grad():
             for parameter in model.parameters():

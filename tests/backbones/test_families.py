@@ -34,9 +34,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.what or row.setting}")
 @EVERY
-def test_a_method_works_on_a_family_or_refuses_before_anything_starts(
-    row: Row, name: str, models: Models, tmp_path: Path
-) -> None:
+def test_a_method_works_on_a_family_or_refuses_before_anything_starts(row: Row, name: str, models: Models, tmp_path: Path) -> None:
     error = refusal(row, models(name), tmp_path)
     if error is None:
         try_it(row, models(name), tmp_path)
@@ -191,14 +189,12 @@ def test_heads_are_known_by_name() -> None:
 def test_sizes_and_dropout_are_read_under_the_familys_own_names(models: Models) -> None:
     assert resolve(models("distilbert")).config()["hidden_size"] == 32
     assert {name: shape(resolve(models(name)).config()) for name in ("distilbert", "xlm-roberta", "modernbert")} == {
-        "distilbert": ("bert", 32), "xlm-roberta": ("roberta", 32), "modernbert": ("bert", 32),
-    }  # fmt: skip
+        "distilbert": ("bert", 32),
+        "xlm-roberta": ("roberta", 32),
+        "modernbert": ("bert", 32),
+    }
     assert shape({}) is None and shape({"model_type": "t5", "hidden_size": 8}) is None
-    assert (
-        own_dropout({}) is None
-        and own_dropout({"dropout": 0, "attention_dropout": 0.0}) == 0
-        and own_dropout({"dropout": 0.1}) == 0.1
-    )
+    assert own_dropout({}) is None and own_dropout({"dropout": 0, "attention_dropout": 0.0}) == 0 and own_dropout({"dropout": 0.1}) == 0.1
 
 
 @pytest.mark.parametrize("name", ["electra", "electra-generator"])

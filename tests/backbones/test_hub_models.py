@@ -131,9 +131,7 @@ def test_offline_says_how_to_bring_it_over(hub: StandInHub, monkeypatch: pytest.
     assert hub.requests == []
 
 
-def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(
-    hub: StandInHub, tiny: str, tmp_path: Path
-) -> None:
+def test_a_pickle_is_taken_only_where_it_is_allowed_and_then_it_is_safetensors(hub: StandInHub, tiny: str, tmp_path: Path) -> None:
     revision = hub.add("model", NAME, files_of(pickled(tiny, tmp_path / "pickled")))
     error = refusal(NAME)
     assert "as a pickle only" in error.message and "--allow-pickle" in str(error.hint)

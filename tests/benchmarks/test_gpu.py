@@ -106,10 +106,7 @@ def test_what_fails_is_listed_in_a_line_and_the_rest_goes_on(command: Command) -
     table = (command.out / "results.md").read_text()
     rows = {cells[1].strip(): cells for line in table.splitlines() if len(cells := re.split(r"(?<!\\)\|", line)) == 6}
     for name, result in found.items():
-        assert (
-            rows[name][2].strip().replace("\\|", "|") == result["value"].replace("\n", " ")
-            and rows[name][4].strip() == result["status"]
-        )
+        assert rows[name][2].strip().replace("\\|", "|") == result["value"].replace("\n", " ") and rows[name][4].strip() == result["status"]
     log = (command.out / "log.txt").read_text()
     assert "a mistake of" in log and "Traceback" in log
 
@@ -234,9 +231,7 @@ def right(gpu: Any, tmp_path: Path) -> Any:
     import gpu_models
     import gpu_right
 
-    return SimpleNamespace(
-        right=gpu_right, models=gpu_models, place=gpu_models.Place("cpu", True, tmp_path), steps=gpu_right.STEPS
-    )
+    return SimpleNamespace(right=gpu_right, models=gpu_models, place=gpu_models.Place("cpu", True, tmp_path), steps=gpu_right.STEPS)
 
 
 def case_of(right: Any, entry: str, setting: str, variant: str = "") -> Any:
@@ -253,9 +248,8 @@ def training(right: Any, case: Any, precision: str = "fp32", seed: int = 1, **va
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("entry", "setting", "variant"),
-    [("simcse", "unsupervised", ""), ("dcpcse", "unsupervised", "mlm"), ("diffcse", "unsupervised", ""),
-     ("flow", "none", "")],
-)  # fmt: skip
+    [("simcse", "unsupervised", ""), ("dcpcse", "unsupervised", "mlm"), ("diffcse", "unsupervised", ""), ("flow", "none", "")],
+)
 def test_imitated_rounding_is_within_the_bounds(right: Any, entry: str, setting: str, variant: str) -> None:
     """dcpcse+mlm and diffcse are the most sensitive of all to rounding."""
     case = case_of(right, entry, setting, variant)
@@ -282,12 +276,16 @@ def test_a_mistake_is_outside_every_bound(right: Any, mistake: str, monkeypatch:
     reference = training(right, case)
     corpus = right.models.corpus_of(case, reference, 48)
     exact = right.right.trained(reference, corpus, 5)
-    other = training(right, case, **({"temperature": 0.1} if mistake == "temperature" else {"dropout": 0.0} if mistake == "no dropout" else {}))  # fmt: skip
+    other = training(
+        right, case, **({"temperature": 0.1} if mistake == "temperature" else {"dropout": 0.0} if mistake == "no dropout" else {})
+    )
     if mistake == "other masks":
         real = right.right.DrawnOnCpu._dropout
-        monkeypatch.setattr(right.right.DrawnOnCpu, "_dropout", staticmethod(lambda given, *a, **k: real(given.flip(0), *a, **k).flip(0)))  # fmt: skip
+        monkeypatch.setattr(right.right.DrawnOnCpu, "_dropout", staticmethod(lambda given, *a, **k: real(given.flip(0), *a, **k).flip(0)))
     losses, gradients = right.right.apart(exact, right.right.trained(other, corpus, 5))
-    assert losses > max(bound for bound, _ in right.right.BOUNDS.values()) or gradients > max(bound for _, bound in right.right.BOUNDS.values())  # fmt: skip
+    assert losses > max(bound for bound, _ in right.right.BOUNDS.values()) or gradients > max(
+        bound for _, bound in right.right.BOUNDS.values()
+    )
 
 
 def test_masks_are_drawn_on_the_cpu_as_dropout_is(right: Any) -> None:
@@ -309,9 +307,7 @@ def test_differences_are_shares_and_no_number_is_infinite(right: Any) -> None:
     other = steps([1.2, -4.0], [torch.tensor([3.0, 3.5]), torch.zeros(2)])
     assert right.right.apart(one, other) == pytest.approx((0.05, 0.1))
     assert right.right.apart(one, steps([float("nan"), 0.0], one.gradients)) == (float("inf"), 0.0)
-    assert right.right.apart(steps([1.0], [torch.zeros(2)]), steps([1.0], [torch.zeros(2)]))[1] == float("inf"), (
-        "nothing was trained"
-    )
+    assert right.right.apart(steps([1.0], [torch.zeros(2)]), steps([1.0], [torch.zeros(2)]))[1] == float("inf"), "nothing was trained"
 
 
 def test_the_row_has_sets_of_the_real_sizes(gpu: Any) -> None:
@@ -343,7 +339,9 @@ def test_a_plain_loop_trains_as_the_script_does(gpu: Any, tiny: str) -> None:
         assert batch["input_ids"].shape[:2] == (4, 3 if rows else 2)
         script.model.eval()
         with torch.no_grad():
-            cls = script.model.head(script.model.encoder(batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)).last_hidden_state[:, 0])  # fmt: skip
+            cls = script.model.head(
+                script.model.encoder(batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)).last_hidden_state[:, 0]
+            )
             unit = torch.nn.functional.normalize(cls).view(4, -1, cls.shape[1])
             logits = 20 * unit[:, 0] @ unit[:, 1:].transpose(0, 1).flatten(0, 1).T
             wanted = (logits.logsumexp(1) - logits.diagonal()).mean()

@@ -84,9 +84,12 @@ def test_the_table_shows_the_worst_of_each_kind() -> None:
     from table import Difference, lines
 
     found = [
-        Difference("gradient/x", 1e-15, 1.0), Difference("gradient/y", 1e-9, 1.0), Difference("loss", 0.0, 2.0),
-        Difference("embeddings/dev", 0.0, 1.0), Difference("embeddings/test", 0.0, 1.0),
-    ]  # fmt: skip
+        Difference("gradient/x", 1e-15, 1.0),
+        Difference("gradient/y", 1e-9, 1.0),
+        Difference("loss", 0.0, 2.0),
+        Difference("embeddings/dev", 0.0, 1.0),
+        Difference("embeddings/test", 0.0, 1.0),
+    ]
     rows = lines("case", found, 1e-11, every=False)
     assert [row[41:68].strip() for row in rows] == ["embeddings dev", "embeddings test", "loss", "gradient (2)"]
     assert rows[0].startswith("case ") and rows[-1].endswith("y DIFFERS")

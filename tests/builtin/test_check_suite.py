@@ -51,7 +51,13 @@ def test_scores_are_spearman_of_cosine_over_all_pairs(test_part, scored):
     kept, gold = scored.predictions["prediction"], test_part.data.gold
     assert scored.value == pytest.approx(100 * spearmanr(kept, gold)[0], abs=1e-9)
     assert (scored.suite, scored.task, scored.protocol, scored.metric, scored.n, scored.text) == (
-        "check", "captions", "check/2", "spearman", 4742, None)  # fmt: skip
+        "check",
+        "captions",
+        "check/2",
+        "spearman",
+        4742,
+        None,
+    )
     for kind, n in (("c2c_cocaption", 4000), ("c2c_isim", 742)):
         rows = scored.predictions["subset"] == kind
         said = scored.detail["subsets"][kind]

@@ -119,9 +119,7 @@ def test_a_clock_that_jumps_backwards_changes_nothing(run: Command, tmp_path: Pa
             assert run(folder).exit_code == 1, "it stops in the middle of the training"
         states = sorted(folder.glob("runs/*/state/step-*.pt"))
         assert states
-        for i, path in enumerate(
-            p for p in folder.rglob("*") if p.is_file()
-        ):  # the oldest state looks the newest, and all are of tomorrow
+        for i, path in enumerate(p for p in folder.rglob("*") if p.is_file()):  # the oldest state looks the newest, and all are of tomorrow
             os.utime(path, (began + 86400 - i, began + 86400 - i))
         done = run(folder)
         assert done.exit_code == 0 and "goes on from step" in done.stderr
@@ -134,9 +132,9 @@ def test_a_clock_that_jumps_backwards_changes_nothing(run: Command, tmp_path: Pa
         assert all(value >= 0 for value in record["cost"].values() if isinstance(value, int | float))
         out = tmp_path / "boards"
         for publication in range(2):
-            assert (
-                bench("publish", "--runs", folder / "runs", "--out", out, "--statistics", "no", "--format", "md").exit_code == 0
-            ), publication
+            assert bench("publish", "--runs", folder / "runs", "--out", out, "--statistics", "no", "--format", "md").exit_code == 0, (
+                publication
+            )
         assert [path.name for path in sorted(out.glob("v*")) if path.is_dir()] == ["v1"], "the second finds nothing new"
         assert bench("publish", "--check", "--out", out).exit_code == 0
 
@@ -161,8 +159,13 @@ def without_rights(commands: list[list[str]], **environment: str) -> list[tuple[
     if drop and shutil.which("setpriv") is None:
         pytest.skip("root, and no setpriv that gives up root's rights")
     root = str(Path(__file__).parents[2])
-    done = subprocess.run([*drop, sys.executable, "-c", SAID], input=json.dumps(commands), capture_output=True, text=True,
-                          env=os.environ | {"COLUMNS": "200", "PYTHONPATH": root} | environment)  # fmt: skip
+    done = subprocess.run(
+        [*drop, sys.executable, "-c", SAID],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "200", "PYTHONPATH": root} | environment,
+    )
     if drop and "setpriv:" in done.stderr:
         pytest.skip(f"root that may not give up its rights: {done.stderr.strip()}")
     assert done.returncode == 0, done.stderr

@@ -50,9 +50,7 @@ def test_compare_filters(runs: Path) -> None:
     def methods(*arguments: str) -> list[tuple[str, str, str]]:
         done = bench("compare", "--runs", runs, "--format", "csv", *arguments)
         assert done.exit_code == 0, done.stderr
-        return list(
-            dict.fromkeys((row["method"], row["backbone"], row["text"]) for row in csv.DictReader(io.StringIO(done.stdout)))
-        )
+        return list(dict.fromkeys((row["method"], row["backbone"], row["text"]) for row in csv.DictReader(io.StringIO(done.stdout))))
 
     assert methods("--method", "simcse,cls", "--backbone", "builtin") == [
         ("simcse", "builtin", "tokenised"),
@@ -129,15 +127,25 @@ def test_show(runs: Path) -> None:
     wide = [line for line in done.stdout.splitlines() if len(line) > 80 and str(folder) not in line]
     assert wide == [] and str(folder) in done.stdout, "only the folder, which is to be copied, may be wider"
     assert len(done.stdout.splitlines()) <= 40
-    for part in (one.run_id, "promcse, unsupervised, builtin, seed 43", "learning_rate", "13 min 32 s", "step 875: STS-B dev 74.50",
-                 "2.0000 █▁ 1.0000"):  # fmt: skip
+    for part in (
+        one.run_id,
+        "promcse, unsupervised, builtin, seed 43",
+        "learning_rate",
+        "13 min 32 s",
+        "step 875: STS-B dev 74.50",
+        "2.0000 █▁ 1.0000",
+    ):
         assert part in done.stdout, part
     assert shlex.join(shlex.split(str(one.provenance.command))) in done.stdout.replace("\\\n", "").replace("   ", " ")
     options = re.findall(r"^  (--\w+)  ", done.stdout, re.M)
     assert options == ["--scores", "--recipe", "--provenance", "--all"], "no overlap was recorded"
     told = {option: bench("show", one.run_id, option, "--runs", runs, columns=80).stdout for option in options}
-    for option, part in (("--scores", "MSRvid"), ("--recipe", "SimCSE README"), ("--provenance", "torch 2.13.0"),
-                         ("--provenance", "curve.jsonl")):  # fmt: skip
+    for option, part in (
+        ("--scores", "MSRvid"),
+        ("--recipe", "SimCSE README"),
+        ("--provenance", "torch 2.13.0"),
+        ("--provenance", "curve.jsonl"),
+    ):
         assert part in told[option] and part in told["--all"] and part not in done.stdout
         assert [other for other in options[:-1] if part in told[other]] == [option]
     assert "no overlap is recorded" in bench("show", one.run_id, "--overlap", "--runs", runs).stdout
@@ -181,9 +189,7 @@ HEAVY = ("torch", "transformers", "mteb", "sentence_transformers", "sklearn", "j
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments", [["compare"], ["compare", "--html", "page.html"], ["runs"], ["show", "promcse-builtin-s43"]]
-)
+@pytest.mark.parametrize("arguments", [["compare"], ["compare", "--html", "page.html"], ["runs"], ["show", "promcse-builtin-s43"]])
 def test_real_processes_import_nothing_heavy(runs: Path, tmp_path: Path, arguments: list[str]) -> None:
     code = (
         "import sys\nfrom bench.cli import main\n"

@@ -38,9 +38,7 @@ def drawn(text: str, methods: Sequence[str]) -> dict[str, tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "noise", [{"simcse": 0.5, "promcse": 0.3}, {"simcse": 0.3, "promcse": 0.5}, {"simcse": 0.4, "promcse": 0.401}]
-)
+@pytest.mark.parametrize("noise", [{"simcse": 0.5, "promcse": 0.3}, {"simcse": 0.3, "promcse": 0.5}, {"simcse": 0.4, "promcse": 0.401}])
 def test_the_answer_and_every_verdict_are_those_of_the_page(tmp_path: Path, noise: dict[str, float]) -> None:
     """On data in which the other method wins, and in which none does."""
     made_runs(tmp_path, noise, suites=("sts", "cxc"))

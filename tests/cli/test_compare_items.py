@@ -17,9 +17,7 @@ from bench.runs import RunRecord, RunsFolder, Score
 
 
 def classed(runs: Path, method: str, said: np.ndarray, gold: np.ndarray, task: str, suite: str) -> RunRecord:
-    score = Score(
-        suite=suite, task=task, protocol="p/1", metric="accuracy", value=50.0, n=len(gold), detail={"classes": ["no", "yes"]}
-    )
+    score = Score(suite=suite, task=task, protocol="p/1", metric="accuracy", value=50.0, n=len(gold), detail={"classes": ["no", "yes"]})
     made = record(method, 1, scores=(score,))
     store = RunsFolder(runs)
     store.write(made)
@@ -29,9 +27,7 @@ def classed(runs: Path, method: str, said: np.ndarray, gold: np.ndarray, task: s
 
 def test_pairs_whose_ranks_are_furthest_apart_come_first(tmp_path: Path) -> None:
     first, second = (sts_run(tmp_path, name, 1, 0.5, tasks=("STS12", "STS13")) for name in ("one", "two"))
-    done = bench(
-        "compare", first.run_id, second.run_id, "--runs", tmp_path, "--items", "--task", "STS13", "--top", "7", "--format", "json"
-    )
+    done = bench("compare", first.run_id, second.run_id, "--runs", tmp_path, "--items", "--task", "STS13", "--top", "7", "--format", "json")
     assert done.exit_code == 0, done.stderr
     content = json.loads(done.stdout)
     assert content["schema"] == "bench.items/1" and content["runs"] == [first.run_id, second.run_id]
@@ -55,7 +51,9 @@ def test_texts_that_one_alone_classifies_right(tmp_path: Path) -> None:
     ]
     (found,) = disagreements(*((run, tmp_path / run.run_id) for run in runs), texts=lambda key, gold: None)  # type: ignore[arg-type]
     assert [(item.number, item.gold.text, item.first.text, item.second.text) for item in found.items] == [
-        (2, "yes", "yes", "no"), (4, "yes", "no", "yes")]  # fmt: skip
+        (2, "yes", "yes", "no"),
+        (4, "yes", "no", "yes"),
+    ]
     assert found.differ == 2 and found.n == 5
 
 
@@ -74,9 +72,7 @@ def test_the_sentences_are_those_of_the_data(shared: Path, tmp_path: Path) -> No
     pairs = read_sts(DataFolder(shared / "data"), "STS-B", text="tokenised")
     made = []
     for name, seed in (("one", 3), ("two", 4)):
-        score = Score(
-            suite="sts", task="STS-B", protocol="senteval-all/1", metric="spearman", value=1.0, n=len(pairs), text="tokenised"
-        )
+        score = Score(suite="sts", task="STS-B", protocol="senteval-all/1", metric="spearman", value=1.0, n=len(pairs), text="tokenised")
         run = record(name, 1, scores=(score,))
         RunsFolder(tmp_path).write(run)
         said = np.random.default_rng(seed).normal(size=len(pairs))

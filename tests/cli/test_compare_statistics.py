@@ -34,17 +34,13 @@ def test_no_torch_and_no_network_behind_statistics(runs: Path, tmp_path: Path) -
         f"finally:\n    print([m for m in {heavy!r} if m in sys.modules], 'numpy' in sys.modules, file=sys.stderr)"
     )
     environment = os.environ | {"BENCH_RUNS": str(runs), "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONWARNINGS": "error"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0 and done.stderr.splitlines() == ["[] True"], done.stderr
     assert "△" in done.stdout
 
 
 def test_the_options_reach_the_table(runs: Path) -> None:
-    done = bench(
-        "compare", "--runs", runs, "--baseline", "good", "--correction", "bh", "--margin", "2.5", "--format", "json", "--cost"
-    )
+    done = bench("compare", "--runs", runs, "--baseline", "good", "--correction", "bh", "--margin", "2.5", "--format", "json", "--cost")
     assert done.exit_code == 0, done.stderr
     content = json.loads(done.stdout)
     (table,) = content["tables"]
@@ -75,9 +71,7 @@ def test_refusals_print_nothing_and_exit_with_2(runs: Path, tmp_path: Path) -> N
     from msgspec.structs import replace
 
     assert two.training is not None
-    longer = replace(
-        two, training=replace(two.training, sentences=500_000), provenance=replace(two.provenance, packages={"torch": "9.9"})
-    )
+    longer = replace(two, training=replace(two.training, sentences=500_000), provenance=replace(two.provenance, packages={"torch": "9.9"}))
     RunsFolder(tmp_path).write(longer)
     html = tmp_path / "page.html"
     for option, said in (
@@ -119,9 +113,7 @@ def test_the_average_is_tested_as_one(tmp_path: Path) -> None:
     average = row["cells"]["Avg."]
     assert average["against"]["verdict"] == "better"
     widths = [cell["spread"]["high"] - cell["spread"]["low"] for task, cell in row["cells"].items() if task != "Avg."]
-    assert average["spread"]["high"] - average["spread"]["low"] < np.median(widths), (
-        "items of seven tasks say more than those of one"
-    )
+    assert average["spread"]["high"] - average["spread"]["low"] < np.median(widths), "items of seven tasks say more than those of one"
 
 
 def test_the_page_says_who_cannot_be_told_from_the_best(runs: Path) -> None:

@@ -166,41 +166,29 @@ def test_a_dry_run_shows_the_plan_of_what_is_not_here_and_asks_nobody(hub: Stand
     assert done.exit_code == 0 and done.stderr == "" and hub.requests == [] and not (tmp_path / "runs").exists()
     shown = done.stdout
     assert "promcse-roberta-large-s42-unknown  (1 of 1; its id is known when all of it is here)" in shown
-    assert (
-        "corpus nli_for_simcse.csv, 275,601 rows" in shown and "tasks STS12, STS13, STS14, STS15, STS16, STS-B, SICK-R" in shown
-    )
+    assert "corpus nli_for_simcse.csv, 275,601 rows" in shown and "tasks STS12, STS13, STS14, STS15, STS16, STS-B, SICK-R" in shown
     batch, epochs = 512, 10
     assert f"estimate: {epochs * -(-275_601 // batch):,} steps, about " in shown and " of training, about " in shown
-    rows = {
-        line.split()[0]: line.split()[1]
-        for line in shown.partition("not on this machine;")[2].splitlines()
-        if line.startswith("  ")
-    }
+    rows = {line.split()[0]: line.split()[1] for line in shown.partition("not on this machine;")[2].splitlines() if line.startswith("  ")}
     assert {"STS12": "0.4", "SICK-R": "1.1", "nli": "48.0"}.items() <= rows.items()
     assert 1_420 < float(rows["roberta-large"].replace(",", "")) < 1_430, "355.4 million parameters of four bytes"
     (one,) = [json.loads(line) for line in bench(*command, "--json").stdout.splitlines()]
     assert (one["run_id"], one["fingerprint"], one["estimate"]["steps"]) == (None, None, 5390)
     licences = {each["name"]: (each["kind"], each["licence"]) for each in one["to_fetch"]}
-    assert (
-        licences["roberta-large"] == ("backbone", "MIT")
-        and licences["nli"] == ("corpus", "CC BY-SA; MNLI mixed")
-        and len(licences) == 9
-    )
+    assert licences["roberta-large"] == ("backbone", "MIT") and licences["nli"] == ("corpus", "CC BY-SA; MNLI mixed") and len(licences) == 9
     offline = bench(*command, "--offline")
-    assert (
-        "nli: not on this machine, and --offline" in error_line(offline)
-        and "275,601 rows" in offline.stdout
-        and hub.requests == []
-    )
+    assert "nli: not on this machine, and --offline" in error_line(offline) and "275,601 rows" in offline.stdout and hub.requests == []
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--corpus", "hub:owner/name:text"), "owner/name:text, nobody knows yet how many rows"), (("--corpus", "hub:owner/name:text#640"), "10 steps"),
-        (("--corpus", "target"), "steps are known when target is here"), (("--max-steps", "7"), "estimate: 7 steps"),
+        (("--corpus", "hub:owner/name:text"), "owner/name:text, nobody knows yet how many rows"),
+        (("--corpus", "hub:owner/name:text#640"), "10 steps"),
+        (("--corpus", "target"), "steps are known when target is here"),
+        (("--max-steps", "7"), "estimate: 7 steps"),
     ],
-)  # fmt: skip
+)
 def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more: tuple[str, ...], said: str) -> None:
     command = (
         "run",
@@ -220,9 +208,7 @@ def test_a_plan_of_any_corpus(hub: StandInHub, cache: Path, tmp_path: Path, more
 
 
 def test_a_plan_of_tasks_that_others_fetch_and_of_a_set_from_two_places(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
-    done = bench(
-        "run", "--method", "cls", "--backbone", "builtin", "--suite", "mteb:STSBenchmark,cxc", "--dry-run", "--runs", tmp_path
-    )
+    done = bench("run", "--method", "cls", "--backbone", "builtin", "--suite", "mteb:STSBenchmark,cxc", "--dry-run", "--runs", tmp_path)
     assert done.exit_code == 0 and hub.requests == [] and "tasks STSBenchmark, CxC-STS (" in done.stdout
     table = done.stdout.partition("not on this machine;")[2]
     assert "hub data set mteb/stsbenchmark-sts" in table and "and mteb:STSBenchmark, whose size only the hub knows" in table
@@ -230,9 +216,7 @@ def test_a_plan_of_tasks_that_others_fetch_and_of_a_set_from_two_places(hub: Sta
 
 
 def test_two_backbones_that_are_not_here_are_two_runs(hub: StandInHub, cache: Path, tmp_path: Path) -> None:
-    done = bench(
-        "run", "--method", "cls", "--backbone", "a/model,b/model", "--suite", "check", "--dry-run", "--json", "--runs", tmp_path
-    )
+    done = bench("run", "--method", "cls", "--backbone", "a/model,b/model", "--suite", "check", "--dry-run", "--json", "--runs", tmp_path)
     assert [json.loads(line)["backbone"] for line in done.stdout.splitlines()] == ["a/model", "b/model"]
 
 
@@ -251,10 +235,7 @@ def test_data_that_is_not_there_opens_no_connection(
     for what in (("promcse", "roberta-large"), ("cls", "builtin")):
         done = bench("run", "--method", what[0], "--backbone", what[1], *given, "--runs", tmp_path / "runs", **env)
         line = error_line(done)
-        assert (
-            str(folder) in line
-            and {"nothing": "does not exist", "file": "is no folder", "empty": "nor are 6 other sets"}[place] in line
-        )
+        assert str(folder) in line and {"nothing": "does not exist", "file": "is no folder", "empty": "nor are 6 other sets"}[place] in line
         assert len(done.stderr.splitlines()) == 2 and "accept" not in done.stderr
     assert hub.requests == [] and no_network == [] and not (tmp_path / "runs").exists()
 
@@ -361,9 +342,7 @@ def without_sockets(arguments: list[object], tmp_path: Path, **env: str) -> subp
 def test_an_offline_run_opens_no_socket(tmp_path: Path) -> None:
     """Trained, selected on its dev set, scored, shown."""
     common = ["--suite", "check", "--device", "cpu", "--runs", tmp_path / "runs", "--set", "batch_size=8", "--max-steps", "2"]
-    done = without_sockets(
-        ["run", "--method", "simcse", "--backbone", "builtin", "--corpus", "builtin", *common, "--offline"], tmp_path
-    )
+    done = without_sockets(["run", "--method", "simcse", "--backbone", "builtin", "--corpus", "builtin", *common, "--offline"], tmp_path)
     assert done.returncode == 0 and "captions" in done.stdout and "socket" not in done.stderr, done.stderr
 
 

@@ -70,9 +70,7 @@ def test_mistakes(corpus: Path, tmp_path: Path) -> None:
     assert "no corpus at" in error_line(bench("data", "overlap", tmp_path / "no.txt"))
     assert "no data folder was given" in error_line(bench("data", "overlap", corpus, "--suite", "sts"))
     assert "unknown suite 'stss'" in error_line(bench("data", "overlap", corpus, "--suite", "stss"))
-    assert "unknown format '.csv'" in error_line(
-        bench("data", "overlap", corpus, "--suite", "check", "--matches", tmp_path / "m.csv")
-    )
+    assert "unknown format '.csv'" in error_line(bench("data", "overlap", corpus, "--suite", "check", "--matches", tmp_path / "m.csv"))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -42,8 +42,14 @@ def scored(store: RunsFolder, method: str, seed: int | None, noise: float) -> Ru
         "subset": np.full(N, "c2c_isim"),
         "image": np.arange(N) // 2,
     }
-    score = Score(suite="check", task="captions", protocol="check/2", metric="spearman", n=N,
-                  value=100 * float(spearmanr(found["prediction"], GOLD)[0]))  # fmt: skip
+    score = Score(
+        suite="check",
+        task="captions",
+        protocol="check/2",
+        metric="spearman",
+        n=N,
+        value=100 * float(spearmanr(found["prediction"], GOLD)[0]),
+    )
     made = record(method, seed, setting="none" if seed is None else "unsupervised", scores=(score,))
     made = replace(made, provenance=replace(made.provenance, data={"captions": "0" * 64}))
     store.write_predictions(made.run_id, "captions", None, found, "check")
@@ -58,16 +64,15 @@ def runs(folder: Path, noise: float, seeds: tuple[int, ...] = (1, 2, 3)) -> tupl
 
 
 def sentences(store: RunsFolder, records: list[RunRecord], **wanted: Any) -> list[str]:
-    (table,) = compare_runs(
-        [(one, store.folder(one.run_id)) for one in records], TableOptions(baseline="cls", together=True, **wanted)
-    )
+    (table,) = compare_runs([(one, store.folder(one.run_id)) for one in records], TableOptions(baseline="cls", together=True, **wanted))
     return told(table)
 
 
 @pytest.mark.parametrize(
-    ("noise", "words"), [(1.0, "simcse is better than cls: +"), (9.0, "simcse is worse than cls: -"), (3.0, "simcse cannot be told from cls: ")],
+    ("noise", "words"),
+    [(1.0, "simcse is better than cls: +"), (9.0, "simcse is worse than cls: -"), (3.0, "simcse cannot be told from cls: ")],
     ids=["it helps", "it harms", "it does nothing"],
-)  # fmt: skip
+)
 def test_the_sentence_follows_from_the_numbers(tmp_path: Path, noise: float, words: str) -> None:
     store, records = runs(tmp_path, noise)
     (line,) = sentences(store, records)
@@ -110,11 +115,7 @@ def test_no_link_of_the_page_leads_nowhere(tmp_path: Path) -> None:
     assert len(pages) == 1 + 2 + 4 + 1
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        links = (
-            re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', text)
-            if page.suffix == ".html"
-            else re.findall(r"\]\(([^)#:]+)\)", text)
-        )
+        links = re.findall(r'(?:href|src)="([^"#:]+)(?:#[^"]*)?"', text) if page.suffix == ".html" else re.findall(r"\]\(([^)#:]+)\)", text)
         assert [link for link in links if not (page.parent / unquote(link)).is_file()] == [], page
 
 
@@ -129,9 +130,7 @@ def test_an_older_demo_in_the_same_folder_is_no_hindrance(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("works", [True, False])
-def test_the_browser_is_asked_only_when_that_is_asked_for(
-    tmp_path: Path, works: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_browser_is_asked_only_when_that_is_asked_for(tmp_path: Path, works: bool, capsys: pytest.CaptureFixture[str]) -> None:
     store, records = runs(tmp_path, 1.0)
     with mock.patch("webbrowser.open", return_value=works) as opened:
         show(records, store, tmp_path, browse=False)
@@ -147,9 +146,7 @@ def test_as_many_steps_as_are_asked_for() -> None:
     from bench.run.plugins import discover
 
     for steps, epochs in ((60, 1), (312, 1), (313, 2), (1000, 4)):
-        (run,) = make(
-            Request(("simcse",), suites=("check",), corpus="builtin", overrides=recipe(steps)), discover(), DataFolder(None)
-        )
+        (run,) = make(Request(("simcse",), suites=("check",), corpus="builtin", overrides=recipe(steps)), discover(), DataFolder(None))
         assert run.corpus is not None and (run.recipe.max_steps, run.recipe.epochs) == (steps, epochs)
         assert len(run.corpus) // run.recipe.batch_size * run.recipe.epochs >= steps
 

@@ -71,9 +71,7 @@ def test_the_card_has_scores_recipe_provenance_and_licence(made: tuple[Path, Res
     about = {line.split(": ", 1)[0]: json.loads(line.split(": ", 1)[1]) for line in front.splitlines()}
     assert about["library_name"] == "sentence-transformers" and about["model-index"][0]["name"] == record.run_id
     score = record.scores[0]
-    low, high = next(
-        (float(m[1]), float(m[2])) for m in re.finditer(rf"\| {score.task} \| .* \| ([-\d.]+) to ([-\d.]+) \|", body)
-    )
+    low, high = next((float(m[1]), float(m[2])) for m in re.finditer(rf"\| {score.task} \| .* \| ([-\d.]+) to ([-\d.]+) \|", body))
     assert f"| {score.task} | {score.value:.2f} | {score.n:,} |" in body and low < score.value < high
     for key, one in record.recipe.items():
         assert f"| {key} | ".replace("_", "\\_") in body, (key, one)
@@ -101,9 +99,7 @@ def test_the_interval_is_that_of_a_plain_bootstrap(finished: Finished) -> None:
 
 
 def test_json(finished: Finished, tmp_path: Path) -> None:
-    done = bench(
-        "export", "simcse", "--runs", finished[0], "--to", tmp_path / "new" / "model", "--format", "transformers", "--json"
-    )
+    done = bench("export", "simcse", "--runs", finished[0], "--to", tmp_path / "new" / "model", "--format", "transformers", "--json")
     facts = json.loads(done.stdout)
     assert facts["dimensions"] == 32 and facts["difference"] <= 1e-5 and facts["module_files"] == []
     readme = (tmp_path / "new" / "model" / "README.md").read_text(encoding="utf-8")
@@ -143,9 +139,7 @@ def test_a_run_that_is_not_finished(finished: Finished, tmp_path: Path) -> None:
     assert "is not finished (status interrupted)" in line and not (tmp_path / "new").exists()
 
 
-def test_a_folder_that_gives_other_vectors_is_not_left_behind(
-    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_gives_other_vectors_is_not_left_behind(finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.export import st_folder
 
     monkeypatch.setitem(st_folder.POOLINGS, "cls", "pooling_mode_mean_tokens")

@@ -246,9 +246,7 @@ def test_a_budget_is_in_the_recipe_and_in_the_record(text: Path, tiny: str) -> N
     assert (record["training"]["steps"], record["training"]["sentences"]) == (13, 52)
 
 
-@pytest.mark.parametrize(
-    ("budget", "said"), [("soon", "--budget soon: expected"), ("2gpu-h", "this run is on cpu, which is no GPU")]
-)
+@pytest.mark.parametrize(("budget", "said"), [("soon", "--budget soon: expected"), ("2gpu-h", "this run is on cpu, which is no GPU")])
 def test_a_budget_that_cannot_be_is_one_line(text: Path, tiny: str, budget: str, said: str) -> None:
     done = bench_run(text, tiny, "--budget", budget)
     assert done.exit_code == 2 and said in errors(done)[0]

@@ -75,8 +75,9 @@ def test_every_translation_leads_to_a_key_that_some_method_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "option"), [("seed=3", "--seeds 3"), ("model_name_or_path=roberta-base", "--backbone roberta-base"), ("fp16=true", "--precision bf16")]
-)  # fmt: skip
+    ("given", "option"),
+    [("seed=3", "--seeds 3"), ("model_name_or_path=roberta-base", "--backbone roberta-base"), ("fp16=true", "--precision bf16")],
+)
 def test_what_is_an_option_here_is_said(given: str, option: str) -> None:
     done = bench("run", "--method", "simcse", "--set", given)
     assert "that is an option" in error_line(done) and hint(done) == option
@@ -125,11 +126,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in range(14):
         runs.write(record("simcse", seed))
     runs.write(record("promcse", 3, variant="layer-shared", backbone="roberta-large"))
-    runs.write(
-        record(
-            "dclr", 1, status="failed", error="the loss became nan at step 2; the 64 rows of its batch are in a file", scores=()
-        )
-    )
+    runs.write(record("dclr", 1, status="failed", error="the loss became nan at step 2; the 64 rows of its batch are in a file", scores=()))
     for name, package in (("mine", "plugins/my_method.py"), ("theirs", "their-package")):
         one = record(name, 1)
         made_by = {"package": package, "version": "" if package.endswith(".py") else "1.2", "sha256": "0" * 64}
@@ -137,9 +134,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs.path
 
 
-@pytest.mark.parametrize(
-    "verb", [("show",), ("compare",), ("verify",), ("export", "--to", "new"), ("encode", __file__, "--to", "v.npy")]
-)
+@pytest.mark.parametrize("verb", [("show",), ("compare",), ("verify",), ("export", "--to", "new"), ("encode", __file__, "--to", "v.npy")])
 def test_an_unknown_run_has_three_neighbours_at_most(verb: tuple[str, ...], many: Path) -> None:
     done = bench(verb[0], "simsce-builtin", *verb[1:], "--runs", many)
     line = error_line(done)
@@ -235,10 +230,15 @@ def test_encode_names_the_file_and_no_other_verb(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("methods", "--check", "--help"), ("methods", "--check", "-h"), ("run", "--method", "--help"), ("data", "list", "--data", "--help"),
-        ("references", "import", "--model", "--help"), ("export", "--to", "--help"), ("compare", "--html", "--help"),
+        ("methods", "--check", "--help"),
+        ("methods", "--check", "-h"),
+        ("run", "--method", "--help"),
+        ("data", "list", "--data", "--help"),
+        ("references", "import", "--model", "--help"),
+        ("export", "--to", "--help"),
+        ("compare", "--html", "--help"),
     ],
-)  # fmt: skip
+)
 def test_help_is_shown_wherever_it_stands(arguments: tuple[str, ...]) -> None:
     done = bench(*arguments)
     assert done.exit_code == 0 and done.stderr == ""
@@ -285,8 +285,13 @@ def test_what_the_first_screen_leaves_out_is_an_option(option: str) -> None:
     first = bench("methods", "simcse", COLUMNS="80").stdout
     done = bench("methods", "simcse", option, COLUMNS="80")
     assert done.exit_code == 0 and option in first and done.stdout.strip()
-    said = {"--about": "Two settings share one loss", "--recipes": "SimCSE repo README.md (hyperparameters)", "--disagreements": "evaluation interval",
-            "--numbers": "promcse 1", "--all": "evaluation interval"}  # fmt: skip
+    said = {
+        "--about": "Two settings share one loss",
+        "--recipes": "SimCSE repo README.md (hyperparameters)",
+        "--disagreements": "evaluation interval",
+        "--numbers": "promcse 1",
+        "--all": "evaluation interval",
+    }
     assert said[option] in " ".join(done.stdout.split()) and said[option] not in first
     assert f"bench methods NAME {option}" in hint(bench("methods", option))
 

@@ -125,13 +125,7 @@ def wrong(text: str, scope: tuple[str, ...] = ()) -> list[str]:
                 continue
             choices = [one.type.choices for one in known[option[1]] if isinstance(one.type, click.Choice)]
             value = option[2]
-            if (
-                choices
-                and len(choices) == len(known[option[1]])
-                and value
-                and value.islower()
-                and not any(value in c for c in choices)
-            ):
+            if choices and len(choices) == len(known[option[1]]) and value and value.islower() and not any(value in c for c in choices):
                 found.append(f"--{option[1]} {value}")
     return found
 
@@ -164,11 +158,16 @@ def test_so_is_what_data_sets_say_of_getting_them() -> None:
 @pytest.mark.parametrize(
     ("text", "hits"),
     [
-        ("bench fetch sts", ["bench fetch"]), ("bench data get sts --data DIR", ["bench data get"]), ("bench show RUN --fresh", ["bench show --fresh"]),
-        ("try a lower rate or --precision float32", ["--precision float32"]), ("--precision fp32", []), ("--set lr=1, or --no-such-option", ["--no-such-option"]),
-        ("bench data fetch STS12 --data DIR; copy DIR here, then --data DIR", []), ("bench data fetch X --runs DIR", ["bench data fetch --runs"]),
+        ("bench fetch sts", ["bench fetch"]),
+        ("bench data get sts --data DIR", ["bench data get"]),
+        ("bench show RUN --fresh", ["bench show --fresh"]),
+        ("try a lower rate or --precision float32", ["--precision float32"]),
+        ("--precision fp32", []),
+        ("--set lr=1, or --no-such-option", ["--no-such-option"]),
+        ("bench data fetch STS12 --data DIR; copy DIR here, then --data DIR", []),
+        ("bench data fetch X --runs DIR", ["bench data fetch --runs"]),
     ],
-)  # fmt: skip
+)
 def test_the_net_catches_what_is_not_there(text: str, hits: list[str]) -> None:
     assert wrong(text) == hits
 

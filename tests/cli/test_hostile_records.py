@@ -27,7 +27,7 @@ BAD = {
     "markup": "[bold red]rich[/] [link=http://evil]x[/link]",
     "tag": "</script></style><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload=x",
     "latex": r"\input{/etc/passwd}\write18{rm}$x^2$ 100% & # _ ~ \end{tabular}",
-    "formula": "=HYPERLINK(\"http://evil\",\"x\")",
+    "formula": '=HYPERLINK("http://evil","x")',
     "formula 2": "@SUM(A1)",
     "formula 3": "\t=1+1",
     "formula 4": "-1+1|cmd",
@@ -40,7 +40,7 @@ BAD = {
     "table": "a|b\\|c`d`**e**",
     "curly": "{}",
     "percent": "%s%n{0}",
-}  # fmt: skip
+}
 FORMS = ("table", "md", "latex", "csv", "json", "html")
 
 
@@ -55,12 +55,12 @@ def hostile(name: str, words: str, seed: int) -> Any:
     scores = tuple(
         Score(suite=suite, task=task, protocol=protocol, metric=metric, value=50.0 + seed, n=7, text=text, detail=detail)
         for suite, task, protocol, metric, text in (
-            (words, words, words, words, words), ("sts", words, "senteval-all/1", "spearman", "tokenised"), ("sts", "Avg.", words, words, "raw"),
+            (words, words, words, words, words),
+            ("sts", words, "senteval-all/1", "spearman", "tokenised"),
+            ("sts", "Avg.", words, words, "raw"),
         )
-    )  # fmt: skip
-    made = record(
-        words, seed, variant=words, backbone=words, scores=scores, error=words, run_id=f"bad-{name.replace(' ', '-')}-{seed}"
     )
+    made = record(words, seed, variant=words, backbone=words, scores=scores, error=words, run_id=f"bad-{name.replace(' ', '-')}-{seed}")
     provenance = replace(
         made.provenance, command=words, bench_version=words, git={words: words}, plugin={"package": words, "version": words, "sha256": words},
         packages={words: words}, platform={words: words}, data={words: words}, corpus={"name": words, "sha256": words},
@@ -68,9 +68,13 @@ def hostile(name: str, words: str, seed: int) -> Any:
     )  # fmt: skip
     assert made.training is not None
     return replace(
-        made, provenance=provenance, recipe={words: RecipeValue(value=words, source=words, note=words)}, checkpoint={words: words},
-        cost=replace(made.cost, device=words), training=replace(made.training, dev_task=words),
-    )  # fmt: skip
+        made,
+        provenance=provenance,
+        recipe={words: RecipeValue(value=words, source=words, note=words)},
+        checkpoint={words: words},
+        cost=replace(made.cost, device=words),
+        training=replace(made.training, dev_task=words),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +96,16 @@ def harmless(text: str) -> None:
 
 
 VERBS = {
-    "runs": ["runs"], "runs --json": ["runs", "--json"], "runs, failed": ["runs", "--status", "failed"], "show": ["show"],
-    "verify": ["verify"], "verify --json": ["verify", "--json"],
+    "runs": ["runs"],
+    "runs --json": ["runs", "--json"],
+    "runs, failed": ["runs", "--status", "failed"],
+    "show": ["show"],
+    "verify": ["verify"],
+    "verify --json": ["verify", "--json"],
     **{f"compare {form}": ["compare", "--format", form] for form in FORMS},
     **{f"compare together {form}": ["compare", "--together", "--cost", "--with-paper", "--format", form] for form in FORMS},
     "compare --items": ["compare", "bad-tag-1", "bad-escape-1", "--items"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -135,9 +143,7 @@ def test_csv_has_no_formula(bad_runs: Path, together: list[str]) -> None:
     rows = list(csv.reader(io.StringIO(done.stdout)))
     assert len({len(row) for row in rows}) == 1 and len(rows) > len(BAD)
     numbers = re.compile(r"-?[0-9.]+(e-?[0-9]+)?$")
-    assert [
-        cell for row in rows for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "|", "%") and not numbers.match(cell)
-    ] == []
+    assert [cell for row in rows for cell in row if cell[:1] in ("=", "+", "-", "@", "\t", "|", "%") and not numbers.match(cell)] == []
 
 
 class Tags(html.parser.HTMLParser):
@@ -179,9 +185,7 @@ def test_latex_has_no_command_of_theirs(bad_runs: Path, together: list[str]) -> 
     done = bench("compare", *together, "--runs", bad_runs, "--format", "latex")
     text = done.stdout
     assert set(re.findall(r"\\([A-Za-z]+)", text)) <= KNOWN
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 0 and text.count(r"\begin{table}") == text.count(
-        r"\end{table}"
-    )
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 0 and text.count(r"\begin{table}") == text.count(r"\end{table}")
     assert len(re.findall(r"(?<!\\)\{", text)) == len(re.findall(r"(?<!\\)\}", text)), "braces are balanced"
     body = text.partition(r"\begin{document}")[2]
     assert re.findall(r"(?<!\\)%(?!\n)", body) == [], "nothing is commented out"

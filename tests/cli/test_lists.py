@@ -74,8 +74,13 @@ def test_the_methods_are_listed() -> None:
     assert [row["name"] for row in rows] == list(discover())
     simcse = discover()["simcse"].cls
     (row,) = (row for row in rows if row["name"] == "simcse")
-    assert row == {"name": "simcse", "settings": ["unsupervised", "supervised"], "variants": list(simcse.variants),
-                   "package": "sentence-bench", "summary": simcse.summary}  # fmt: skip
+    assert row == {
+        "name": "simcse",
+        "settings": ["unsupervised", "supervised"],
+        "variants": list(simcse.variants),
+        "package": "sentence-bench",
+        "summary": simcse.summary,
+    }
     assert f"[variants: {', '.join(simcse.variants)}]" in done.stdout
 
 
@@ -105,8 +110,10 @@ def test_backbones_are_the_columns_of_the_recipe_table() -> None:
     lines = bench("methods", "simcse", "--recipes").stdout.splitlines()
     start = lines.index("recipes, unsupervised")
     assert [line.split() for line in lines[start + 1 : start + 4]] == [
-        ["bert", "bert", "roberta", "roberta", "builtin"], ["base", "large", "base", "large"], ["uncased", "uncased"],
-    ]  # fmt: skip
+        ["bert", "bert", "roberta", "roberta", "builtin"],
+        ["base", "large", "base", "large"],
+        ["uncased", "uncased"],
+    ]
     rows = {line[:16].strip(): line[16:].split() for line in lines[start + 4 : start + 10]}
     assert rows["batch_size"] == ["64", "64", "512", "512", "64"]
     assert rows["learning_rate"][:4] == ["3e-5", "1e-5", "1e-5", "3e-5"]
@@ -174,13 +181,19 @@ def test_a_plugin_that_breaks_the_contract_fails_its_check(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("methods", "simsce"), "unknown method 'simsce'; nearest: simcse"), (("methods", "--check", "simsce"), "unknown method 'simsce'"),
-        (("methods", "--check", "/nothing.py"), "/nothing.py: no such file"), (("methods", "--plugin", "/nothing.py"), "/nothing.py: no such file"),
-        (("methods", "--check", "cls", "--set", "pooling=cls"), "unknown recipe key 'pooling' of cls"), (("methods", "--check", "cls", "--set", "x"), "KEY=VALUE"),
-        (("methods", "--check", "pretrained"), "does not say how to pool"), (("backbones", "/nothing"), "no such folder"),
-        (("backbones", "a b"), "unknown backbone 'a b'"), (("doctor", "--runs", "/etc/passwd"), "/etc/passwd"), (("methods", "a", "b"), "b"),
+        (("methods", "simsce"), "unknown method 'simsce'; nearest: simcse"),
+        (("methods", "--check", "simsce"), "unknown method 'simsce'"),
+        (("methods", "--check", "/nothing.py"), "/nothing.py: no such file"),
+        (("methods", "--plugin", "/nothing.py"), "/nothing.py: no such file"),
+        (("methods", "--check", "cls", "--set", "pooling=cls"), "unknown recipe key 'pooling' of cls"),
+        (("methods", "--check", "cls", "--set", "x"), "KEY=VALUE"),
+        (("methods", "--check", "pretrained"), "does not say how to pool"),
+        (("backbones", "/nothing"), "no such folder"),
+        (("backbones", "a b"), "unknown backbone 'a b'"),
+        (("doctor", "--runs", "/etc/passwd"), "/etc/passwd"),
+        (("methods", "a", "b"), "b"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_there(arguments: tuple[str, ...], said: str) -> None:
     assert said in error_line(bench(*arguments))
 
@@ -217,9 +230,7 @@ def test_the_doctor_says_what_is_here(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])
-def test_the_doctor_fits_the_terminal_and_says_what_is_next(
-    tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_fits_the_terminal_and_says_what_is_next(tmp_path: Path, columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without data one line says so, and the first command needs none; every line fits, and no word is cut."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     done = CliRunner(env={"COLUMNS": columns}).invoke(main, ["doctor", "--runs", str(tmp_path / "runs")], catch_exceptions=False)
@@ -248,18 +259,14 @@ def test_the_doctor_finds_the_data(shared: Path, tmp_path: Path) -> None:
     facts = doctor("--data", shared / "data", "--runs", tmp_path / "runs")
     (sts,) = [one for one in facts["data"]["suites"] if one["suite"] == "sts"]
     assert (sts["tokenised"], sts["raw"], sts["missing"], facts["data"]["none"]) == ("found", "found", [], None)
-    command = (
-        f"bench run --method cls,last-avg --backbone builtin --suite sts --data {shared / 'data'} --runs {tmp_path / 'runs'}"
-    )
+    command = f"bench run --method cls,last-avg --backbone builtin --suite sts --data {shared / 'data'} --runs {tmp_path / 'runs'}"
     assert facts["next"] == command
     shown = bench("doctor", "--data", shared / "data", "--runs", tmp_path / "runs").stdout
     assert re.search(r"^sts +found +found$", shown, re.M) and re.search(r"^cxc +found +one form$", shown, re.M)
     assert bench(*command.split()[1:], "--dry-run").exit_code == 0, "the next command is one"
 
 
-@pytest.mark.parametrize(
-    ("text", "seeds"), [("42", (42,)), ("1-3", (1, 2, 3)), ("1,7-8", (1, 7, 8)), (" 3 , 3,2-3", (3, 2)), ("0", (0,))]
-)
+@pytest.mark.parametrize(("text", "seeds"), [("42", (42,)), ("1-3", (1, 2, 3)), ("1,7-8", (1, 7, 8)), (" 3 , 3,2-3", (3, 2)), ("0", (0,))])
 def test_seeds(text: str, seeds: tuple[int, ...]) -> None:
     assert parse_seeds(text) == seeds
 
@@ -303,14 +310,9 @@ def test_a_printed_command_can_be_copied(
     for label in ("", "next: "):
         print_command(shlex.join(words), label)
         shown = capsys.readouterr().out
-        read = subprocess.run(
-            ["sh", "-c", f"printf '%s\\n' {shown.removeprefix(label)}"], capture_output=True, text=True, check=True
-        )
+        read = subprocess.run(["sh", "-c", f"printf '%s\\n' {shown.removeprefix(label)}"], capture_output=True, text=True, check=True)
         assert read.stdout.splitlines() == words
-        assert all(
-            len(line) <= width or len(line.split()) <= 3 or "a folder" in line or "template" in line
-            for line in shown.splitlines()
-        )
+        assert all(len(line) <= width or len(line.split()) <= 3 or "a folder" in line or "template" in line for line in shown.splitlines())
 
 
 def test_bench_alone_says_three_things_to_do_next_and_they_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

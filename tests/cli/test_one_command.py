@@ -35,9 +35,7 @@ def new_machine(hub: StandInHub, shared: Path, tiny_roberta: str, tmp_path: Path
                 archive.add(path, arcname=str(path.relative_to(moses)))
     text = sentences(3 * ROWS, seed=4)
     triplets = "sent0,sent1,hard_neg\r\n" + "".join(f'"{a}","{b}","{c}"\r\n' for a, b, c in zip(*[iter(text)] * 3, strict=True))
-    hub.add(
-        "dataset", "princeton-nlp/datasets-for-simcse", {"senteval.tar": out.getvalue(), "nli_for_simcse.csv": triplets.encode()}
-    )
+    hub.add("dataset", "princeton-nlp/datasets-for-simcse", {"senteval.tar": out.getvalue(), "nli_for_simcse.csv": triplets.encode()})
     short = replace(data_set("nli"), files=(replace(data_set("nli").files[0], rows=ROWS),))
     monkeypatch.setattr("bench.data.sets.folder.data_sets", lambda: {**data_sets(), "nli": short})
     return hub

@@ -122,9 +122,7 @@ def test_help_and_version(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*BENCH, "methods", "simcse"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
+    process = subprocess.Popen([*BENCH, "methods", "simcse"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     assert "Traceback" not in process.stderr.read() and process.wait(60) == 0

@@ -164,9 +164,7 @@ def test_scoring_moves_task_by_task() -> None:
     assert told == [(0, "A"), (-1, None), (1, "A"), (1, "B"), (-1, None), (2, "B")]
 
 
-def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_plain_lines_name_run_phase_and_numbers_and_tell_dev_encoding_apart(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
     reporter = progress.PlainReporter()
     reporter.start("simcse-builtin-s42")
     reporter.phase("train", 1000)
@@ -208,9 +206,7 @@ def test_the_runs_that_wait_stand_below_the_one_that_works_with_what_they_will_t
     known = course.Course()
     known.works = [course.Work(steps=10, name=f"run-{i}") for i in range(8)]
     known.start(1)
-    assert progress.drawn(known, 80)[3:] == [*(f"waiting   run-{i}" for i in range(1, 5)), "          and 3 more"], (
-        "nobody knows yet"
-    )
+    assert progress.drawn(known, 80)[3:] == [*(f"waiting   run-{i}" for i in range(1, 5)), "          and 3 more"], "nobody knows yet"
     known.phase("train", 10)
     for step in range(11):
         clock.now = 2.0 * step

@@ -17,9 +17,7 @@ Finished = tuple[Path, Result]
 def test_an_export_is_pushed_in_one_commit_and_comes_back(
     hub: StandInHub, finished: Finished, tmp_path: Path, no_network: list[object]
 ) -> None:
-    done = bench(
-        "push", "simcse", "me/small", "--runs", finished[0], "--private", "--json", HF_TOKEN="hf_good", HF_HUB_OFFLINE="0"
-    )
+    done = bench("push", "simcse", "me/small", "--runs", finished[0], "--private", "--json", HF_TOKEN="hf_good", HF_HUB_OFFLINE="0")
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)
     (upload,) = hub.uploads
@@ -59,7 +57,7 @@ def test_an_export_is_pushed_in_one_commit_and_comes_back(
         (("a/b/c",), {}, "'a/b/c' is no name of a repository", "owner/name"),
         (("me/small", "--format", "onxx"), {}, "unknown format 'onxx'; nearest: onnx", "bench export --help"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_send_nothing(
     arguments: tuple[str, ...], env: dict[str, str], said: str, hint: str, hub: StandInHub, finished: Finished
 ) -> None:
@@ -70,9 +68,12 @@ def test_mistakes_send_nothing(
 
 @pytest.mark.parametrize(
     ("path", "status", "code", "said"),
-    [("whoami-v2", 500, 1, "the hub answered 500"), ("repos/create", 403, 2, "your token may not write there"),
-     ("commit/main", 403, 2, "your token may not write there")],
-)  # fmt: skip
+    [
+        ("whoami-v2", 500, 1, "the hub answered 500"),
+        ("repos/create", 403, 2, "your token may not write there"),
+        ("commit/main", 403, 2, "your token may not write there"),
+    ],
+)
 def test_what_the_hub_refuses(path: str, status: int, code: int, said: str, hub: StandInHub, finished: Finished) -> None:
     hub.fault(path, status=status, times=None, methods=("GET", "POST"))
     done = bench("push", "simcse", "me/small", "--runs", finished[0], HF_TOKEN="hf_good", HF_HUB_OFFLINE="0")

@@ -56,8 +56,11 @@ def start(command: list[str], runs: Path, *more: str, launcher: tuple[str, ...] 
     environment["PYTHONPATH"] = os.pathsep.join([root, *([os.environ["PYTHONPATH"]] if "PYTHONPATH" in os.environ else [])])
     return subprocess.Popen(
         [sys.executable, *launcher, *command, "--runs", str(runs), *more],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
 
 
 def done(command: list[str], runs: Path, *more: str, **how: Any) -> subprocess.CompletedProcess[str]:
@@ -119,8 +122,11 @@ def test_two_processes_end_as_one_does_and_however_they_were_disturbed(command: 
     one, two = the_record(tmp_path / "one"), the_record(tmp_path / "two")
     assert one.run_id == two.run_id and one.training is not None and two.training is not None
     assert (one.training.steps, one.training.sentences, one.training.tokens, one.training.best_step) == (
-        two.training.steps, two.training.sentences, two.training.tokens, two.training.best_step,
-    )  # fmt: skip
+        two.training.steps,
+        two.training.sentences,
+        two.training.tokens,
+        two.training.best_step,
+    )
     assert two.training.dev_score == pytest.approx(one.training.dev_score, abs=1e-2)
     assert (one.provenance.execution or {}).get("ranks") is None and (two.provenance.execution or {})["ranks"] == 2
     wanted = trained(tmp_path / "one")
@@ -197,9 +203,7 @@ def test_a_failure_of_all_ranks_is_one_and_the_other_runs_go_on(command: list[st
     assert [line for line in ended.stderr.splitlines() if line.startswith("error: ")] == [
         line for line in ended.stderr.splitlines() if "the loss became nan at step 4" in line
     ]
-    records = {
-        record.seed: record for record in (RunsFolder(tmp_path / "runs").read(f.name) for f in (tmp_path / "runs").iterdir())
-    }
+    records = {record.seed: record for record in (RunsFolder(tmp_path / "runs").read(f.name) for f in (tmp_path / "runs").iterdir())}
     assert (records[1].status, records[2].status) == ("failed", "finished")
 
 

@@ -34,9 +34,7 @@ def test_remarks_that_matter_come_first_and_copies_are_one_line() -> None:
     kinds = {remark.text: remark.kind for one in results(paper="promcse") for remark in remarks(one)}
     order = [list(KINDS).index(next(kind for text, kind in kinds.items() if text.startswith(note[2:60]))) for note in notes]
     assert order == sorted(order) and order[0] == 0 and len(set(order)) > 2
-    assert said.count("copied from ") == 1 and "; Gao et al. 2021: BERT-base (first-last avg.), BERT-base-flow" in " ".join(
-        said.split()
-    )
+    assert said.count("copied from ") == 1 and "; Gao et al. 2021: BERT-base (first-last avg.), BERT-base-flow" in " ".join(said.split())
     (line,) = [line for line in bench("references").stdout.splitlines() if line.startswith("  promcse:1 ")]
     differing = " ".join(said.split()).split("printed differently elsewhere: ")[1].split("; see --audit")[0].count("(")
     assert int(line.split()[3]) == told(remark for one in results(paper="promcse") if one.table == "1" for remark in remarks(one))
@@ -54,9 +52,7 @@ def test_tables_fit_the_terminal(name: str, columns: str) -> None:
 def test_filters_know_our_names_and_theirs() -> None:
     lines = [json.loads(line) for line in bench("references", "--method", "embedding-last-avg", "--json").stdout.splitlines()]
     assert {one["method"] for one in lines} == {"first-last-avg", "sbert"}  # SBERT's encoder, pooled so
-    lines = [
-        json.loads(line) for line in bench("references", "conpvp:3", "--own", "--task", "Avg.", "--json").stdout.splitlines()
-    ]
+    lines = [json.loads(line) for line in bench("references", "conpvp:3", "--own", "--task", "Avg.", "--json").stdout.splitlines()]
     assert {one["value"] for one in lines} >= {78.85, 80.18} and all(one["own_result"] for one in lines)
     assert all(any(told["kind"] == "best" for told in one["remarks"]) for one in lines)
 

@@ -98,9 +98,7 @@ def test_vectors_that_were_altered_are_not_taken_for_the_checkpoints(runs: Path,
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["folder", "trained.safetensors", "method.json"])
 @HURTS
-def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
-    runs: Path, command: tuple[Any, ...], hurt: Hurt, part: str
-) -> None:
+def test_a_lost_checkpoint_is_one_line_and_following_it_helps(runs: Path, command: tuple[Any, ...], hurt: Hurt, part: str) -> None:
     if part == "folder" and hurt is not delete:
         pytest.skip("a folder is there or not")
     place, before = the_run(runs) / "checkpoint", tree(runs)
@@ -118,9 +116,7 @@ def test_a_lost_checkpoint_is_one_line_and_following_it_helps(
     again = bench(*command, "--runs", runs, "--fresh")
     assert again.exit_code == 0, again.stderr
     after = {name: sha for name, (_, sha) in tree(runs).items()}
-    assert {name for name in whole if whole[name] != after[name]} <= {
-        f"{the_run(runs).name}/{n}" for n in ("run.json", "curve.jsonl")
-    }
+    assert {name for name in whole if whole[name] != after[name]} <= {f"{the_run(runs).name}/{n}" for n in ("run.json", "curve.jsonl")}
 
 
 def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(runs: Path, command: tuple[Any, ...]) -> None:
@@ -138,9 +134,7 @@ def test_predictions_of_a_lost_checkpoint_come_from_the_vectors(runs: Path, comm
 
 
 @pytest.mark.slow
-def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(
-    runs: Path, command: tuple[Any, ...], sts12: Path
-) -> None:
+def test_a_lost_checkpoint_and_a_new_suite_leave_no_old_score_beside_new_weights(runs: Path, command: tuple[Any, ...], sts12: Path) -> None:
     """The bug of issue 15: what was unscored was decided before the training."""
     shutil.rmtree(the_run(runs) / "checkpoint")
     before = record(runs)
@@ -228,9 +222,7 @@ def test_the_checkpoint_of_what_is_not_trained_is_made_again_at_once(tiny: str, 
 
 
 @pytest.mark.slow
-def test_what_other_verbs_say_of_a_lost_checkpoint_is_a_command_that_makes_it(
-    runs: Path, command: tuple[Any, ...], tmp_path: Path
-) -> None:
+def test_what_other_verbs_say_of_a_lost_checkpoint_is_a_command_that_makes_it(runs: Path, command: tuple[Any, ...], tmp_path: Path) -> None:
     """`bench encode` said "run its command again", and that said that nothing was left to do."""
     (tmp_path / "text.txt").write_text("a sentence\n")
     encode = ("encode", the_run(runs).name, tmp_path / "text.txt", "--to", tmp_path / "vectors.npy", "--runs", runs)

@@ -68,9 +68,7 @@ def test_the_plan_as_json() -> None:
 )
 def test_mistakes_are_one_line(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
     done = (
-        bench("reproduce", *words, "--runs", tmp_path / "runs", "--device", "cpu")
-        if "--offline" in words
-        else bench("reproduce", *words)
+        bench("reproduce", *words, "--runs", tmp_path / "runs", "--device", "cpu") if "--offline" in words else bench("reproduce", *words)
     )
     assert done.exit_code == 2 and said in done.stderr and "Traceback" not in done.output
     if "--offline" not in words:
@@ -94,10 +92,7 @@ def test_a_table_run_for_real_and_again(shared: Path, tiny: str, tmp_path: Path)
         ("alignment", "not comparable"),
         ("uniformity", "not comparable"),
     ] * 2
-    assert all(
-        one["mean"] is not None and one["difference"] == round(round(one["mean"], 3) - one["printed"]["value"], 3)
-        for one in cells
-    )
+    assert all(one["mean"] is not None and one["difference"] == round(round(one["mean"], 3) - one["printed"]["value"], 3) for one in cells)
     assert tree(tmp_path / "runs") == before
     assert again.stderr.count("nothing repeated") == 2
 

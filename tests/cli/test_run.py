@@ -37,7 +37,13 @@ def test_a_run_leaves_a_record_predictions_a_curve_and_a_checkpoint(
     assert sorted(p.name for p in (folder / "checkpoint").iterdir()) == ["method.json", "trained.safetensors"]
     record = RunsFolder(runs).read(folder.name)
     assert (record.status, record.error, record.method, record.setting, record.backbone, record.seed) == (
-        "finished", None, "simcse", "unsupervised", tiny, 42)  # fmt: skip
+        "finished",
+        None,
+        "simcse",
+        "unsupervised",
+        tiny,
+        42,
+    )
     assert record.recipe["batch_size"].value == 8 and record.recipe["batch_size"].source == "--set"
     assert record.training is not None and (record.training.steps, record.training.dev_task, record.training.sentences) == (
         8,
@@ -79,14 +85,14 @@ def test_the_kept_checkpoint_gives_the_recorded_predictions(finished: tuple[Path
     wanted = RunsFolder(runs).read_predictions(the_run(runs).name, "captions", None)["prediction"]
     for row in (0, 17, 4741):
         with torch.no_grad():
-            a, b = (method.encoder(**method.tokenize([side[row]])).last_hidden_state[0, 0].double().numpy()
-                    for side in (loaded.sentences1, loaded.sentences2))  # fmt: skip
+            a, b = (
+                method.encoder(**method.tokenize([side[row]])).last_hidden_state[0, 0].double().numpy()
+                for side in (loaded.sentences1, loaded.sentences2)
+            )
         assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) == pytest.approx(wanted[row], abs=1e-5)
 
 
-def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(
-    finished: tuple[Path, Result], command: tuple[Any, ...]
-) -> None:
+def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(finished: tuple[Path, Result], command: tuple[Any, ...]) -> None:
     runs, first = finished
     before = tree(runs)
     again = bench(*command, "--runs", runs)
@@ -97,9 +103,7 @@ def test_the_same_command_again_says_that_it_is_done_and_repeats_nothing(
 
 
 @pytest.mark.slow
-def test_fresh_does_it_again_with_the_same_result(
-    finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path
-) -> None:
+def test_fresh_does_it_again_with_the_same_result(finished: tuple[Path, Result], command: tuple[Any, ...], tmp_path: Path) -> None:
     runs, _ = finished
     copy = Path(shutil.copytree(runs, tmp_path / "runs"))
     done = bench(*command, "--runs", copy, "--fresh")
@@ -129,14 +133,15 @@ def test_a_record_of_a_trained_run_that_was_not_scored_is_scored_without_trainin
 
 
 @pytest.mark.slow
-def test_a_stop_while_scoring_keeps_the_training(
-    command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_while_scoring_keeps_the_training(command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bench.base.errors import Interrupted, RunFailed
     from bench.run.executors import local
 
-    for error, code, status in ((Interrupted("stopped while encoding"), 130, "interrupted"), (RunFailed("no memory"), 1, "failed"),
-                                (ZeroDivisionError("by a\nplugin"), 1, "failed")):  # fmt: skip
+    for error, code, status in (
+        (Interrupted("stopped while encoding"), 130, "interrupted"),
+        (RunFailed("no memory"), 1, "failed"),
+        (ZeroDivisionError("by a\nplugin"), 1, "failed"),
+    ):
 
         def stopped(*_: Any, error: Exception = error) -> None:
             raise error
@@ -173,8 +178,12 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(command: tuple[Any, ...], 
     assert done.exit_code == 0, done.stderr
     assert not runs.exists()
     assert re.search(r"^simcse-tiny-s1-[0-9a-f]{8}  \(1 of 2\)$", done.stdout, re.M) and "(2 of 2)" in done.stdout
-    for key, value, source in (("batch_size", "8", "--set"), ("temperature", "0.05", "SimCSE"), ("drop_last", "false", "the papers' common loop"),
-                               ("select_on", '"captions dev"', "only the suite check")):  # fmt: skip
+    for key, value, source in (
+        ("batch_size", "8", "--set"),
+        ("temperature", "0.05", "SimCSE"),
+        ("drop_last", "false", "the papers' common loop"),
+        ("select_on", '"captions dev"', "only the suite check"),
+    ):
         assert re.search(rf"{key} +{re.escape(value)} +{re.escape(source)}", done.stdout), key
     assert re.search(r"estimate: 8 steps, about .* of training, about [0-9.]+ GiB", done.stdout)
     done = bench(*command, "--runs", runs, "--dry-run", "--json", "--seeds", "1-2")
@@ -200,8 +209,11 @@ def test_two_text_forms_and_two_suites_are_one_run_and_each_is_scored_once(tiny:
     command = ("run", "--method", "cls", "--backbone", tiny, "--data", shared / "data", "--runs", tmp_path)
     assert json.loads(bench(*command, "--suite", "sts", "--dry-run", "--json").stdout)["tasks"] == list(STS_TASKS)
     seen: dict[str, tuple[int, str]] = {}
-    for arguments, forms in ((("--suite", "sts"), {"tokenised"}), (("--suite", "sts", "--text", "raw"), {"tokenised", "raw"}),
-                             (("--suite", "check,sts"), {"tokenised", "raw", None})):  # fmt: skip
+    for arguments, forms in (
+        (("--suite", "sts"), {"tokenised"}),
+        (("--suite", "sts", "--text", "raw"), {"tokenised", "raw"}),
+        (("--suite", "check,sts"), {"tokenised", "raw", None}),
+    ):
         done = bench(*command, *arguments)
         assert done.exit_code == 0, done.stderr
         record = RunsFolder(tmp_path).read(the_run(tmp_path).name)
@@ -229,9 +241,7 @@ def test_a_method_that_raises_is_a_failed_run_and_the_others_go_on(tiny: str, tm
     runs = tmp_path / "runs"
     done = bench("run", "--method", "mine,cls", "--plugin", plugin, "--backbone", tiny, "--suite", "check", "--runs", runs)
     assert done.exit_code == 1 and "Traceback" not in done.output
-    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [
-        "error: mine raised IndexError: row 7 of 3"
-    ]
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == ["error: mine raised IndexError: row 7 of 3"]
     by_method = {record.method: record for record in RunsFolder(runs).records()[0]}
     assert (by_method["mine"].status, by_method["cls"].status) == ("failed", "finished")
     assert by_method["mine"].error == "mine raised IndexError: row 7 of 3"

@@ -53,9 +53,7 @@ def some(shared: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_one_line_and_the_others_go_on(
-    letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path
-) -> None:
+def test_what_is_missing_is_one_line_and_the_others_go_on(letters: tuple[Any, ...], some: Path, shared: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     done = bench(*letters, "--suite", "sts", "--data", some, "--runs", runs)
     assert done.exit_code == 1, done.stderr
@@ -84,9 +82,7 @@ def test_a_set_that_is_damaged_stops_everything(letters: tuple[Any, ...], some: 
     assert gold.name in error_line(done) and not (tmp_path / "runs").exists()
 
 
-def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(
-    letters: tuple[Any, ...], some: Path, tmp_path: Path
-) -> None:
+def test_a_task_that_cannot_be_scored_fails_the_run_and_the_others_are_kept(letters: tuple[Any, ...], some: Path, tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     hurt = next(word for word in words(some, "STS13") if word not in words(some, "STS12"))
     done = bench(*letters, "--suite", "sts", "--data", some, "--runs", runs, "--set", f"hurt={hurt}")

@@ -89,9 +89,7 @@ def test_a_known_best_rate_is_found_and_becomes_a_recipe_whose_run_says_so(ask: 
     assert (found["trials"], found["finished"], found["failed"], found["trial"]) == (8, 8, 0, best.number)
     for record in (tmp_path / "runs" / "one" / "trials").rglob("run.json"):  # no test score was computed
         content = json.loads(record.read_text())
-        assert (
-            content["scores"] == [] and content["provenance"]["data"] == {} and content["training"]["dev_task"] == "captions dev"
-        )
+        assert content["scores"] == [] and content["provenance"]["data"] == {} and content["training"]["dev_task"] == "captions dev"
         assert not list(record.parent.glob("predictions/*")) and not (record.parent / "checkpoint").exists()
 
     recipe = Path(found["recipe"])
@@ -149,12 +147,8 @@ def test_trials_that_fail_are_counted_and_a_recipe_that_is_best_stays(ask: Any, 
         f"{6 - len(failed)} + {len(failed)} failed + 0 pruned" in done.stdout
         and "failed, and counts as a trial: made raised ValueError" in done.stderr
     )
-    narrow = plugin(
-        tmp_path / "own", name="narrow", space=SPACE.replace("1e-5", "3e-3")
-    )  # the recipe's own rate, 3e-5, is nearer
-    found = told(
-        bench(*ask("--trials", "2", "--json", "--name", "two", "--set", "weight_decay=0.1", method="narrow", files=(narrow,)))
-    )
+    narrow = plugin(tmp_path / "own", name="narrow", space=SPACE.replace("1e-5", "3e-3"))  # the recipe's own rate, 3e-5, is nearer
+    found = told(bench(*ask("--trials", "2", "--json", "--name", "two", "--set", "weight_decay=0.1", method="narrow", files=(narrow,))))
     assert found["trial"] == 0 and "learning_rate" not in tomllib.loads(Path(found["recipe"]).read_text())["values"]
 
 
@@ -177,10 +171,7 @@ def test_killed_twice_it_ends_with_the_trials_of_an_undisturbed_search(ask: Any,
     done = bench(*command)
     assert done.exit_code == 0 and "goes on with" in done.stderr
     assert bench(*ask("--trials", "4", "--sampler", sampler, "--name", "whole", files=(slow,))).exit_code == 0
-    ends = [
-        [(trial.number, trial.values, trial.state, trial.dev) for trial in trials(tmp_path, name=name)]
-        for name in ("one", "whole")
-    ]
+    ends = [[(trial.number, trial.values, trial.state, trial.dev) for trial in trials(tmp_path, name=name)] for name in ("one", "whole")]
     assert ends[0] == ends[1] and len(ends[0]) == 5
 
 
@@ -244,8 +235,7 @@ def test_a_pruned_trial_costs_no_more_than_it_ran(ask: Any, tmp_path: Path) -> N
     assert pruned and whole and {trial.steps for trial in whole} == {4} and all(trial.steps < 4 for trial in pruned)
     best = best_trial(own)
     assert best is not None and all(
-        abs(math.log10(best.values["learning_rate"] / PEAK)) < abs(math.log10(trial.values["learning_rate"] / PEAK))
-        for trial in pruned
+        abs(math.log10(best.values["learning_rate"] / PEAK)) < abs(math.log10(trial.values["learning_rate"] / PEAK)) for trial in pruned
     )
     assert f"{len(whole)} + 0 failed + {len(pruned)} pruned" in done.stdout
 
@@ -303,10 +293,7 @@ def test_bad_spaces_and_options_are_one_line(ask: Any, tmp_path: Path) -> None:
         assert words in line and ("bad.toml" in line), line
     assert not (tmp_path / "runs").exists()
     study = bench(*ask("--dry-run", "--json"))
-    assert (
-        json.loads(study.stdout)["space"]["learning_rate"]["source"] == "made: the peak is inside"
-        and not (tmp_path / "runs").exists()
-    )
+    assert json.loads(study.stdout)["space"]["learning_rate"]["source"] == "made: the peak is inside" and not (tmp_path / "runs").exists()
 
 
 def test_a_budget_that_is_not_the_same_for_each_method_is_told_and_the_advice_helps() -> None:
@@ -317,8 +304,7 @@ def test_a_budget_that_is_not_the_same_for_each_method_is_told_and_the_advice_he
 
     shorter, rows = said("--budget", "100steps")
     assert (
-        shorter
-        == "warning: mirror-bert: the recipe ends after 50 steps, before the budget of 100steps does; to use it up: --max-steps 100"
+        shorter == "warning: mirror-bert: the recipe ends after 50 steps, before the budget of 100steps does; to use it up: --max-steps 100"
     )
     assert rows == (
         "warning: a step has 200 rows in mirror-bert and 64 in the others, so as many steps are not as much training; "

@@ -67,7 +67,7 @@ def whole(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[
         pytest.param(signal.SIGBUS, "ended by SIGBUS (Bus error)", "df -h", marks=pytest.mark.slow),
         pytest.param(signal.SIGKILL, "ended without a word", "the same command goes on from the last state", marks=pytest.mark.slow),
     ],
-)  # fmt: skip
+)
 def test_a_process_that_a_signal_ends_is_listed_and_gone_on_with(
     command: list[str], whole: dict[str, Any], tmp_path: Path, number: int, words: str, hint: str
 ) -> None:
@@ -77,8 +77,9 @@ def test_a_process_that_a_signal_ends_is_listed_and_gone_on_with(
         "DIES": str(int(number)),
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
-    died = subprocess.run([sys.executable, "-m", "bench", *command, "--runs", str(tmp_path)], capture_output=True, text=True,
-                          env=environment, timeout=240)  # fmt: skip
+    died = subprocess.run(
+        [sys.executable, "-m", "bench", *command, "--runs", str(tmp_path)], capture_output=True, text=True, env=environment, timeout=240
+    )
     folder = the_run(tmp_path)
     assert died.returncode == -number
     *_, error, tried = died.stderr.splitlines()
@@ -181,9 +182,7 @@ def test_a_run_of_an_older_version_with_a_state_and_no_record_is_listed(tmp_path
     assert "empty" not in listed.stdout
     assert json.loads(bench("runs", "--runs", tmp_path, "--json").stdout)["run_id"] == "begun"
     shown = bench("show", "begun", "--runs", tmp_path)
-    assert "begun ended before its record was written" in error_line(shown) and shown.stderr.endswith(
-        "try: run its command again\n"
-    )
+    assert "begun ended before its record was written" in error_line(shown) and shown.stderr.endswith("try: run its command again\n")
 
 
 def test_the_launcher_names_the_signal_of_a_rank(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,8 +206,13 @@ def test_the_witness_is_silent_where_all_was_well_and_speaks_where_it_was_not(tm
     )
     said = {}
     for number in (0, signal.SIGABRT):
-        done = subprocess.run([sys.executable, "-c", code, str(tmp_path), str(int(number))], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path), str(int(number))],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        )
         assert done.returncode == -number
         said[number] = done.stderr
     assert said[0] == ""

@@ -30,10 +30,7 @@ def test_one_command_packs_and_another_reads(store: RunsFolder, tmp_path: Path) 
     file = tmp_path / "mine.zip"
     done = bench("submit", run.run_id, "--runs", store.path, "--to", file, "--by", "Ada")
     assert done.exit_code == 0 and done.stdout == f"{file}\n"
-    assert (
-        f"{run.run_id}: 1 score, computed again and the same, with its checkpoint" in done.stderr
-        and "--by NAME" not in done.stderr
-    )
+    assert f"{run.run_id}: 1 score, computed again and the same, with its checkpoint" in done.stderr and "--by NAME" not in done.stderr
     found = bench("submit", "--check", file)
     assert found.exit_code == 0 and found.stdout.startswith(f"taken: {run.run_id}: sent in by Ada; 1 score computed again")
 
@@ -116,9 +113,7 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
     assert [one.grade for one in graded([], collect(box, tmp_path / "elsewhere"))] == ["submitted"]
     (one,) = graded([], collect(box, tmp_path / "after", keeper=keeper))
     assert (one.grade, one.submitted_by) == ("checkpoint", "Ada") and "the same predictions on 1 task" in one.reason
-    asked = {
-        sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences
-    }
+    asked = {sentence for task in suite("check").tasks for sentence in task.load(DataFolder(None, offline=True), "tokenised").sentences}
     assert one.reason.startswith(f"all {len(asked):,} sentences encoded again from its checkpoint on ")
     record = RunsFolder(run.parent).read(run.name)
     theirs = RunsFolder(tmp_path / "theirs")
@@ -126,9 +121,7 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
     theirs.write(replace(record, cost=replace(record.cost, eval_seconds=1.0)))
     assert bench("submit", theirs.folder(run.name), "--to", tmp_path / "eve.zip", "--by", "Eve").exit_code == 0
     again = bench("verify", tmp_path / "eve.zip", "--retrain-free", "--device", "cpu", "--runs", keeper)
-    assert again.exit_code == 0 and sent(keeper, run).is_file(), (
-        "another run of its name, which is not encoded, takes nothing away"
-    )
+    assert again.exit_code == 0 and sent(keeper, run).is_file(), "another run of its name, which is not encoded, takes nothing away"
     assert [one.grade for one in graded([(record, run)])] == ["checkpoint"]
 
 
@@ -136,7 +129,5 @@ def test_what_is_encoded_again_has_the_grade_checkpoint(tmp_path: Path) -> None:
 def test_a_backbone_in_a_folder_of_its_sender_is_not_opened(finished: tuple[Path, Result], tmp_path: Path) -> None:
     assert bench("submit", the_run(finished[0]), "--to", tmp_path / "mine.zip", "--by", "Ada").exit_code == 0
     done = bench("verify", tmp_path / "mine.zip", "--retrain-free", "--device", "cpu", "--runs", tmp_path / "keeper")
-    assert done.exit_code == 0 and "neither in the submission nor a model of the hub" in " ".join(done.output.split()), (
-        done.output
-    )
+    assert done.exit_code == 0 and "neither in the submission nor a model of the hub" in " ".join(done.output.split()), done.output
     assert not (tmp_path / "keeper").exists()

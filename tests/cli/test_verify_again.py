@@ -75,13 +75,8 @@ def test_of_a_submission_no_path_is_opened_that_the_record_names(tmp_path: Path)
     own = bench("verify", run, "--retrain-free", "--device", "cpu")
     assert own.exit_code == 0 and "1 task encoded again" in " ".join(own.output.split()), own.output
     vectors.write_text("not word vectors: whoever reads this says so\n")
-    found = " ".join(
-        bench("verify", tmp_path / "a.zip", "--runs", tmp_path / "runs", "--retrain-free", "--device", "cpu").output.split()
-    )
-    assert (
-        f"the record names vectors={str(vectors)[:80]}, which is neither in the submission nor" in found
-        and "whoever reads" not in found
-    )
+    found = " ".join(bench("verify", tmp_path / "a.zip", "--runs", tmp_path / "runs", "--retrain-free", "--device", "cpu").output.split())
+    assert f"the record names vectors={str(vectors)[:80]}, which is neither in the submission nor" in found and "whoever reads" not in found
     assert not (tmp_path / "runs" / ".verified").exists()
 
 

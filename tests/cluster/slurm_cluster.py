@@ -109,9 +109,7 @@ class SlurmCluster:
             if what():
                 return
             time.sleep(0.2)
-        logs = "\n".join(
-            f"--- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in sorted((self.folder / "log").iterdir())
-        )
+        logs = "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-2000:]}" for log in sorted((self.folder / "log").iterdir()))
         raise AssertionError(f"{name}: not within {seconds} s\n{logs}")
 
     def stop(self) -> None:

@@ -71,7 +71,9 @@ def test_the_run_of_another_machine_is_taken_once_it_stood_still(
 
 
 def test_a_dead_process_of_this_machine_is_not_waited_for(tmp_path: Path) -> None:
-    code = f"from pathlib import Path; from bench.base.lease import take; import os; take(Path({str(tmp_path)!r}), alone=False); os._exit(9)"
+    code = (
+        f"from pathlib import Path; from bench.base.lease import take; import os; take(Path({str(tmp_path)!r}), alone=False); os._exit(9)"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 9 and (tmp_path / ".owner-1").is_dir()
     began = time.monotonic()
     lease.take(tmp_path, alone=False).release()
@@ -87,10 +89,13 @@ def test_two_hundred_random_stops_and_never_a_write_by_a_former_owner(tmp_path: 
     losses = end.with_suffix(".lost")
     losses.touch()
     processes = [
-        subprocess.Popen([sys.executable, str(Path(__file__).with_name("lease_worker.py")), str(folder), f"machine {i}", str(i), str(end)],
-                         stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("lease_worker.py")), str(folder), f"machine {i}", str(i), str(end)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for i in range(3)
-    ]  # fmt: skip
+    ]
     until: dict[int, float] = {}
     try:
         while (stops < 200 or losses.read_text().count("\n") < 15) and time.monotonic() < until_latest:
@@ -113,9 +118,7 @@ def test_two_hundred_random_stops_and_never_a_write_by_a_former_owner(tmp_path: 
     assert total["foreign"] == 0, told
 
 
-def test_who_stood_still_while_it_made_its_lease_does_not_share_a_later_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_stood_still_while_it_made_its_lease_does_not_share_a_later_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between making the folder and writing into it the lease was taken over, released, and its number came again."""
     write, stopped = Path.write_bytes, list[Path]()
 
@@ -184,9 +187,14 @@ user@host: /mnt/with\\040blank fuse.sshfs rw 0 0
 
 @pytest.mark.parametrize(
     ("folder", "said"),
-    [("/tmp/x", None), ("/shared/runs", None), ("/home/ada/runs", "locks of nfs stay on this machine"), ("/scratch", "locks of lustre"),
-     ("/mnt/with blank/runs", "fuse.sshfs may keep locks to this machine")],
-)  # fmt: skip
+    [
+        ("/tmp/x", None),
+        ("/shared/runs", None),
+        ("/home/ada/runs", "locks of nfs stay on this machine"),
+        ("/scratch", "locks of lustre"),
+        ("/mnt/with blank/runs", "fuse.sshfs may keep locks to this machine"),
+    ],
+)
 def test_the_probe_says_what_locks_are_worth(folder: str, said: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     line = lease.probe(Path(folder), MOUNTS)
     assert line is None if said is None else (said in (line or "") and "after 120 s" in (line or ""))

@@ -38,8 +38,15 @@ def started(**more: str) -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"RAY_health_check_period_ms": "500", "RAY_health_check_failure_threshold": "4", "RAY_health_check_timeout_ms": "1000",
-                            "RAY_health_check_initial_delay_ms": "0", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", **more}.items():  # fmt: skip
+        for name, value in {
+            "RAY_health_check_period_ms": "500",
+            "RAY_health_check_failure_threshold": "4",
+            "RAY_health_check_timeout_ms": "1000",
+            "RAY_health_check_initial_delay_ms": "0",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_DEDUP_LOGS": "0",
+            **more,
+        }.items():
             patch.setenv(name, value)
         handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a cluster that a script starts in the background
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
@@ -68,9 +75,12 @@ class Driver:
         self.log = folder / f"driver-{len(list(folder.glob('driver-*')))}.log"
         with open(self.log, "wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "bench", *arguments, "--runs", str(runs), "--executor", "ray"], stdout=out, stderr=out,
-                env={**os.environ, "BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": str(pause)}, start_new_session=True,
-            )  # fmt: skip
+                [sys.executable, "-P", "-m", "bench", *arguments, "--runs", str(runs), "--executor", "ray"],
+                stdout=out,
+                stderr=out,
+                env={**os.environ, "BENCH_SAVE_SECONDS": "0.2", "BENCH_TEST_PAUSE": str(pause)},
+                start_new_session=True,
+            )
 
     def ends(self, seconds: float = 240) -> int:
         try:
@@ -202,9 +212,7 @@ def test_a_head_that_restarts_and_one_that_does_not(
 
 
 @pytest.mark.engine
-def test_a_disk_that_fills_up(
-    cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
+def test_a_disk_that_fills_up(cluster: Any, long_plan: tuple[str, ...], quiet: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     """A tmpfs: the command ends with a line, what was there stays whole, and with room again the same command goes on from it."""
     with full_disk(tmp_path / "disk") as (disk, fill):
         first = Driver((*long_plan, "--seeds", "5"), disk / "runs", tmp_path)
@@ -325,9 +333,7 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
     if harm == "outside":
         assert why is None and not list(tmp_path.glob("outside")) and not (store.path / "outside").exists()
         return
-    said = {"predictions": "of check", "checkpoint": "was changed", "no checkpoint": "is missing", "cut": "no whole archive"}[
-        harm
-    ]
+    said = {"predictions": "of check", "checkpoint": "was changed", "no checkpoint": "is missing", "cut": "no whole archive"}[harm]
     assert why is not None and said in why and "\n" not in why and str(tmp_path) not in why, why
     assert finished(store.path) == {} and not list(store.path.glob(".back-*"))
 
@@ -343,7 +349,7 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
         (["--device", "cuda"], None, "--device cuda is about this machine"),
         (["--executor", "slurm", "--return"], None, "--return: only the driver of Ray stays"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_one_line(
     options: list[str], address: str | None, said: str, cluster: Any, plan: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -351,9 +357,7 @@ def test_what_cannot_be_is_one_line(
 
     if address is not None:
         ray.shutdown()
-    line = error_line(
-        bench(*plan, "--runs", tmp_path / "runs", "--executor", "ray", *options, RAY_ADDRESS=address or cluster.address)
-    )
+    line = error_line(bench(*plan, "--runs", tmp_path / "runs", "--executor", "ray", *options, RAY_ADDRESS=address or cluster.address))
     assert said in line and not list((tmp_path / "runs").glob(".jobs/*/batch.json"))
 
 
@@ -367,8 +371,6 @@ def test_without_ray_or_with_another_version(plan: tuple[str, ...], tmp_path: Pa
     monkeypatch.setattr(ray, "init", other)
     monkeypatch.setenv("RAY_ADDRESS", "auto")
     asked = (*plan, "--runs", tmp_path / "runs", "--executor", "ray")
-    assert "is of another version: RuntimeError: Version mismatch: The cluster was started with: Ray: 2.9.0" in error_line(
-        bench(*asked)
-    )
+    assert "is of another version: RuntimeError: Version mismatch: The cluster was started with: Ray: 2.9.0" in error_line(bench(*asked))
     monkeypatch.setitem(sys.modules, "ray", None)
     assert "Ray is not installed" in error_line(bench(*asked))

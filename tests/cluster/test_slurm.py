@@ -90,9 +90,7 @@ def test_a_plan_two_drivers_and_what_status_logs_and_records_say(
     printed = bench(
         *plan, "--seeds", "1-3", "--runs", runs, "--executor", "slurm", "--dry-run", "--parallel", "2", "--slurm", "time=5,nice=3"
     )
-    assert (
-        printed.exit_code == 0 and "#SBATCH --time=5\n#SBATCH --nice=3\n" in printed.stdout and "--array=0-2%2" in printed.stdout
-    )
+    assert printed.exit_code == 0 and "#SBATCH --time=5\n#SBATCH --nice=3\n" in printed.stdout and "--array=0-2%2" in printed.stdout
     assert slurm.queue() == [] and not runs.exists()
     said = submit(plan, runs, "--seeds", "1-3", "--parallel", "2", "--slurm", 'time=5,comment=it\'s "me" \\ & $(touch hit) here')
     assert "submitted to slurm: 3 runs, job " in said and "bench status --watch --runs '" in said
@@ -118,9 +116,7 @@ def test_killed_workers_step_daemons_and_a_controller_that_restarts(
     runs, options = tmp_path / "runs", ("--seeds", "1-2", "--max-steps", "500")
     submit(long_plan, runs, *options)
     until(lambda: len(list(runs.glob("*/state"))) == 2 and len(workers(runs)) == 2, runs, slurm)
-    slurm.call(
-        "scancel", slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip()
-    )  # at which the controller saves all jobs,
+    slurm.call("scancel", slurm.call("sbatch", "--parsable", "--hold", "--wrap=true").strip())  # at which the controller saves all jobs,
     time.sleep(6)  # within five seconds
     slurm.kill("slurmctld")
     os.kill(workers(runs)[0], signal.SIGKILL)
@@ -277,7 +273,7 @@ def test_two_jobs_without_a_new_state_are_enough(plan: tuple[str, ...], tmp_path
         (["--slurm", "time=1\n#SBATCH --wrap=x"], "no option of sbatch"),
         (["--plugin", "broken.py"], "does not import"),
     ],
-)  # fmt: skip
+)
 def test_what_the_cluster_lacks_is_one_line_and_nothing_is_queued(
     options: list[str], said: str, slurm: SlurmCluster, plan: tuple[str, ...], tmp_path: Path
 ) -> None:
@@ -335,9 +331,7 @@ def test_what_is_not_known_before_submission_is_said(
 
 def test_without_sbatch(plan: tuple[str, ...], tmp_path: Path) -> None:
     folder = Path(sys.executable).parent
-    assert "no sbatch on this machine" in error_line(
-        bench(*plan, "--runs", tmp_path / "runs", "--executor", "slurm", PATH=str(folder))
-    )
+    assert "no sbatch on this machine" in error_line(bench(*plan, "--runs", tmp_path / "runs", "--executor", "slurm", PATH=str(folder)))
 
 
 def test_five_thousand_runs_are_queued_as_arrays_within_the_limit(slurm: SlurmCluster, tmp_path: Path) -> None:

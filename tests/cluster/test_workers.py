@@ -59,9 +59,7 @@ def test_the_id_is_of_what_is_asked_and_not_of_the_machine_that_plans(
     plan: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ids(*arguments: str) -> list[str]:
-        return [
-            words[words.index("--only") + 1] for words in map(only_of, lines_of(*plan, "--runs", tmp_path / "runs", *arguments))
-        ]
+        return [words[words.index("--only") + 1] for words in map(only_of, lines_of(*plan, "--runs", tmp_path / "runs", *arguments))]
 
     here, with_gpus = ids(), ids("--gpus", "1")
     monkeypatch.setattr(devices, "choose_device", lambda asked: "cuda")  # a machine with a GPU that computes in bf16
@@ -99,9 +97,7 @@ def test_a_worker_whose_plan_lacks_the_id_names_what_differs(plan: tuple[str, ..
     assert "the recipe (then" in refused("batch_size=8", "batch_size=16")
     Path(kept).write_text(source + "# changed\n")
     assert "the source of the method's plugin (then" in refused()
-    assert "these options mean no such run" in error_line(
-        bench(*plan, "--runs", tmp_path / "runs", "--only", "simcse-nobody-s1-00000000")
-    )
+    assert "these options mean no such run" in error_line(bench(*plan, "--runs", tmp_path / "runs", "--only", "simcse-nobody-s1-00000000"))
     assert not list((tmp_path / "runs").glob("*/run.json"))
 
 
@@ -118,7 +114,7 @@ def test_a_worker_whose_plan_lacks_the_id_names_what_differs(plan: tuple[str, ..
         (["--commands", "--precision", "fp16"], "--precision fp16 needs a GPU"),
         (["--commands", "--only", "x"], "--only is what a worker is called with"),
     ],
-)  # fmt: skip
+)
 def test_options_that_do_not_go_together(arguments: list[str], said: str, plan: tuple[str, ...], tmp_path: Path) -> None:
     assert said in error_line(bench(*plan, "--runs", tmp_path / "runs", *arguments))
     assert not (tmp_path / "runs").exists()

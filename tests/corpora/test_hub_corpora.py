@@ -61,12 +61,16 @@ def test_what_is_no_name(text: str) -> None:
 
 
 def test_parquet_in_several_files_is_read_in_their_order_and_the_test_split_is_left_out(hub: StandInHub, tmp_path: Path) -> None:
-    revision = hub.add("dataset", REPO, {
-        "README.md": b"---\nlicense: cc0-1.0\n---\n",
-        "data/train-00001-of-00002.parquet": parquet(text=["d", None], other=[4, 5]),
-        "data/train-00000-of-00002.parquet": parquet(text=["a é", "b\u2028c", "c"], other=[1, 2, 3]),
-        "data/test-00000-of-00001.parquet": parquet(text=["not this"], other=[9]),
-    })  # fmt: skip
+    revision = hub.add(
+        "dataset",
+        REPO,
+        {
+            "README.md": b"---\nlicense: cc0-1.0\n---\n",
+            "data/train-00001-of-00002.parquet": parquet(text=["d", None], other=[4, 5]),
+            "data/train-00000-of-00002.parquet": parquet(text=["a é", "b\u2028c", "c"], other=[1, 2, 3]),
+            "data/test-00000-of-00001.parquet": parquet(text=["not this"], other=[9]),
+        },
+    )
     corpus = opened(f"hub:{REPO}:text", tmp_path)
     assert rows(corpus) == [("a é",), ("b\u2028c",), ("c",), ("d",), (" ",)]
     assert corpus.columns == ("sentence",) and corpus.name == f"hub:{REPO}@{revision[:12]}:text"
@@ -74,13 +78,13 @@ def test_parquet_in_several_files_is_read_in_their_order_and_the_test_split_is_l
 
 
 FORMATS = {
-    "train.jsonl": jsonl({"text": "one", "x": 1}, {"text": "two, \"q\"", "x": None}),
+    "train.jsonl": jsonl({"text": "one", "x": 1}, {"text": 'two, "q"', "x": None}),
     "train.csv": b'x,text\n1,one\n,"two, ""q"""\n',
     "train.tsv": b'x\ttext\n1\tone\n\ttwo, "q"\n',
     "train.txt": b'one\ntwo, "q"\n',
-    "train.jsonl.gz": gzip.compress(jsonl({"text": "one"}, {"text": "two, \"q\""})),
+    "train.jsonl.gz": gzip.compress(jsonl({"text": "one"}, {"text": 'two, "q"'})),
     "train.parquet": parquet(text=["one", 'two, "q"']),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("file", FORMATS)
@@ -98,10 +102,14 @@ def test_columns_are_known_by_name_or_taken_in_order() -> None:
 
 
 def test_triplets_and_labelled_pairs(hub: StandInHub, tmp_path: Path) -> None:
-    hub.add("dataset", REPO, {
-        "triplet/train.parquet": parquet(negative=["n"], anchor=["a"], positive=["p"]),
-        "pair-class/train.parquet": parquet(premise=["a", "b", "c"], hypothesis=["x", "y", "z"], label=[2, -1, 0]),
-    })  # fmt: skip
+    hub.add(
+        "dataset",
+        REPO,
+        {
+            "triplet/train.parquet": parquet(negative=["n"], anchor=["a"], positive=["p"]),
+            "pair-class/train.parquet": parquet(premise=["a", "b", "c"], hypothesis=["x", "y", "z"], label=[2, -1, 0]),
+        },
+    )
     triplets = opened(f"hub:{REPO}/triplet:negative,anchor,positive", tmp_path)
     assert (triplets.kind, rows(triplets)) == ("triplets", [("a", "p", "n")])
     pairs = opened(f"hub:{REPO}/pair-class:premise,hypothesis,label", tmp_path)

@@ -55,9 +55,7 @@ def want(cells) -> tuple[str, ...]:
 
 
 @quick
-@given(
-    st.lists(LINE, min_size=1, max_size=20), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from(["", ".gz", ".xz"])
-)
+@given(st.lists(LINE, min_size=1, max_size=20), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from(["", ".gz", ".xz"]))
 def test_text_round_trip(make, lines, end, last_end, suffix):
     lines = [*lines, "the last line has text"]
     content = (end.join(lines) + (end if last_end else "")).encode()
@@ -120,10 +118,14 @@ def test_tsv_has_no_quotes(make):
 @pytest.mark.parametrize(
     "header, order",
     [
-        ("sentence", "a"), ("Text ", "a"), ("sent1,sent0", "ba"), ("anchor,positive", "ab"),
-        ("anchor,negative,positive", "acb"), ("hard_neg,sent0,sent1", "bca"),
+        ("sentence", "a"),
+        ("Text ", "a"),
+        ("sent1,sent0", "ba"),
+        ("anchor,positive", "ab"),
+        ("anchor,negative,positive", "acb"),
+        ("hard_neg,sent0,sent1", "bca"),
     ],
-)  # fmt: skip
+)
 def test_columns_are_found_by_name(make, header, order):
     corpus = make("a.csv", f"{header}\na,b,c\n"[: len(header) + 2 * len(order)] + "\n")
     assert corpus.columns == {1: ("sentence",), 2: ("sent0", "sent1"), 3: TRIPLET}[len(order)] and rows(corpus) == [tuple(order)]
@@ -173,7 +175,7 @@ def test_json_null_and_other_keys(make):
         ("a.jsonl", '{"text": "a"}\n{"text": "\\ud83d"}', "line 2: 'text' has an escape that is no character"),
         ("a.jsonl", '{"text": "a\\u0000"}', "an escape that is no character"),
     ],
-)  # fmt: skip
+)
 def test_refused_with_what_and_where(make, name, content, says):
     assert says in refused(make, name, content).message
 

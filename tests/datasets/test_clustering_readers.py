@@ -31,9 +31,7 @@ def test_both_forms_of_every_set(shared, name):
         return
     assert other.form == "original" and other.sha256 != found.sha256
     assert len(other) == (20000 if name == "StackOverflow" else 11109)
-    assert sorted(Counter(other.labels.tolist()).values())[1:] == pytest.approx(
-        sorted(Counter(found.labels.tolist()).values())[1:], abs=1
-    )
+    assert sorted(Counter(other.labels.tolist()).values())[1:] == pytest.approx(sorted(Counter(found.labels.tolist()).values())[1:], abs=1)
     empty = [i for i, text in enumerate(other.texts) if text == "."]
     assert empty == {"GoogleNews-T": [3950], "GoogleNews-S": [6831]}.get(name, [])
     if name == "StackOverflow":  # 45 titles lost their quotes

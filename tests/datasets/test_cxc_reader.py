@@ -76,9 +76,14 @@ def test_images_are_recovered_from_the_rings(pairs):
 
 def test_captions_that_are_not_tied_by_fives_are_refused():
     ring = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a")]
-    assert cxc.images(["c", "x", "a"], [*ring, *((p.upper(), q.upper()) for p, q in ring), *(
-        (f"x{i}" if i else "x", f"x{(i + 1) % 5}" if (i + 1) % 5 else "x") for i in range(5)
-    )]).tolist() == [0, 1, 0]  # fmt: skip
+    assert cxc.images(
+        ["c", "x", "a"],
+        [
+            *ring,
+            *((p.upper(), q.upper()) for p, q in ring),
+            *((f"x{i}" if i else "x", f"x{(i + 1) % 5}" if (i + 1) % 5 else "x") for i in range(5)),
+        ],
+    ).tolist() == [0, 1, 0]
     for broken in (ring[:-1], [*ring, ("a", "f"), ("f", "b")], [*ring[:-1], ("e", "b")], [*ring, ("a", "c")]):
         with pytest.raises(DataDamaged, match="caption a is tied to"):
             cxc.images(["a"], broken)

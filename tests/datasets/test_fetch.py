@@ -70,12 +70,19 @@ ARCHIVE = Source(
 )  # fmt: skip
 COPY = Source(
     name="copy", title="", site="github", repo="owner/copy", revision="c0ffee", root="data", into="moses", form="tokenised", sets=("ONE",)
-)  # fmt: skip
+)
 RAWS = replace(COPY, name="raws", root="raws", into="raw", form="raw")
 FIRST = Source(
-    name="corp.txt", title="", site="hub", repo="owner/data", revision="main", into="train", form="any", sets=("corp",),
+    name="corp.txt",
+    title="",
+    site="hub",
+    repo="owner/data",
+    revision="main",
+    into="train",
+    form="any",
+    sets=("corp",),
     files={"corp.txt": Part(paths=("corp.txt",))},
-)  # fmt: skip
+)
 
 
 class Heard:
@@ -129,8 +136,9 @@ def fetcher(tmp_path: Path, known: None) -> Callable[..., Fetcher]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
-            if p.is_file() and p.suffix not in (".lock", ".json")}  # fmt: skip
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file() and p.suffix not in (".lock", ".json")
+    }
 
 
 def test_a_set_comes_out_of_an_archive_with_a_receipt(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
@@ -192,8 +200,9 @@ def test_a_damaged_archive_leaves_nothing_and_what_is_right_in_it_is_not_lost(
     fetcher(heard).get(ONE)
     assert any(line.startswith("one.tar has another A/two.txt: ONE: ") for line in heard.lines)
     assert files(tmp_path / "data") == {
-        "archive/A/one.txt": TOKENISED["A/one.txt"], **{f"moses/{path}": data for path, data in TOKENISED.items()}
-    }  # fmt: skip
+        "archive/A/one.txt": TOKENISED["A/one.txt"],
+        **{f"moses/{path}": data for path, data in TOKENISED.items()},
+    }
 
 
 def test_the_first_copy_is_trusted_and_every_later_one_is_held_against_it(
@@ -285,9 +294,7 @@ def test_what_cannot_be_fetched_is_missing(hub: StandInHub, fetcher: Callable[..
         online.open(ONE)
 
 
-def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
-    hub: StandInHub, known: None, tmp_path: Path, no_network: list[object]
-) -> None:
+def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(hub: StandInHub, known: None, tmp_path: Path, no_network: list[object]) -> None:
     later = Later()
     plan = DataFolder(None, fetcher=later, store=tmp_path / "data")
     for _ in range(2):
@@ -303,9 +310,7 @@ def test_a_plan_notes_what_it_would_fetch_and_asks_nobody(
     assert hub.requests == [] and no_network == []
 
 
-def test_beside_a_folder_that_was_given_nothing_is_fetched(
-    hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path
-) -> None:
+def test_beside_a_folder_that_was_given_nothing_is_fetched(hub: StandInHub, fetcher: Callable[..., Fetcher], tmp_path: Path) -> None:
     hub.add("dataset", "owner/data", {"one.tar": tar(TOKENISED), "corp.txt": TEXT})
     mine = tmp_path / "mine"
     mine.mkdir()

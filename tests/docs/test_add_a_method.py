@@ -28,9 +28,12 @@ def bench_in(folder: Path) -> Bench:
     def bench(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         settings: Mapping[str, str] = {
             **{key: value for key, value in os.environ.items() if key != "BENCH_DATA"},
-            "BENCH_RUNS": str(folder / "runs"), "BENCH_CACHE": str(folder / "cache"), "COLUMNS": "160", "OMP_NUM_THREADS": "1",
+            "BENCH_RUNS": str(folder / "runs"),
+            "BENCH_CACHE": str(folder / "cache"),
+            "COLUMNS": "160",
+            "OMP_NUM_THREADS": "1",
             **environment,
-        }  # fmt: skip
+        }
         if "PYTHONPATH" not in environment:
             return bench_process([*arguments], folder, settings)
         command = [sys.executable, "-c", "from bench.cli import main; main()", *arguments]
@@ -77,8 +80,10 @@ def test_the_queue_and_the_slow_copy_keep_the_contract_and_a_plain_attribute_doe
     done = written("methods", "--check", "slow_copy.py")
     assert done.returncode == 0, done.stdout + done.stderr
     code = (tmp_path / "slow_copy.py").read_text()
-    lost = code.replace('self.register_buffer("queue", torch.zeros(recipe.queue, backbone.hidden_size))',
-                        "self.queue = torch.zeros(recipe.queue, backbone.hidden_size)")  # fmt: skip
+    lost = code.replace(
+        'self.register_buffer("queue", torch.zeros(recipe.queue, backbone.hidden_size))',
+        "self.queue = torch.zeros(recipe.queue, backbone.hidden_size)",
+    )
     assert lost != code
     (tmp_path / "lost.py").write_text(lost)
     done = written("methods", "--check", "lost.py")

@@ -156,7 +156,5 @@ def test_as_a_part_of_the_package_an_altered_file_is_refused_by_name(
     in_package(monkeypatch, tmp_path)
     file = data_folder / "odd" / "odd.tsv"
     file.write_text(file.read_text().replace("guitar", "violin"))
-    done = bench(
-        "run", "--method", "cls", "--backbone", tiny, "--suite", "odd", "--data", data_folder, "--runs", tmp_path / "runs"
-    )
+    done = bench("run", "--method", "cls", "--backbone", tiny, "--suite", "odd", "--data", data_folder, "--runs", tmp_path / "runs")
     assert "odd.tsv" in error_line(done)

@@ -111,9 +111,7 @@ def test_every_option_is_there() -> None:
             if isinstance(command, click.Group) or "--plugin" in words:
                 continue  # a plugin's file is read where it is named
             try:
-                command.make_context(
-                    command.name, list(words), context, resilient_parsing="NAME" in one.text or "FILE" in one.text
-                )
+                command.make_context(command.name, list(words), context, resilient_parsing="NAME" in one.text or "FILE" in one.text)
             except click.UsageError as error:
                 pytest.fail(f"{one.page}: {one.text}: {error.format_message()}")
 

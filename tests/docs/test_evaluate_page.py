@@ -26,9 +26,7 @@ def cells() -> list[str]:
 
 def test_the_notebook_has_some_twenty_lines_and_no_output() -> None:
     assert 15 <= sum(bool(line.strip()) for cell in cells() for line in cell.splitlines()) <= 25
-    assert (
-        '"outputs": []' in (DOCS / "evaluate.ipynb").read_text() and '"output_type"' not in (DOCS / "evaluate.ipynb").read_text()
-    )
+    assert '"outputs": []' in (DOCS / "evaluate.ipynb").read_text() and '"output_type"' not in (DOCS / "evaluate.ipynb").read_text()
 
 
 @pytest.mark.slow

@@ -53,8 +53,12 @@ def test_what_is_printed_of_methods_is_what_the_papers_print() -> None:
 
     def printed(place: str, method: str, backbone: str, setting: str = "unsupervised") -> list[str]:
         paper, number = place.split(":")
-        return [one.printed for one in every if (one.paper, one.table, one.method, one.backbone, one.setting, one.task) ==
-                (paper, number, method, backbone, setting, "Avg.") and not one.variant]  # fmt: skip
+        return [
+            one.printed
+            for one in every
+            if (one.paper, one.table, one.method, one.backbone, one.setting, one.task) == (paper, number, method, backbone, setting, "Avg.")
+            and not one.variant
+        ]
 
     rows = table("choose-a-method.md", "printed")
     for method, base, large, place in rows:
@@ -88,10 +92,7 @@ def test_what_was_measured_of_methods_is_what_the_published_runs_give() -> None:
     verdicts = [verdict for _, _, verdict in rows]
     assert f"{len(rows) + 1} rows on seven STS sets" in (ROOT / "README.md").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "choose-a-method.md").read_text(encoding="utf-8")
-    assert (
-        f"None of the {len(rows)} is better than simcse, {verdicts.count('worse')} are worse." in page
-        and "better" not in verdicts
-    )
+    assert f"None of the {len(rows)} is better than simcse, {verdicts.count('worse')} are worse." in page and "better" not in verdicts
 
 
 def score(run: str, task: str) -> dict[str, object]:

@@ -12,9 +12,7 @@ from commands import bench
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-FIVE = [
-    shlex.split(line, comments=True)[1:] for line in re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)[1].splitlines()
-]
+FIVE = [shlex.split(line, comments=True)[1:] for line in re.findall(r"^```sh\n(.*?)^```$", README, flags=re.M | re.S)[1].splitlines()]
 
 
 def links(page: Path) -> list[Path]:

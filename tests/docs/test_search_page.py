@@ -16,9 +16,7 @@ from bench.run.search.space import check_key, dimension, typed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
-SHELL = [
-    shlex.split(line, comments=True)[1:] for line in re.search(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)[1].splitlines()
-]  # type: ignore[index]
+SHELL = [shlex.split(line, comments=True)[1:] for line in re.search(r"^```sh\n(.*?)^```$", PAGE, flags=re.M | re.S)[1].splitlines()]  # type: ignore[index]
 TOML = re.findall(r"^```toml\n(.*?)^```$", PAGE, flags=re.M | re.S)
 
 

@@ -36,8 +36,9 @@ def cases(module: ModuleType, name: str) -> int:
     tests = {one: function for one, function in vars(module).items() if one.startswith("test_") and callable(function)}
     return sum(
         math.prod(len(mark.args[1]) for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize")
-        for one, function in tests.items() if name in ("", one)
-    )  # fmt: skip
+        for one, function in tests.items()
+        if name in ("", one)
+    )
 
 
 @pytest.mark.slow

@@ -72,9 +72,7 @@ def test_boards_and_files_of_the_repository_lie_in_it(site: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
-def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(
-    site: Path, chromium: Browser, size: tuple[int, int]
-) -> None:
+def test_it_reads_from_a_disk_light_and_dark_and_asks_for_nothing_else(site: Path, chromium: Browser, size: tuple[int, int]) -> None:
     grounds = set()
     for dark in (False, True):
         for name in PAGES if size == PHONE and not dark else PAGES[:2]:

@@ -18,9 +18,15 @@ def bert(dropout: float = 0.0):
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=64,
-        hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout,
-    )  # fmt: skip
+        vocab_size=50,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+    )
     return transformers.BertModel(config, add_pooling_layer=False)
 
 
@@ -48,9 +54,7 @@ def test_groups_hold_every_row_once_longest_first(lengths: list[int]) -> None:
     longest = [max(lengths[row] for row in group) for group in groups]
     assert longest == sorted(longest, reverse=True)
     computed = sum(len(group) * most for group, most in zip(groups, longest, strict=True))
-    assert computed + bench.method.features.PASS_TOKENS * (len(groups) - 1) <= len(lengths) * max(
-        lengths
-    )  # each cut pays for its pass
+    assert computed + bench.method.features.PASS_TOKENS * (len(groups) - 1) <= len(lengths) * max(lengths)  # each cut pays for its pass
 
 
 def test_a_mask_with_holes_counts_to_its_last_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,9 +173,7 @@ def begun(out: Path) -> None:
         (SENTENCES, {**ABOUT, "run": "b-run"}, "beginning of something else: run was a-run, now b-run"),
     ],
 )
-def test_the_rest_of_something_else_is_not_gone_on_with(
-    sentences: list[str], about: dict[str, Any], match: str, tmp_path: Path
-) -> None:
+def test_the_rest_of_something_else_is_not_gone_on_with(sentences: list[str], about: dict[str, Any], match: str, tmp_path: Path) -> None:
     out = tmp_path / "v.npy"
     begun(out)
     with pytest.raises(BenchError, match=match) as caught:

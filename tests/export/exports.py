@@ -35,23 +35,30 @@ class Case:
 
     @property
     def id(self) -> str:
-        values = "-".join(
-            f"{key}-{value}" for key, value in self.values.items() if key not in ("teacher", "vectors", "generator")
-        )
+        values = "-".join(f"{key}-{value}" for key, value in self.values.items() if key not in ("teacher", "vectors", "generator"))
         return "+".join(part for part in (self.name, self.variant, values.replace(" ", ""), self.backbone) if part)
 
 
 HEAD = {"head_at_test": True}
 TEMPLATED = [
-    Case("promptbert"), Case("promptbert", "supervised", values={**HEAD, "head": "mlm-transform", "debias_at_test": True}),
+    Case("promptbert"),
+    Case("promptbert", "supervised", values={**HEAD, "head": "mlm-transform", "debias_at_test": True}),
     Case("promptbert", values={**HEAD, "debias_at_test": True, "delta_positions": "aligned", "append_full_stop_at_test": False}),
-    Case("conpvp"), Case("conpvp", "unsupervised", "manual", HEAD), Case("sncse"), Case("sncse", values=HEAD),
-    Case("dcpcse", "unsupervised", "shallow"), Case("dcpcse", "supervised", "shallow", HEAD),
-]  # fmt: skip
+    Case("conpvp"),
+    Case("conpvp", "unsupervised", "manual", HEAD),
+    Case("sncse"),
+    Case("sncse", values=HEAD),
+    Case("dcpcse", "unsupervised", "shallow"),
+    Case("dcpcse", "supervised", "shallow", HEAD),
+]
 PROMPTED = [
-    Case("promcse"), Case("promcse", "supervised", "eh", HEAD), Case("promcse", "unsupervised", "layer-shared"),
-    Case("promcse", "unsupervised", "input-layer"), Case("dcpcse"), Case("dcpcse", "unsupervised", "mlm", HEAD),
-]  # fmt: skip
+    Case("promcse"),
+    Case("promcse", "supervised", "eh", HEAD),
+    Case("promcse", "unsupervised", "layer-shared"),
+    Case("promcse", "unsupervised", "input-layer"),
+    Case("dcpcse"),
+    Case("dcpcse", "unsupervised", "mlm", HEAD),
+]
 MASKED_PADDING = Case("mirror-bert", values={"max_seq_length": 20})
 OWN_LAYERS = [
     Case("is-bert", values={"channels": 7}),
@@ -64,11 +71,17 @@ PLAIN = [
     Case("dclr", values={"teacher": "builtin"}), Case("sbert", "supervised"), Case("consert"), Case("ct"), Case("sg-opt"),
     Case("mirror-bert", backbone="roberta"), Case("mirror-bert", "unsupervised", "masked-mean"), Case("pretrained", "none", values={"pooling": "mean", "max_length": 9}),
 ]  # fmt: skip
-WITH_HEAD = [Case("simcse", "supervised", values=HEAD), Case("simcse", "supervised", values=HEAD, backbone="roberta"), Case("focal-infonce", values=HEAD),
-             Case("pretrained", "none", values={"pooling": "mlp"})]  # fmt: skip
+WITH_HEAD = [
+    Case("simcse", "supervised", values=HEAD),
+    Case("simcse", "supervised", values=HEAD, backbone="roberta"),
+    Case("focal-infonce", values=HEAD),
+    Case("pretrained", "none", values={"pooling": "mlp"}),
+]
 WHITENED = [Case("whitening", "none", values={"components": 11}), Case("whitening", "none", values={"pooling": "avg"})]
-WORDS = [Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone=""),
-         Case("infersent", "supervised", values={"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3}, backbone="")]  # fmt: skip
+WORDS = [
+    Case("glove-avg", "none", values={"vectors": "words.txt"}, backbone=""),
+    Case("infersent", "supervised", values={"vectors": "words.txt", "lstm_size": 5, "classifier_size": 3}, backbone=""),
+]
 FOLDER = Case("pretrained", "none", values={"pooling": None, "max_length": 8}, backbone="st-folder")
 
 CASES = [
@@ -92,9 +105,7 @@ def make(case: Case, backbones: dict[str, str], folder: Path) -> Method:
         torch.manual_seed(5)
         method.build(None, Recipe({key: Value(value, "test") for key, value in values.items()}))
         return method
-    method = built(
-        REGISTRY[case.name].cls, backbones[case.backbone], folder, setting=case.setting, variant=case.variant, **values
-    )
+    method = built(REGISTRY[case.name].cls, backbones[case.backbone], folder, setting=case.setting, variant=case.variant, **values)
     torch.manual_seed(5)
     own = [(name, tensor) for name, tensor in method.state_dict().items() if not name.startswith(("encoder.", "whole."))]
     with torch.no_grad():
@@ -110,10 +121,22 @@ def outside(what: str, folder: Path, place: Path, texts: Sequence[str] = TEXTS) 
     place.mkdir(exist_ok=True)
     (place / "sentences.json").write_text(json.dumps(list(texts)), encoding="utf-8")
     script = Path(__file__).parent / "outside.py"
-    env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf-home"), "PYTHONPATH": "", "OMP_NUM_THREADS": "1",
-           "TOKENIZERS_PARALLELISM": "false"}  # fmt: skip
-    done = subprocess.run([sys.executable, "-P", str(script), what, str(folder), str(place / "sentences.json"), str(place / "out.npz")],
-                          capture_output=True, text=True, cwd=place, env=env, timeout=1800)  # fmt: skip
+    env = {
+        **os.environ,
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(place / "hf-home"),
+        "PYTHONPATH": "",
+        "OMP_NUM_THREADS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    done = subprocess.run(
+        [sys.executable, "-P", str(script), what, str(folder), str(place / "sentences.json"), str(place / "out.npz")],
+        capture_output=True,
+        text=True,
+        cwd=place,
+        env=env,
+        timeout=1800,
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     with np.load(place / "out.npz") as stored:
         return {name: stored[name] for name in stored.files}

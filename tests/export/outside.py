@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 SAVED_AGAIN = (
-    "promcse+tiny", "conpvp+roberta", "mirror-bert+max_seq_length-20+tiny", "is-bert+channels-7+tiny", "flow+tiny", "glove-avg",
-)  # fmt: skip
+    "promcse+tiny",
+    "conpvp+roberta",
+    "mirror-bert+max_seq_length-20+tiny",
+    "is-bert+channels-7+tiny",
+    "flow+tiny",
+    "glove-avg",
+)
 
 
 class NotHere:

@@ -14,9 +14,12 @@ from bench.export import relative, st_folder, transformers_folder
 FAMILIES = ("distilbert", "mpnet", "electra", "deberta", "modernbert", "xlm_roberta")
 HEADED = Case("simcse", "supervised", values={"head_at_test": True}, backbone="one")
 CASES = [
-    HEADED, Case("first-last-avg", "none", backbone="one"), Case("promcse", "unsupervised", "input-layer", backbone="one"),
-    Case("sncse", backbone="one"), Case("promptbert", "unsupervised", "no-debias", backbone="one"),
-]  # fmt: skip
+    HEADED,
+    Case("first-last-avg", "none", backbone="one"),
+    Case("promcse", "unsupervised", "input-layer", backbone="one"),
+    Case("sncse", backbone="one"),
+    Case("promptbert", "unsupervised", "no-debias", backbone="one"),
+]
 
 
 @pytest.mark.slow

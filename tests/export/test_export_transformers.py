@@ -44,17 +44,13 @@ def test_the_head_stands_where_the_simcse_authors_put_theirs(backbones: dict[str
     with torch.no_grad():
         vectors = model.eval()(**tokenizer(["a man plays"], return_tensors="pt")).pooler_output.numpy()
     assert relative(method.encode(["a man plays"]), vectors) <= 1e-5
-    back = make(
-        Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export"), {"export": str(tmp_path / "export")}, tmp_path
-    )
+    back = make(Case("pretrained", "none", values={"pooling": "mlp"}, backbone="export"), {"export": str(tmp_path / "export")}, tmp_path)
     np.testing.assert_allclose(back.encode(["a man plays"]).shape, vectors.shape)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.id)
-def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(
-    case: Case, backbones: dict[str, str], tmp_path: Path
-) -> None:
+def test_what_a_plain_checkpoint_has_no_place_for_is_refused_with_the_reason(case: Case, backbones: dict[str, str], tmp_path: Path) -> None:
     parts = make(case, backbones, tmp_path).portable()
     with pytest.raises(BenchError, match=f"{case.name}: a plain transformers checkpoint has no place for") as refused:
         transformers_folder.write(parts, tmp_path / "export", case.name)

@@ -88,9 +88,7 @@ def test_a_server_that_stops_sending_counts_as_gone(
 
 
 @pytest.mark.parametrize("after", [0, 1, 300_000, len(DATA) - 1])
-def test_a_cut_download_goes_on_where_it_stopped(
-    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], after: int
-) -> None:
+def test_a_cut_download_goes_on_where_it_stopped(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], after: int) -> None:
     hub.fault("data.bin", cut_after=after)
     assert download(place, tmp_path / "data.bin", sha256=SHA, sleep=waits.append).sha256 == SHA
     first, second = hub.asked("data.bin")
@@ -98,9 +96,7 @@ def test_a_cut_download_goes_on_where_it_stopped(
     assert second.status == (206 if after else 200) and len(waits) == 1
 
 
-def test_a_download_that_was_given_up_goes_on_in_the_next_call(
-    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
-) -> None:
+def test_a_download_that_was_given_up_goes_on_in_the_next_call(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
     hub.fault("data.bin", cut_after=400_000)
     hub.fault("data.bin", status=503, times=None)
     with pytest.raises(FetchFailed, match=r"answered 503, .* times; 400,000 bytes are kept") as failure:
@@ -113,9 +109,7 @@ def test_a_download_that_was_given_up_goes_on_in_the_next_call(
     assert heard.starts == [("data.bin", len(DATA), 400_000)] and left(tmp_path) == {"data.bin"}
 
 
-def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(
-    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
-) -> None:
+def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
     hub.fault("data.bin", cut_after=400_000)
     hub.fault("data.bin", status=503, times=TRIES)
     with pytest.raises(FetchFailed):
@@ -126,9 +120,7 @@ def test_a_file_that_changed_meanwhile_is_fetched_from_its_start(
     assert hub.requests[-1].status == 200
 
 
-def test_a_server_that_ignores_ranges_is_read_from_the_start(
-    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
-) -> None:
+def test_a_server_that_ignores_ranges_is_read_from_the_start(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
     hub.fault("data.bin", cut_after=1000)
     hub.fault("data.bin", no_range=True)
     assert download(place, tmp_path / "data.bin", sleep=waits.append).sha256 == SHA
@@ -159,9 +151,7 @@ def test_another_checksum_is_refused_and_nothing_is_kept(place: Site, hub: Stand
     assert left(tmp_path) == set()
 
 
-def test_a_resumed_download_with_another_checksum_is_tried_once_more_from_the_start(
-    place: Site, hub: StandInHub, tmp_path: Path
-) -> None:
+def test_a_resumed_download_with_another_checksum_is_tried_once_more_from_the_start(place: Site, hub: StandInHub, tmp_path: Path) -> None:
     hub.fault("data.bin", cut_after=1000)
     hub.fault("data.bin", wrong=b"x" * len(DATA))
     assert download(place, tmp_path / "data.bin", sha256=SHA, sleep=lambda _: None).sha256 == SHA
@@ -179,8 +169,13 @@ def test_the_checksum_that_the_hub_itself_names_is_held(hub: StandInHub, tmp_pat
 
 @pytest.mark.parametrize(
     ("status", "message", "hint"),
-    [(404, "is not there", "moved or removed"), (401, "not open to us", "by hand"), (403, "not open", "by hand"), (400, "answered 400", "")],
-)  # fmt: skip
+    [
+        (404, "is not there", "moved or removed"),
+        (401, "not open to us", "by hand"),
+        (403, "not open", "by hand"),
+        (400, "answered 400", ""),
+    ],
+)
 def test_a_refusal_that_stays_is_told_at_once(
     place: Site, hub: StandInHub, tmp_path: Path, waits: list[float], status: int, message: str, hint: str
 ) -> None:
@@ -203,9 +198,7 @@ def test_a_gated_data_set_names_the_login_command(
     assert "hf auth login" in (failure.value.hint or "")
 
 
-def test_the_token_goes_to_the_hub_and_not_where_it_redirects(
-    hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_token_goes_to_the_hub_and_not_where_it_redirects(hub: StandInHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.add("dataset", "owner/gated", {"data.tar": DATA}, gated=True)
     monkeypatch.setenv("HF_TOKEN", "hf_good")
     assert download(site("hub", "owner/gated", "main", "data.tar"), tmp_path / "data.tar").sha256 == SHA
@@ -223,9 +216,7 @@ def test_retry_after_is_obeyed(place: Site, hub: StandInHub, tmp_path: Path, wai
     assert "too many requests; next try in 7 s" in heard.lines[0]
 
 
-def test_a_wait_that_is_too_long_is_told_and_not_waited_for(
-    place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]
-) -> None:
+def test_a_wait_that_is_too_long_is_told_and_not_waited_for(place: Site, hub: StandInHub, tmp_path: Path, waits: list[float]) -> None:
     hub.fault("data.bin", status=429, headers={"Retry-After": "3600"})
     with pytest.raises(FetchFailed, match="asks to wait 60 min") as failure:
         download(place, tmp_path / "data.bin", sleep=waits.append)

@@ -30,9 +30,7 @@ def table_of(board: Board, suite: str) -> BoardTable:
     return next(one for one in board.tables if one.table.suite == suite)
 
 
-def with_means(
-    one: BoardTable, means: Mapping[str, float], column: int = -1, seconds: Mapping[str, float] | None = None
-) -> BoardTable:
+def with_means(one: BoardTable, means: Mapping[str, float], column: int = -1, seconds: Mapping[str, float] | None = None) -> BoardTable:
     """The table with the rows of these methods alone, in this order, and their numbers in a column; and their training times,
     which are those of encoding 1,000 sentences, too."""
     rows = {row.method: row for row in one.table.rows}
@@ -55,11 +53,14 @@ def with_means(
         ((60, 61, 62), (10, 20, 30), "3 methods of 3 are on the front, where every other method scores lower or costs more: simcse"),
         ((62, 61, 60), (10, 20, 30), "1 method of 3 is on the front, where every other method scores lower or costs more: simcse ("),
         ((60, 60, 59), (10, 20, 30), "1 method of 3 is on the front, where every other method scores lower or costs more: simcse ("),
-        ((60, 60, 59), (10, 10, 30), "2 methods of 3 are on the front, where every other method scores lower or costs more (equal ones "
-                                     "share their place): simcse"),
+        (
+            (60, 60, 59),
+            (10, 10, 30),
+            "2 methods of 3 are on the front, where every other method scores lower or costs more (equal ones share their place): simcse",
+        ),
         ((60, 59, 62), (10, 10, 30), "2 methods of 3 are on the front, where every other method scores lower or costs more: simcse"),
     ],
-)  # fmt: skip
+)
 def test_cost(made: Board, means: Sequence[float], seconds: Sequence[float], words: str) -> None:
     names = ("simcse", "promcse", "promptbert")
     one = with_means(
@@ -91,8 +92,13 @@ def test_shift(made: Board, sts: Sequence[float], cxc: Sequence[float], words: s
     names = ("simcse", "promcse", "promptbert")
     one = with_means(table_of(made, "sts"), dict(zip(names, sts, strict=False)))
     other = with_means(table_of(made, "sts"), dict(zip(names, cxc, strict=False)), column=0)
-    column = replace(other.table, suite="cxc", protocol="cxc-promcse/1", columns=("CxC-STS",),
-                     rows=tuple(replace(row, cells=row.cells[:1]) for row in other.table.rows))  # fmt: skip
+    column = replace(
+        other.table,
+        suite="cxc",
+        protocol="cxc-promcse/1",
+        columns=("CxC-STS",),
+        rows=tuple(replace(row, cells=row.cells[:1]) for row in other.table.rows),
+    )
     found = figure(replace(made, tables=(one, replace(other, anchor="cxc", table=column))), "shift")
     assert found.caption.startswith(words + " ")
 
@@ -225,6 +231,4 @@ def test_ablation(tmp_path: Path, means: Sequence[float], words: str) -> None:
     ],
 )
 def test_groups(gaps: tuple[float, float], words: str) -> None:
-    assert (
-        gap_words([("a", gaps[0]), ("b", gaps[1])]) == f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {words}"
-    )
+    assert gap_words([("a", gaps[0]), ("b", gaps[1])]) == f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {words}"

@@ -64,12 +64,7 @@ def test_there_are_those_that_the_records_have_data_for(found: dict[str, Figure]
 def test_each_is_whole(found: dict[str, Figure], kind: str) -> None:
     one = found[kind]
     root = ET.fromstring(one.svg)
-    assert (
-        one.name == f"{kind}-unsupervised-builtin"
-        and one.title
-        and one.alt.endswith((".", "others"))
-        and one.caption.endswith(".")
-    )
+    assert one.name == f"{kind}-unsupervised-builtin" and one.title and one.alt.endswith((".", "others")) and one.caption.endswith(".")
     assert all(len(row) == len(one.header) for row in one.data)
     assert [row[0] for row in csv.reader(io.StringIO(one.csv))][1:] == [row[0] for row in one.data]
     tips = " ".join(element.text or "" for element in root.iter(f"{NS}title"))
@@ -83,13 +78,10 @@ def test_cost_shows_the_tables_numbers(found: dict[str, Figure], made: Board) ->
     assert column(found["cost"], "STS Avg.") == pytest.approx(averages, abs=1e-3)
     seconds = column(found["cost"], "training time of one run")
     assert seconds == {"cls": 0.0} | {method: pytest.approx(cost + 1.5) for method, (_, _, cost) in METHODS.items()}
-    assert column(found["parameters"], "trained parameters") == {"cls": 0.0} | {
-        m: float(trained) for m, (_, trained, _) in METHODS.items()
-    }
+    assert column(found["parameters"], "trained parameters") == {"cls": 0.0} | {m: float(trained) for m, (_, trained, _) in METHODS.items()}
     on = {name for name, yes in column(found["cost"], "on the front").items() if yes == "yes"}
     cheaper = {
-        name: [other for other in averages if seconds[other] <= seconds[name] and averages[other] > averages[name]]
-        for name in averages
+        name: [other for other in averages if seconds[other] <= seconds[name] and averages[other] > averages[name]] for name in averages
     }  # type: ignore[operator]
     assert on == {name for name, better in cheaper.items() if not better}
     assert f"{len(on)} methods of 4 are on the front" in found["cost"].caption
@@ -99,8 +91,7 @@ def test_no_cost_figure_where_all_cost_the_same_or_nothing_is_known(made: Board)
     def with_cost(change: float | None) -> Board:
         one = table_of(made, "sts")
         rows = tuple(
-            replace(row, setting="unsupervised", cost=row.cost and replace(row.cost, train_seconds=change))
-            for row in one.table.rows
+            replace(row, setting="unsupervised", cost=row.cost and replace(row.cost, train_seconds=change)) for row in one.table.rows
         )
         return replace(made, tables=(replace(one, table=replace(one.table, rows=rows)),))
 
@@ -138,8 +129,7 @@ def test_frequent_words_says_who_loses_most(found: dict[str, Figure], made: Boar
     assert next(row for row in one.data if row[0] == "simcse")[1:] == pytest.approx(expected, abs=1e-3)
     gain = {str(row[0]): float(row[-1]) - float(row[1]) for row in one.data}
     assert (
-        ends_words(*((name, gain[name]) for name in (max(gain, key=gain.__getitem__), min(gain, key=gain.__getitem__))), 4)
-        in one.caption
+        ends_words(*((name, gain[name]) for name in (max(gain, key=gain.__getitem__), min(gain, key=gain.__getitem__))), 4) in one.caption
     )
     assert not one.paper_figure and "ConPVP's Figure 5 takes out tokens" in one.caption
 
@@ -177,8 +167,13 @@ def test_few_shot_pools_draws_and_seeds(found: dict[str, Figure], made: Board) -
 
 def test_shift_pairs_rows_by_their_runs(made: Board) -> None:
     one = table_of(made, "sts")
-    column_of_cxc = replace(one.table, suite="cxc", protocol="cxc-promcse/1", columns=("CxC-STS",),
-                            rows=tuple(replace(row, cells=(row.cells[0],)) for row in reversed(one.table.rows)))  # fmt: skip
+    column_of_cxc = replace(
+        one.table,
+        suite="cxc",
+        protocol="cxc-promcse/1",
+        columns=("CxC-STS",),
+        rows=tuple(replace(row, cells=(row.cells[0],)) for row in reversed(one.table.rows)),
+    )
     both = replace(made, tables=(one, replace(one, anchor="cxc", table=column_of_cxc)))
     figure = shift(groups(both)[0])
     assert figure is not None and figure.paper_figure == "PromCSE, Figure 1"
@@ -209,8 +204,11 @@ def test_printed_against_reproduced(tmp_path: Path) -> None:
     made_runs(tmp_path / "runs", {"simcse": 0.62, "promcse": 0.55}, seeds=(1, 2), backbone="bert-base-uncased")
     board = board_of(tmp_path / "runs")
     one = next(figure for figure in figures(board) if figure.kind == "papers")
-    cells = {(row.method, task): cell for row in table_of(board, "sts").table.rows
-             for task, cell in zip(table_of(board, "sts").table.columns, row.cells, strict=True)}  # fmt: skip
+    cells = {
+        (row.method, task): cell
+        for row in table_of(board, "sts").table.rows
+        for task, cell in zip(table_of(board, "sts").table.columns, row.cells, strict=True)
+    }
     assert len(one.data) == 14 and "Avg." not in column(one, "task").values()
     for row in one.data:
         cell = cells[str(row[0]), str(row[2])]
@@ -246,8 +244,10 @@ def test_what_a_paper_prints_stands_beside_a_curve_of_its_backbone_alone(tmp_pat
         for margin in (0.0, 0.1, 0.4):
             made_run(runs, "simcse", 1, variant="eh", setting="supervised", backbone=backbone, recipe={"eh_margin": margin})
         curves = {one.title.split(":")[0]: one for one in figures(board_of(runs)) if one.kind == "ablation"}
-        for name, values in (("promcse", ("1: STS Avg. printed 76.50", "16: STS Avg. printed 78.49")),
-                             ("simcse+eh", ("0: STS Avg. printed 81.56", "0.15: STS Avg. printed 81.87", "0.4: STS Avg. printed 81.36"))):  # fmt: skip
+        for name, values in (
+            ("promcse", ("1: STS Avg. printed 76.50", "16: STS Avg. printed 78.49")),
+            ("simcse+eh", ("0: STS Avg. printed 81.56", "0.15: STS Avg. printed 81.87", "0.4: STS Avg. printed 81.36")),
+        ):
             here = backbone == "bert-base-uncased"
             assert all((value in curves[name].svg) is here for value in values), (name, backbone)
             assert ("Grey, not joined: what papers print." in curves[name].caption) is here
@@ -274,8 +274,7 @@ def test_a_submitted_row_stands_beside_ours(made: Board) -> None:
     table = table_of(made, "sts").table
     ours = next(point for point in points(table, "Avg.") if point.row.method == "promcse")
     sent = [
-        replace(ours, row=replace(ours.row, runs=tuple(f"{who}{k}" for k in range(9)), differs=((SENDER, who),)))
-        for who in ("1", "2", "3")
+        replace(ours, row=replace(ours.row, runs=tuple(f"{who}{k}" for k in range(9)), differs=((SENDER, who),))) for who in ("1", "2", "3")
     ]
     assert [point.row.runs for point in methods([ours, *sent], table)] == [point.row.runs for point in (ours, *sent)]
     assert swept([ours, *sent]) == []
@@ -335,9 +334,7 @@ def test_very_many_methods_are_dots(made: Board) -> None:
     assert base.cost is not None
     rows = tuple(replace(base, method=f"m{k}", runs=(f"r{k}",), cells=(*base.cells[:-1], base.cells[-1] and replace(base.cells[-1], mean=90 - k / 10)),
                          cost=replace(base.cost, train_seconds=1000.0 - 3 * k)) for k in range(200))  # fmt: skip
-    figure = next(
-        f for f in figures(replace(made, tables=(replace(one, table=replace(one.table, rows=rows)),))) if f.kind == "cost"
-    )
+    figure = next(f for f in figures(replace(made, tables=(replace(one, table=replace(one.table, rows=rows)),))) if f.kind == "cost")
     assert len(figure.data) == 200 and len(figure.svg) < 120_000
     texts = [element.text for element in ET.fromstring(figure.svg).iter(f"{NS}text")]
     assert "m0" in texts

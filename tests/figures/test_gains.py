@@ -77,9 +77,7 @@ def test_a_line_for_every_row_but_the_baseline_with_the_numbers_of_the_table(gro
         ((61,), (60, 62, 63), 1),
     ],
 )
-def test_pairs_of_single_runs_with_the_other_sign(
-    group: Group, own: Sequence[float], base: Sequence[float], otherwise: int
-) -> None:
+def test_pairs_of_single_runs_with_the_other_sign(group: Group, own: Sequence[float], base: Sequence[float], otherwise: int) -> None:
     table = with_values(group.tables["sts"].table, {"promcse": own, "simcse": base})
     (gain,) = row_gains(table)
     assert (gain.pairs, gain.otherwise) == (len(own) * len(base), otherwise)

@@ -24,9 +24,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
     folder = tmp_path_factory.mktemp("learning") / "runs"
     made_runs(folder, {"simcse": 0.8, "promcse": 0.45, "promptbert": 0.44}, seeds=(1, 2, 3), suites=("sts",))
     records, _ = RunsFolder(folder).records()
-    return board(
-        [PublishedRun(record=one, folder=Path(folder) / one.run_id) for one in records], version="v1", title="T", statistics="no"
-    )
+    return board([PublishedRun(record=one, folder=Path(folder) / one.run_id) for one in records], version="v1", title="T", statistics="no")
 
 
 def drawn(made: Board) -> Figure | None:
@@ -68,9 +66,7 @@ def test_none_without_two_curves_and_other_dev_sets_are_no_points(made: Board) -
 
 
 def course(label: str, *scores: float) -> Course:
-    return Course(
-        label=label, seeds=((1, tuple(Point(i + 1.0, i + 1.0, None, one) for i, one in enumerate(scores))),), timed=False
-    )
+    return Course(label=label, seeds=((1, tuple(Point(i + 1.0, i + 1.0, None, one) for i, one in enumerate(scores))),), timed=False)
 
 
 @pytest.mark.parametrize(

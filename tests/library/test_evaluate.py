@@ -58,9 +58,7 @@ def test_the_public_names_and_their_arguments() -> None:
     arguments = {name: list(inspect.signature(getattr(bench.library, name)).parameters) for name in names}
     assert arguments["evaluate"] == ["model", "suites", "data", "name", "prefix", "prompts", "settings", "server", "text", "runs", "device",
                                      "fresh", "offline", "progress", "plugins"]  # fmt: skip
-    assert (
-        arguments["compare"][:2] == ["what", "baseline"] and arguments["runs"] == ["folder"] and arguments["load_run"][0] == "run"
-    )
+    assert arguments["compare"][:2] == ["what", "baseline"] and arguments["runs"] == ["folder"] and arguments["load_run"][0] == "run"
     assert arguments["train"][:4] == ["method", "backbone", "corpus", "seeds"]
     assert all(inspect.getdoc(getattr(bench.library, name)) for name in names)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
@@ -94,9 +92,7 @@ def test_an_object_has_the_score_that_its_vectors_give(result: Any) -> None:
 def test_the_record_says_what_it_was_and_nothing_that_it_was_not(result: Any) -> None:
     about = result.model
     assert about["kind"] == "object" and about["class"] == "bags.Bag" and about["dimension"] == 48
-    assert (
-        about["known"] is False and about["identity"] == "answers" and about["normalised"] is False and about["pooling"] is None
-    )
+    assert about["known"] is False and about["identity"] == "answers" and about["normalised"] is False and about["pooling"] is None
     text = (result.folder / "run.json").read_text()
     assert "builtin" not in json.dumps(json.loads(text)["provenance"]["backbone"]) and result.record.backbone != "builtin"
     assert result.record.provenance.command == "bench.evaluate(Bag, suites=['check'], name='words')"
@@ -120,8 +116,7 @@ def test_the_same_object_again_is_not_encoded_again_and_another_is_another_run(r
 def test_what_answers_differently_each_time_is_another_run_each_time(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     noisy = [
-        bench.evaluate(lambda some: bag(some) + rng.normal(size=(len(some), 48)), name="noise", runs=tmp_path, **CHECK)
-        for _ in range(2)
+        bench.evaluate(lambda some: bag(some) + rng.normal(size=(len(some), 48)), name="noise", runs=tmp_path, **CHECK) for _ in range(2)
     ]
     assert noisy[0].run_id != noisy[1].run_id and noisy[0].model["identity"].startswith("nothing")
 
@@ -132,9 +127,7 @@ def test_tensors_lists_and_half_precision_are_vectors_too(result: Any, tmp_path:
         lambda some: torch.tensor(bag(some)),
         lambda some: [torch.tensor(row) for row in bag(some)],
     ):
-        assert bench.evaluate(encode, runs=tmp_path, **CHECK)["captions"].value == pytest.approx(
-            result["captions"].value, abs=1e-4
-        )
+        assert bench.evaluate(encode, runs=tmp_path, **CHECK)["captions"].value == pytest.approx(result["captions"].value, abs=1e-4)
     half = bench.evaluate(lambda some: torch.tensor(bag(some)).bfloat16(), runs=tmp_path, **CHECK)
     assert half["captions"].value == pytest.approx(result["captions"].value, abs=0.5)
 
@@ -272,7 +265,7 @@ WRONG: list[tuple[Any, str]] = [
     ("/no/such/folder", "no such folder"),
     ("vectors:/no/such.npz", "no such file"),
     ({}, "a mapping of sentences to vectors needs strings"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("model", "said"), WRONG)
@@ -302,10 +295,14 @@ def test_unknown_words_are_answered_before_the_model_is_asked(tmp_path: Path) ->
         raise AssertionError
 
     for options, said in (
-        ({"suites": ["stss"]}, "unknown suite 'stss'"), ({"text": "loud"}, "unknown text form"), ({"data": tmp_path / "no"}, "no"),
-        ({"settings": {"pooling": "mean"}}, "an object is not built here"), ({"server": {"model": "x"}}, "are for a server"),
-        ({"server": {"modell": "x"}}, "unknown keys"), ({"name": "builtin"}, "is the name of the backbone inside this package"),
-    ):  # fmt: skip
+        ({"suites": ["stss"]}, "unknown suite 'stss'"),
+        ({"text": "loud"}, "unknown text form"),
+        ({"data": tmp_path / "no"}, "no"),
+        ({"settings": {"pooling": "mean"}}, "an object is not built here"),
+        ({"server": {"model": "x"}}, "are for a server"),
+        ({"server": {"modell": "x"}}, "unknown keys"),
+        ({"name": "builtin"}, "is the name of the backbone inside this package"),
+    ):
         with pytest.raises(BenchError, match=said):
             bench.evaluate(never, **{**CHECK, "runs": tmp_path, **options})
 
@@ -316,12 +313,7 @@ def test_unknown_words_are_answered_before_the_model_is_asked(tmp_path: Path) ->
 @pytest.mark.slow
 def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(tiny: str, tmp_path: Path, shared: Path) -> None:
     made = bench.evaluate(tiny, settings={"pooling": "mean"}, runs=tmp_path, name="Tiny", **CHECK)
-    assert (
-        made.record.method == "pretrained"
-        and made.name == "Tiny"
-        and made.model["kind"] == "folder"
-        and made.model["pooling"] == "mean"
-    )
+    assert made.record.method == "pretrained" and made.name == "Tiny" and made.model["kind"] == "folder" and made.model["pooling"] == "mean"
     done = command(
         "run",
         "--method",
@@ -346,9 +338,7 @@ def test_a_folder_is_what_bench_run_makes_of_it_and_a_run_is_scored_further(tiny
     live = bench.evaluate(loaded, runs=tmp_path, **CHECK)
     assert live["captions"].value == pytest.approx(made["captions"].value, abs=1e-4)
 
-    further = command(
-        "evaluate", made.run_id, "--suite", "geometry", "--data", shared / "data", "--runs", tmp_path, "--device", "cpu"
-    )
+    further = command("evaluate", made.run_id, "--suite", "geometry", "--data", shared / "data", "--runs", tmp_path, "--device", "cpu")
     assert further.exit_code == 0, further.stderr
     again = bench.runs(tmp_path)[made.run_id]
     assert {score.suite for score in again.scores} == {
@@ -419,9 +409,7 @@ def test_a_run_of_a_plugin_needs_its_file_and_takes_it(tmp_path: Path) -> None:
         "    name, settings, own_backbone, deterministic = 'lengths', ('none',), 'lengths', ('none',)\n\n"
         "    def encode(self, sentences):\n        return np.array([[len(s), s.count('a') + 1] for s in sentences], dtype=np.float32)\n"
     )
-    done = command(
-        "run", "--method", "lengths", "--plugin", plugin, "--suite", "check", "--runs", tmp_path / "runs", "--device", "cpu"
-    )
+    done = command("run", "--method", "lengths", "--plugin", plugin, "--suite", "check", "--runs", tmp_path / "runs", "--device", "cpu")
     assert done.exit_code == 0, done.stderr
     (made,) = bench.runs(tmp_path / "runs")
     words = ("evaluate", made.run_id, "--suite", "check", "--runs", tmp_path / "runs", "--device", "cpu")

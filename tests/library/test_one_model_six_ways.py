@@ -70,12 +70,8 @@ def test_a_live_model_is_known_by_its_weights_and_keeps_its_own_prompt(tiny: str
     assert bench.evaluate(model, runs=runs, **CHECK).name == "prompted", "nobody named it: as the folder it was loaded from"
     folder = bench.evaluate(tmp_path / "prompted", runs=runs, **CHECK)
     assert folder["captions"].value == pytest.approx(first["captions"].value, abs=1e-4) and folder.model["prompt"] == "query : "
-    other = [
-        bench.evaluate(one, prefix="passage : ", runs=runs, **CHECK)["captions"].value for one in (model, tmp_path / "prompted")
-    ]
-    assert other[0] == pytest.approx(other[1], abs=1e-4) and other[0] != first["captions"].value, (
-        "ours stands in the place of its own"
-    )
+    other = [bench.evaluate(one, prefix="passage : ", runs=runs, **CHECK)["captions"].value for one in (model, tmp_path / "prompted")]
+    assert other[0] == pytest.approx(other[1], abs=1e-4) and other[0] != first["captions"].value, "ours stands in the place of its own"
 
     model.encode = None  # nothing is encoded again  # type: ignore[method-assign]
     with pytest.raises(bench.library.BenchError):  # type: ignore[attr-defined]

@@ -91,21 +91,22 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(sentenc
     bad[3, 0] = np.nan
     cases: list[tuple[dict[str, Any], str]] = [
         ({"sentences": np.array(sentences[2:]), "vectors": vectors[2:]}, f"lacks 2 of {len(sentences):,} sentences: '{sentences[0][:20]}"),
-        ({"sentences": np.array(sentences), "vectors": vectors[1:]}, f"holds shape ({len(sentences) - 1}, 48) for {len(sentences)} sentences"),
+        (
+            {"sentences": np.array(sentences), "vectors": vectors[1:]},
+            f"holds shape ({len(sentences) - 1}, 48) for {len(sentences)} sentences",
+        ),
         ({"sentences": np.array(sentences), "vectors": bad}, "holds NaN or infinity for 1 of"),
         ({"sentences": np.array(sentences), "vectors": vectors.astype(str)}, "holds text, not numbers"),
         ({"sentences": np.array([*sentences, sentences[0]]), "vectors": np.vstack([vectors, vectors[1:2]])}, "two different vectors for"),
         ({"texts": np.array(sentences), "vectors": vectors}, "has no array 'sentences'"),
         ({"sentences": np.array(sentences, dtype=object), "vectors": vectors}, "cannot be read"),
-    ]  # fmt: skip
+    ]
     for i, (arrays, said) in enumerate(cases):
         np.savez(tmp_path / f"{i}.npz", **arrays)
         line = error_line(command("evaluate", f"vectors:{tmp_path / f'{i}.npz'}", *SUITE, "--runs", tmp_path / "r"))
         assert said in line, line
     (tmp_path / "cut.npz").write_bytes((tmp_path / "0.npz").read_bytes()[:1000])
-    assert "cannot be read" in error_line(
-        command("evaluate", f"vectors:{tmp_path / 'cut.npz'}", *SUITE, "--runs", tmp_path / "r")
-    )
+    assert "cannot be read" in error_line(command("evaluate", f"vectors:{tmp_path / 'cut.npz'}", *SUITE, "--runs", tmp_path / "r"))
     assert not (tmp_path / "r").exists()
 
 
@@ -114,7 +115,7 @@ def test_a_file_that_cannot_be_scored_is_one_line_and_nothing_is_written(sentenc
 
 def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_once(
     server: Scripted, value: float, sentences: list[str], tmp_path: Path
-) -> None:  # fmt: skip
+) -> None:
     arguments = ("evaluate", server.address, "--model", "bag-48", "--batch", "500", *SUITE, "--runs", tmp_path / "r")
     foretold = command(*arguments, "--dry-run")
     assert foretold.exit_code == 0 and not server.requests, foretold.stderr
@@ -128,9 +129,7 @@ def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_onc
     assert found["captions"].value == pytest.approx(value, abs=1e-4) and found.name == "bag-48"
     assert sorted(server.asked) == sorted(sentences) and len(server.requests) == requests
     assert (
-        server.requests[0]["model"] == "bag-48"
-        and max(len(one["input"]) for one in server.requests) == 500
-        and set(server.keys) == {None}
+        server.requests[0]["model"] == "bag-48" and max(len(one["input"]) for one in server.requests) == 500 and set(server.keys) == {None}
     )
     assert found.model["kind"] == "server" and found.model["address"] == server.address and found.model["model"] == "bag-48"
 
@@ -142,9 +141,7 @@ def test_a_server_has_the_score_of_the_object_and_is_asked_for_each_sentence_onc
 
 
 @pytest.mark.slow
-def test_it_waits_as_long_as_the_server_says_and_asks_again(
-    server: Scripted, value: float, waits: list[float], tmp_path: Path
-) -> None:
+def test_it_waits_as_long_as_the_server_says_and_asks_again(server: Scripted, value: float, waits: list[float], tmp_path: Path) -> None:
     server.script = [(429, {"Retry-After": "7"}), 500, "half", None, (503, {"Retry-After": "0"})]
     found = bench.evaluate(server.address, server={"model": "m", "batch": 2000}, runs=tmp_path / "r", **CHECK)
     assert found["captions"].value == pytest.approx(value, abs=1e-4)
@@ -154,7 +151,7 @@ def test_it_waits_as_long_as_the_server_says_and_asks_again(
 @pytest.mark.slow
 def test_the_key_comes_from_the_environment_and_is_seen_nowhere_else(
     server: Scripted, waits: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     secret = "sk-very-secret-0123456789"
     monkeypatch.setenv("MY_KEY", secret)
     server.script = [500]  # whose body repeats the header
@@ -188,14 +185,20 @@ def test_the_key_comes_from_the_environment_and_is_seen_nowhere_else(
 @pytest.mark.slow
 def test_what_goes_wrong_is_one_line_and_what_was_paid_for_is_kept(
     server: Scripted, value: float, sentences: list[str], waits: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     arguments = ("evaluate", server.address, "--model", "m", "--batch", "1000", *SUITE, "--runs", tmp_path / "r", "--plain")
     rows = [{"index": i, "embedding": [1.0]} for i in range(3)]
     for turn, said in (
-        ([401], "refuses us with status 401: no key is in $BENCH_API_KEY"), ([404], "answered 404"), ([(429, {"Retry-After": "9000"})], "asks to wait 9,000 s"),
-        ([500] * 6, "answered 500"), (["half"] * 6, "broke off in the middle of an answer, 6 times"), (["nothing"] * 6, "6 times"),
-        ([{"data": rows}], "returned 3 vectors for 1000 sentences"), ([{"hello": 1}], "answered what are no embeddings"), ([[]], "no embeddings"),
-    ):  # fmt: skip
+        ([401], "refuses us with status 401: no key is in $BENCH_API_KEY"),
+        ([404], "answered 404"),
+        ([(429, {"Retry-After": "9000"})], "asks to wait 9,000 s"),
+        ([500] * 6, "answered 500"),
+        (["half"] * 6, "broke off in the middle of an answer, 6 times"),
+        (["nothing"] * 6, "6 times"),
+        ([{"data": rows}], "returned 3 vectors for 1000 sentences"),
+        ([{"hello": 1}], "answered what are no embeddings"),
+        ([[]], "no embeddings"),
+    ):
         server.script = list(turn)
         monkeypatch.setattr(server_module, "SECONDS", 0.3 if "nothing" in turn else 120.0)  # a busy machine is no silent server
         assert said in error_line(command(*arguments), 1)
@@ -231,10 +234,12 @@ def test_another_model_behind_the_same_name_is_found_out(
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("http://user:pw@127.0.0.1:1/v1/embeddings", "has more than a host and a path"), ("https://h/v1/embeddings?api-key=x", "has more than"),
-        ("http:///v1", "is no address"), ("http://127.0.0.1:1/v1/embeddings", "which model?"),
+        ("http://user:pw@127.0.0.1:1/v1/embeddings", "has more than a host and a path"),
+        ("https://h/v1/embeddings?api-key=x", "has more than"),
+        ("http:///v1", "is no address"),
+        ("http://127.0.0.1:1/v1/embeddings", "which model?"),
     ],
-)  # fmt: skip
+)
 def test_addresses_with_secrets_and_without_a_model_are_refused(address: str, said: str) -> None:
     named = () if said == "which model?" else ("--model", "m")
     line = error_line(command("evaluate", address, *named, *SUITE))

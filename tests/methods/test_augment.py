@@ -92,9 +92,14 @@ def test_every_order_of_positions_is_drawn() -> None:
 def encoder() -> BertModel:
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=20, hidden_size=12, num_hidden_layers=2, num_attention_heads=4, intermediate_size=8,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-    )  # fmt: skip
+        vocab_size=20,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=8,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
     return BertModel(config, add_pooling_layer=False)
 
 
@@ -123,9 +128,7 @@ def test_heads_are_dropped_in_every_layer_and_only_while_training() -> None:
     assert torch.equal(model.eval()(input_ids=ids).last_hidden_state, plain)
     seen = []
     for layer in model.encoder.layer:
-        layer.attention.output.dense.register_forward_pre_hook(
-            lambda _module, inputs: seen.append(inputs[0].unflatten(-1, (4, 3)))
-        )
+        layer.attention.output.dense.register_forward_pre_hook(lambda _module, inputs: seen.append(inputs[0].unflatten(-1, (4, 3))))
     model.train()
     model(input_ids=ids.repeat(10, 1))
     assert len(seen) == 2

@@ -81,9 +81,7 @@ def by_hand(method: ConPVP, ids: Sequence[int], slots: Sequence[int], mask: int,
         embedded[0, slots] = method.prompt
     attention = torch.tensor([[int(seen is None or i in seen) for i in range(len(ids))]])
     first = method.backbone.first_position
-    out = method.encoder(
-        inputs_embeds=embedded, attention_mask=attention, position_ids=torch.arange(first, first + len(ids))[None]
-    )
+    out = method.encoder(inputs_embeds=embedded, attention_mask=attention, position_ids=torch.arange(first, first + len(ids))[None])
     return out.last_hidden_state[0, mask]
 
 
@@ -136,9 +134,7 @@ def test_draws_belong_to_seed_row_and_epoch_alone(tiny: str, tmp_path: Path) -> 
     assert once == [words(method, view) for view in views(method, texts)]
     backwards = [words(method, view)[::-1] for view in views(method, texts[::-1], rows=list(range(40))[::-1])]
     assert once == backwards
-    assert once[0] == words(method, views(method, texts, epoch=1)[0]) and once[1] != words(
-        method, views(method, texts, epoch=1)[1]
-    )
+    assert once[0] == words(method, views(method, texts, epoch=1)[0]) and once[1] != words(method, views(method, texts, epoch=1)[1])
     assert once[1] != words(conpvp(tiny, tmp_path, seed=2), views(conpvp(tiny, tmp_path, seed=2), texts)[1])
 
 

@@ -69,9 +69,7 @@ class Seen:
         method.encoder.encoder.register_forward_pre_hook(lambda _module, inputs: self.embeddings.append(inputs[0].detach()))
 
 
-def pooled(
-    method: ConSERT, views: tuple[dict[str, torch.Tensor], ...], embeddings: torch.Tensor, layers: int
-) -> list[np.ndarray]:
+def pooled(method: ConSERT, views: tuple[dict[str, torch.Tensor], ...], embeddings: torch.Tensor, layers: int) -> list[np.ndarray]:
     """Masked means of the last ``layers`` layers, from embeddings on, layer by layer."""
     found = []
     for view, given in zip(views, embeddings.chunk(2), strict=True):
@@ -85,9 +83,7 @@ def pooled(
 
 
 @pytest.mark.parametrize(("train_pooler", "layers"), [("avg", 1), ("avg_top2", 2)])
-def test_the_loss_follows_from_cut_features_and_shuffled_positions(
-    build: Callable[..., ConSERT], train_pooler: str, layers: int
-) -> None:
+def test_the_loss_follows_from_cut_features_and_shuffled_positions(build: Callable[..., ConSERT], train_pooler: str, layers: int) -> None:
     """Every step by hand, in float64: embeddings, cut-off, layers, means, loss."""
     method = build(train_pooler=train_pooler).double()
     batch, seen = batch_of(method), Seen(method)
@@ -148,9 +144,7 @@ def test_views_follow_from_seed_epoch_and_row(build: Callable[..., ConSERT], kin
     equal = [f"a man plays {word} dogs run" for word in ("guitar",) * 6]  # so that all rows are of one length
 
     def drawn(rows: list[int], epoch: int = 0) -> list[list[Any]]:
-        return [
-            [v["kept"][i].tolist() + v["position_ids"][i].tolist() for i in range(6)] for v in views(method, equal, rows, epoch)
-        ]
+        return [[v["kept"][i].tolist() + v["position_ids"][i].tolist() for i in range(6)] for v in views(method, equal, rows, epoch)]
 
     rows = [3, 1, 4, 15, 9, 2]
     wanted = drawn(rows)
@@ -236,8 +230,12 @@ def test_the_supervised_loss_follows_from_the_four_views_in_plain_loops(joint: C
     W, b = (p.detach().numpy() for p in (method.classifier.weight, method.classifier.bias))
     surprise = 0.0
     for i, label in enumerate(labels):
-        features = [*u[i], *v[i], *(abs(x - y) for x, y in zip(u[i], v[i], strict=True)),
-                    *(max(x, y) ** 2 for x, y in zip(u[i], v[i], strict=True))]  # fmt: skip
+        features = [
+            *u[i],
+            *v[i],
+            *(abs(x - y) for x, y in zip(u[i], v[i], strict=True)),
+            *(max(x, y) ** 2 for x, y in zip(u[i], v[i], strict=True)),
+        ]
         logits = [sum(w * x for w, x in zip(W[k], features, strict=True)) + b[k] for k in range(3)]
         surprise += (np.log(sum(np.exp(one) for one in logits)) - logits[label]) / len(labels)
     contrast = by_hand(u, u_cut, 0.1)[0] + by_hand(v, v_cut, 0.1)[0]
@@ -258,9 +256,7 @@ def test_gradients_of_the_classifiers_features_equal_central_differences() -> No
         return total / 4
 
     t = torch.tensor(u, requires_grad=True)
-    torch.nn.functional.cross_entropy(
-        pair_features(t, torch.tensor(v)) @ torch.tensor(W).T, torch.tensor([0, 1, 2, 0])
-    ).backward()
+    torch.nn.functional.cross_entropy(pair_features(t, torch.tensor(v)) @ torch.tensor(W).T, torch.tensor([0, 1, 2, 0])).backward()
     for at in np.ndindex(4, 5):
         step = np.zeros_like(u)
         step[at] = 1e-6

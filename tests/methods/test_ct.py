@@ -57,13 +57,9 @@ def test_one_pair_of_eight_is_a_sentence_with_itself(method: CT) -> None:
     one, other, extra = batch_of(method).columns
     labels = extra["labels"].tolist()
     assert labels == [1.0, *[0.0] * 7] * 2
-    texts = [
-        [int(i) for i, m in zip(*row, strict=True) if m] for row in zip(one["input_ids"], one["attention_mask"], strict=True)
-    ]
+    texts = [[int(i) for i, m in zip(*row, strict=True) if m] for row in zip(one["input_ids"], one["attention_mask"], strict=True)]
     assert texts == [[*method.before, *row, *method.after] for row in ids], "every row once for the first copy"
-    second = [
-        [int(i) for i, m in zip(*r, strict=True) if m] for r in zip(other["input_ids"], other["attention_mask"], strict=True)
-    ]
+    second = [[int(i) for i, m in zip(*r, strict=True) if m] for r in zip(other["input_ids"], other["attention_mask"], strict=True)]
     assert [a == b for a, b in zip(texts, second, strict=True)] == [bool(label) for label in labels]
     assert all(row in texts for row in second)
 

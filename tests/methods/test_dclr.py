@@ -76,9 +76,7 @@ def test_weights_losses_and_noise_equal_the_reference_values(known: dict[str, An
     loss = partial(debiased, temperature=known["tau"])
     assert loss(cosines, weights, form="code").item() == pytest.approx(known["code_loss"], abs=1e-10)
     assert loss(cosines, weights, form="infonce").item() == pytest.approx(known["paper_style_loss_weight_outside_exp"], abs=1e-10)
-    moved = uphill(
-        known["noise"], known["z1"], cosines[:, :4], lambda s: loss(s, torch.ones_like(weights), form="infonce"), 1, 1e-3
-    )
+    moved = uphill(known["noise"], known["z1"], cosines[:, :4], lambda s: loss(s, torch.ones_like(weights), form="infonce"), 1, 1e-3)
     np.testing.assert_allclose(moved, known["noise_after_one_step_1e-3"], rtol=0, atol=1e-10)
 
 
@@ -172,9 +170,7 @@ def test_the_loss_is_that_of_the_heads_vectors_the_teachers_weights_and_its_nois
     assert moved[0].shape == (12, 32)
     h1, h2 = np.split(heads[0], 2)
     candidates = np.concatenate([h2, moved[0].double().numpy()])
-    cosines = (h1 / np.linalg.norm(h1, axis=1, keepdims=True)) @ (
-        candidates / np.linalg.norm(candidates, axis=1, keepdims=True)
-    ).T
+    cosines = (h1 / np.linalg.norm(h1, axis=1, keepdims=True)) @ (candidates / np.linalg.norm(candidates, axis=1, keepdims=True)).T
     wanted = by_hand(cosines, weights, variant or "code", 0.07 if variant == "focal" else 0.05, 0.3)
     assert total == pytest.approx(wanted, abs=1e-4)
 
@@ -205,8 +201,10 @@ def keeping(folder: str, place: Path, seed: int) -> str:
     tensors = load_file(place / "model.safetensors")
     drawn = torch.Generator().manual_seed(seed)
     family = next(iter(tensors)).split(".")[0]
-    tensors |= {f"{family}.pooler.dense.weight": torch.randn(32, 32, generator=drawn) * 0.3,
-                f"{family}.pooler.dense.bias": torch.randn(32, generator=drawn) * 0.3}  # fmt: skip
+    tensors |= {
+        f"{family}.pooler.dense.weight": torch.randn(32, 32, generator=drawn) * 0.3,
+        f"{family}.pooler.dense.bias": torch.randn(32, generator=drawn) * 0.3,
+    }
     save_file(tensors, place / "model.safetensors", metadata={"format": "pt"})
     return str(place)
 
@@ -230,9 +228,7 @@ def test_faithful_is_the_authors_stack(folder: str, tmp_path: Path, monkeypatch:
 
     def dense(x: np.ndarray, name: str, file: str) -> np.ndarray:
         kept = {
-            key.split(".", 1)[1]: t.double().numpy()
-            for key, t in load_file(Path(file) / "model.safetensors").items()
-            if "pooler" in key
+            key.split(".", 1)[1]: t.double().numpy() for key, t in load_file(Path(file) / "model.safetensors").items() if "pooler" in key
         }
         return np.tanh(x @ kept[f"{name}.weight"].T + kept[f"{name}.bias"])
 
@@ -260,9 +256,7 @@ def test_what_a_teacher_keeps_is_found_in_a_folder_and_in_a_run(folder: str, tmp
     kept = resolve(keeping(folder, tmp_path / "kept", 3))
     weight, bias = load(kept).pooling_layer()
     wanted = load_file(tmp_path / "kept" / "model.safetensors")
-    assert torch.equal(weight, next(t for name, t in wanted.items() if name.endswith("pooler.dense.weight"))) and bias.shape == (
-        32,
-    )
+    assert torch.equal(weight, next(t for name, t in wanted.items() if name.endswith("pooler.dense.weight"))) and bias.shape == (32,)
     simcse = built(SimCSE, folder, tmp_path, setting="unsupervised")
     simcse.save(tmp_path / "run" / "checkpoint")
     trained = tmp_path / "run" / "checkpoint" / "trained.safetensors"
@@ -316,8 +310,6 @@ def test_a_teacher_of_another_vocabulary_is_refused(tiny: str, tiny_roberta: str
 )
 def test_a_recipe_that_cannot_work_is_refused(tiny: str, tmp_path: Path, values: dict[str, Any], message: str) -> None:
     recipe = dclr(tiny, tmp_path).recipe
-    changed = type(recipe)(
-        recipe.values_with_source() | {k: type(recipe.values_with_source()["phi"])(v, "t") for k, v in values.items()}
-    )
+    changed = type(recipe)(recipe.values_with_source() | {k: type(recipe.values_with_source()["phi"])(v, "t") for k, v in values.items()})
     with pytest.raises(BenchError, match=message):
         DCLR.check(changed, None)

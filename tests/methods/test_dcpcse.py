@@ -49,9 +49,7 @@ def with_mlm(cls: Any, backbone: str, folder: Path, **values: Any) -> Any:
 
 @BOTH
 @pytest.mark.parametrize("step", ["0", "1", "50", "100", "1000"])
-def test_the_weight_of_mlm_falls_as_the_authors(
-    reference: dict[str, Any], tiny: str, tmp_path: Path, step: str, cls: Any
-) -> None:  # fmt: skip
+def test_the_weight_of_mlm_falls_as_the_authors(reference: dict[str, Any], tiny: str, tmp_path: Path, step: str, cls: Any) -> None:
     known = reference["dcpcse_lambda"]["values"][step]
     method = with_mlm(cls, tiny, tmp_path)
     assert masking.decayed_weight(method.recipe, int(step)) == pytest.approx(known, abs=1e-11)
@@ -111,9 +109,7 @@ def test_both_passes_see_one_draw_of_the_prompt_and_one_has_masked_tokens(
 
 @BOTH
 @BACKBONES
-def test_the_mlm_loss_of_a_given_masking(
-    request: Any, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any
-) -> None:  # fmt: skip
+def test_the_mlm_loss_of_a_given_masking(request: Any, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cls: Any) -> None:
     """Cross-entropy of the pretrained head's logits at every position, of which the chosen ones count; of one text twice."""
     method = with_mlm(cls, request.getfixturevalue(backbone), tmp_path, dropout=0.0)
     (features,) = batch_in(method, "unsupervised").columns
@@ -138,9 +134,13 @@ PROMPT_AND_HEAD = {"prompt.table": (P, 2 * L * H), "head.dense.weight": (H, H), 
 def lm_head(V: int, backbone: str) -> dict[str, tuple[int, ...]]:
     dense, norm = ("transform.dense", "transform.LayerNorm") if backbone == "tiny" else ("dense", "layer_norm")
     return {
-        f"lm_head.{dense}.weight": (H, H), f"lm_head.{dense}.bias": (H,), f"lm_head.{norm}.weight": (H,), f"lm_head.{norm}.bias": (H,),
-        "lm_head.decoder.weight": (V, H), "lm_head.bias": (V,),
-    }  # fmt: skip
+        f"lm_head.{dense}.weight": (H, H),
+        f"lm_head.{dense}.bias": (H,),
+        f"lm_head.{norm}.weight": (H,),
+        f"lm_head.{norm}.bias": (H,),
+        "lm_head.decoder.weight": (V, H),
+        "lm_head.bias": (V,),
+    }
 
 
 @pytest.mark.slow
@@ -152,9 +152,7 @@ def test_what_trains(request: Any, backbone: str, tmp_path: Path, setting: str, 
     method = dcpcse(folder, tmp_path, setting, variant, freeze_lm_head=frozen, learning_rate=1e-2)
     heads = lm_head(method.encoder.config.vocab_size, backbone) if variant and not frozen else {}
     found = trained(method)
-    assert {
-        name.replace("lm_head.decoder.bias", "lm_head.bias"): shape for name, shape in found.items()
-    } == PROMPT_AND_HEAD | heads
+    assert {name.replace("lm_head.decoder.bias", "lm_head.bias"): shape for name, shape in found.items()} == PROMPT_AND_HEAD | heads
     changed = step_of(method, batch_in(method, setting))
     # a bias that two modules share has two names in a state and one among the parameters
     assert changed - {"lm_head.decoder.bias", "lm_head.bias"} == set(found) - {"lm_head.decoder.bias", "lm_head.bias"}
@@ -163,10 +161,12 @@ def test_what_trains(request: Any, backbone: str, tmp_path: Path, setting: str, 
 
 @pytest.mark.parametrize(
     "model, size, length, found",
-    [("bert", "base", 16, {"prompt": 294_912, "head": 590_592, "lm_head": 24_063_546}),
-     ("roberta", "base", 14, {"prompt": 258_048, "head": 590_592, "lm_head": 39_245_913}),
-     ("roberta", "large", 10, {"prompt": 491_520, "head": 1_049_600, "lm_head": 52_573_273})],
-)  # fmt: skip
+    [
+        ("bert", "base", 16, {"prompt": 294_912, "head": 590_592, "lm_head": 24_063_546}),
+        ("roberta", "base", 14, {"prompt": 258_048, "head": 590_592, "lm_head": 39_245_913}),
+        ("roberta", "large", 10, {"prompt": 491_520, "head": 1_049_600, "lm_head": 52_573_273}),
+    ],
+)
 def test_how_many_numbers_train_at_the_papers_sizes(model: str, size: str, length: int, found: dict[str, int]) -> None:
     frozen = {part: count for part, count in found.items() if part != "lm_head"}
     for cls in (DCPCSE, PromCSE):
@@ -177,9 +177,7 @@ def test_how_many_numbers_train_at_the_papers_sizes(model: str, size: str, lengt
 
 @BACKBONES
 @pytest.mark.parametrize("variant", ["", "mlm", "shallow"])
-def test_a_checkpoint_is_prompt_and_head_and_gives_the_same_vectors(
-    request: Any, backbone: str, tmp_path: Path, variant: str
-) -> None:  # fmt: skip
+def test_a_checkpoint_is_prompt_and_head_and_gives_the_same_vectors(request: Any, backbone: str, tmp_path: Path, variant: str) -> None:
     folder = request.getfixturevalue(backbone)
 
     def build(seed: int) -> DCPCSE:
@@ -233,10 +231,15 @@ def test_vectors_do_not_depend_on_what_stands_in_the_batch(request: Any, backbon
 
 @pytest.mark.parametrize(
     "values, line",
-    [({"mlm": "true", "shallow": "true"}, "mlm and shallow"), ({"prompt_length": "0"}, "prompt_length=0"),
-     ({"prefix_dropout": "1"}, "prefix_dropout=1"), ({"mlm_decay_steps": "0"}, "mlm_decay_steps=0"),
-     ({"mlm_probability": "0"}, "mlm_probability=0"), ({"mlm_probability": "1.5"}, "mlm_probability=1.5")],
-)  # fmt: skip
+    [
+        ({"mlm": "true", "shallow": "true"}, "mlm and shallow"),
+        ({"prompt_length": "0"}, "prompt_length=0"),
+        ({"prefix_dropout": "1"}, "prefix_dropout=1"),
+        ({"mlm_decay_steps": "0"}, "mlm_decay_steps=0"),
+        ({"mlm_probability": "0"}, "mlm_probability=0"),
+        ({"mlm_probability": "1.5"}, "mlm_probability=1.5"),
+    ],
+)
 def test_a_recipe_that_cannot_work_is_one_line(values: dict[str, str], line: str) -> None:
     with pytest.raises(BenchError, match=f"^{line}"):
         DCPCSE.check(merge(DCPCSE, None, "", values, trained=True), None)

@@ -55,9 +55,7 @@ def test_prompt_and_head_of_the_template_train_and_nothing_else(request: Any, ba
 
 
 @BACKBONES
-def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(
-    request: Any, backbone: str, tmp_path: Path
-) -> None:  # fmt: skip
+def test_each_vector_stands_at_its_own_place_and_mask_and_full_stop_are_not_trained(request: Any, backbone: str, tmp_path: Path) -> None:
     """The embeddings that reach the encoder: k-th vector at the k-th word of the template, words everywhere else."""
     method = shallow(request.getfixturevalue(backbone), tmp_path)
     count = len(method.prompt.table)

@@ -33,9 +33,9 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
     rows = []
     with torch.inference_mode():
         for text in texts:
-            states = model(
-                **tokenizer(text, return_tensors="pt", return_token_type_ids=False), output_hidden_states=True
-            ).hidden_states[-1][0]
+            states = model(**tokenizer(text, return_tensors="pt", return_token_type_ids=False), output_hidden_states=True).hidden_states[
+                -1
+            ][0]
             rows.append(states[-1] if pooling == "last" else states.mean(0))
     return torch.stack(rows).numpy()
 
@@ -43,9 +43,7 @@ def by_loop(folder: str, texts: list[str], pooling: str) -> np.ndarray:
 @pytest.mark.parametrize("padding", ["right", "left"])
 @pytest.mark.parametrize("pooling", ["last", "mean"])
 @pytest.mark.parametrize("prompt", [None, "query: ", PROMPTEOL])
-def test_the_vectors_are_those_of_a_plain_loop(
-    folder: str, pooling: str, padding: str, prompt: str | None, tmp_path: Path
-) -> None:
+def test_the_vectors_are_those_of_a_plain_loop(folder: str, pooling: str, padding: str, prompt: str | None, tmp_path: Path) -> None:
     method = built(Pretrained, folder, tmp_path, pooling=pooling, padding=padding, **({"prompt": prompt} if prompt else {}))
     got = method.encode(TEXTS)
     np.testing.assert_allclose(got, by_loop(folder, prompted(prompt, TEXTS), pooling), atol=2e-5)
@@ -60,9 +58,7 @@ def test_a_sentence_that_is_too_long_loses_its_own_end_and_not_the_templates(fol
     room = SIZES["max_position_embeddings"] - len(method.before)
     assert room - 3 <= len(cut) <= room
     tokenizer = method.backbone.tokenizer
-    assert tokenizer.decode(cut).endswith('" means in one word:"') and tokenizer.decode(cut).startswith(
-        'This sentence : "a man plays'
-    )
+    assert tokenizer.decode(cut).endswith('" means in one word:"') and tokenizer.decode(cut).startswith('This sentence : "a man plays')
     assert cut[-5:] == whole[-5:]
     assert np.isfinite(method.encode([long])).all()
 
@@ -84,9 +80,11 @@ def test_bf16_takes_half_the_memory_and_nearly_gives_the_same(folder: str, tmp_p
 
 def test_settings_that_do_not_go_together_are_refused(folder: str, tiny: str, tmp_path: Path) -> None:
     for values, said in (
-        ({"pooling": "last", "padding": "up"}, "padding=up is unknown"), ({"pooling": "cls", "padding": "left"}, "padding=left with pooling=cls"),
-        ({"pooling": "last", "dtype": "int8"}, "dtype=int8 is unknown"), ({}, "does not say how to pool"),
-    ):  # fmt: skip
+        ({"pooling": "last", "padding": "up"}, "padding=up is unknown"),
+        ({"pooling": "cls", "padding": "left"}, "padding=left with pooling=cls"),
+        ({"pooling": "last", "dtype": "int8"}, "dtype=int8 is unknown"),
+        ({}, "does not say how to pool"),
+    ):
         with pytest.raises(BenchError, match=said):
             built(Pretrained, folder, tmp_path, **values)
     with pytest.raises(BenchError, match="pools the last token, which an export does not carry"):

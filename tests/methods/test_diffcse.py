@@ -100,8 +100,7 @@ def test_the_share_that_is_masked_is_the_recipe_s(tiny: str, tmp_path: Path) -> 
     text = " ".join(["guitar"] * 200)
     features = method.tokenize([text] * 40)
     masks = []
-    method.generator.forward = lambda masked, _mask: (
-        masks.append(masked), torch.zeros(*masked.shape, 2))[1]  # fmt: skip
+    method.generator.forward = lambda masked, _mask: (masks.append(masked), torch.zeros(*masked.shape, 2))[1]
     torch.manual_seed(0)
     method.edit(features)
     share = (masks[0] == method.backbone.mask_id).float().mean().item()
@@ -178,9 +177,7 @@ def test_what_is_scored_is_cls_without_the_head(folder: str, tmp_path: Path) -> 
     np.testing.assert_allclose(method.encode(TEXTS), wanted, rtol=0, atol=1e-5)
 
 
-def test_another_generator_is_found_by_name_and_must_have_the_same_vocabulary(
-    tiny: str, tiny_roberta: str, tmp_path: Path
-) -> None:
+def test_another_generator_is_found_by_name_and_must_have_the_same_vocabulary(tiny: str, tiny_roberta: str, tmp_path: Path) -> None:
     method = diffcse(tiny_roberta, tmp_path, generator=tiny_roberta)
     assert not [p for p in method.generator.parameters() if p.requires_grad]
     with pytest.raises(BenchError, match="vocabular"):

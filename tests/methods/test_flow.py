@@ -65,9 +65,7 @@ def test_how_many_parameters_it_has(hidden: int, parameters: int) -> None:
     """Counted by hand: per step 2C of the actnorm, C/2 x 32 + 32 x 32 + 4 x 32, 32 x C/2 + C/2 + C/2 of the coupling."""
     from methods.glow import Glow
 
-    by_hand = sum(
-        3 * (2 * c + c // 2 * 32 + 32 * 32 + 4 * 32 + 33 * (c // 2) + c // 2) for c in (hidden, hidden // 2, hidden // 4)
-    )
+    by_hand = sum(3 * (2 * c + c // 2 * 32 + 32 * 32 + 4 * 32 + 33 * (c // 2) + c // 2) for c in (hidden, hidden // 2, hidden // 4))
     assert sum(p.numel() for p in Glow(hidden).parameters()) == by_hand == parameters
 
 
@@ -118,9 +116,15 @@ def test_the_seed_fixes_start_and_permutations(tiny: str, tmp_path: Path) -> Non
 
     def started(folder: str, seed: int) -> dict[str, Any]:
         method = built(
-            Flow, tiny, tmp_path, seed=seed, context=Context(folder=tmp_path / folder, seed=seed), max_steps=1, learning_rate=0.0,
+            Flow,
+            tiny,
+            tmp_path,
+            seed=seed,
+            context=Context(folder=tmp_path / folder, seed=seed),
+            max_steps=1,
+            learning_rate=0.0,
             permutation="random",
-        )  # fmt: skip
+        )
         train(method, Columns(method.token_ids(corpus)), method.context)
         return method.trained_state()
 

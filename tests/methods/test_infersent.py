@@ -31,9 +31,7 @@ def vectors(tmp_path: Path) -> Path:
 
 def made(vectors: Path, **values: Any) -> InferSent:
     given = {"vectors": str(vectors), "lstm_size": 5, "classifier_size": 4, **values}
-    recipe = Recipe(
-        merge(InferSent, None, "", {}, trained=True).values_with_source() | {k: Value(v, "test") for k, v in given.items()}
-    )
+    recipe = Recipe(merge(InferSent, None, "", {}, trained=True).values_with_source() | {k: Value(v, "test") for k, v in given.items()})
     method = InferSent()
     method.context = Context(seed=1)
     torch.manual_seed(0)
@@ -63,8 +61,10 @@ def by_hand(method: InferSent, text: str) -> list[float]:
     inputs, size = [table[row] for row in words], method.recipe.lstm_size
     outputs = []
     for way, order in (("", inputs), ("_reverse", inputs[::-1])):
-        W_in, W_h, b_in, b_h = (getattr(method.encoder, name + way).detach().double().numpy()
-                                for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"))  # fmt: skip
+        W_in, W_h, b_in, b_h = (
+            getattr(method.encoder, name + way).detach().double().numpy()
+            for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        )
         h, c, states = [0.0] * size, [0.0] * size, []
         for x in order:
             gates = [sum(W_in[k] * x) + sum(W_h[k] * np.array(h)) + b_in[k] + b_h[k] for k in range(4 * size)]
@@ -182,9 +182,7 @@ def test_a_file_without_the_ends_has_zeros_for_them(tmp_path: Path) -> None:
     assert method.tokenize(["dog cat man"])["input_ids"].tolist() == [[3, 2, 1, 4]]
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("vectors", None), ("vectors", "/no/such/file"), ("lstm_size", 0), ("rate_shrink", 0.0)]
-)
+@pytest.mark.parametrize(("key", "value"), [("vectors", None), ("vectors", "/no/such/file"), ("lstm_size", 0), ("rate_shrink", 0.0)])
 def test_what_cannot_be_is_refused(build: Callable[..., InferSent], key: str, value: Any) -> None:
     recipe = Recipe(build().recipe.values_with_source() | {key: Value(value, "test")})
     with pytest.raises(BenchError, match="word vectors" if value is None else key):

@@ -77,8 +77,9 @@ def every_third(read: Callable[[], LoadedTask]) -> LoadedTask:
 @pytest.mark.parametrize(("name", "setting"), TRAINED)
 def test_a_trained_method_rises_above_its_start(name: str, setting: str, shared: Path, tmp_path: Path) -> None:
     values = OWN.get(name, {}) if setting == "unsupervised" else {}
-    request = Request(methods=(name,), setting=setting, suites=("check",), corpus=corpus(name, setting, shared, tmp_path),
-                      overrides=STEPS | values)  # fmt: skip
+    request = Request(
+        methods=(name,), setting=setting, suites=("check",), corpus=corpus(name, setting, shared, tmp_path), overrides=STEPS | values
+    )
     (planned,) = make(request, REGISTRY, DataFolder(shared / "data"))
     run = replace(planned, tasks=(), task_data=())  # nothing is scored after training
     assert run.dev is not None

@@ -74,9 +74,7 @@ def test_the_energy_hinge_at_other_margins(reference, margin: float) -> None:
     same(loss, contrastive["eh_alone_other_margins"][str(margin)])
 
 
-@pytest.mark.parametrize(
-    ("key", "weight"), [("total_promcse_eh", 0.0), ("total_promcse_eh_hard_negative_weight_1", 1.0)]
-)  # fmt: skip
+@pytest.mark.parametrize(("key", "weight"), [("total_promcse_eh", 0.0), ("total_promcse_eh_hard_negative_weight_1", 1.0)])
 def test_info_nce_and_ten_times_the_hinge_is_the_authors_total(reference, key: str, weight: float) -> None:
     contrastive = reference["contrastive"]
     z = leaves(contrastive["inputs"], "z1", "z2", "z3")

@@ -217,8 +217,14 @@ def test_views_of_different_length_are_refused() -> None:
         nt_xent(torch.ones(2, 4), torch.ones(3, 4), temperature=1.0)
 
 
-@pytest.mark.parametrize("loss", [lambda *z: focal_info_nce(*z[:2], temperature=0.05, m=0.3), lambda *z: nt_xent(*z[:2], temperature=0.05),
-                                  lambda *z: energy_hinge(*z, margin=0.2)])  # fmt: skip
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda *z: focal_info_nce(*z[:2], temperature=0.05, m=0.3),
+        lambda *z: nt_xent(*z[:2], temperature=0.05),
+        lambda *z: energy_hinge(*z, margin=0.2),
+    ],
+)
 @pytest.mark.usefixtures("bf16")
 def test_half_precision_vectors_give_a_float32_loss(loss: Callable) -> None:
     z = [torch.randn(3, 8, generator=torch.manual_seed(seed)).bfloat16() for seed in range(3)]

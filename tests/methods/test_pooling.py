@@ -13,9 +13,12 @@ from methods.pooling import POOLERS, Head
 from methods.untrained import Cls, EmbeddingLastAvg, FirstLastAvg, LastAvg
 
 AS_PRINTED = {
-    "cls": "cls_before_pooler", "avg": "avg", "avg_top2": "avg_top2", "avg_emb_last": "avg_emb_last (published 56.70)",
+    "cls": "cls_before_pooler",
+    "avg": "avg",
+    "avg_top2": "avg_top2",
+    "avg_emb_last": "avg_emb_last (published 56.70)",
     "avg_first_last": "avg_first_last (after commit 206d7ae)",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", sorted(POOLERS))

@@ -58,9 +58,16 @@ def heads(x: Tensor) -> Tensor:
 
 
 def by_hand(
-    model: Any, family: str, features: dict[str, Tensor], E: Tensor | None = None, *,
-    start: int | None = None, swapped: bool = False, shared: bool = False, before: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    model: Any,
+    family: str,
+    features: dict[str, Tensor],
+    E: Tensor | None = None,
+    *,
+    start: int | None = None,
+    swapped: bool = False,
+    shared: bool = False,
+    before: Tensor | None = None,
+) -> Tensor:
     """(n, T, H) in float64. E: a prefix; ``before``: (P, H) vectors in front of the word embeddings; start: first position."""
     w = {name: value.detach().double() for name, value in model.state_dict().items()}
     ids, mask = features["input_ids"], features["attention_mask"]
@@ -199,9 +206,7 @@ def test_a_prompt_of_no_length_is_the_plain_encoder(family: str, attention: str)
         assert apart(InputPrompt(H, 0).states(model, features), plain, features) == 0.0
 
 
-@pytest.mark.skipif(
-    torch.__version__.startswith("2.6."), reason="torch 2.6 does not compile what transformers does with a cache whole"
-)
+@pytest.mark.skipif(torch.__version__.startswith("2.6."), reason="torch 2.6 does not compile what transformers does with a cache whole")
 @pytest.mark.slow
 @FAMILIES
 def test_it_compiles_whole(family: str) -> None:

@@ -62,10 +62,14 @@ def theirs(folder: Path, texts: list[str]) -> np.ndarray:
 
 
 CASES: dict[str, dict[str, Any]] = {
-    "mean": {}, "mean, normalised": {"normalise": True}, "cls": {"pooling": "cls"}, "cut at 9 tokens": {"limit": 9, "normalise": True},
-    "maximum over tokens, transformer in a folder": {"pooling": "max", "inside": "0_Transformer"}, "with a prompt": {"prompt": "query: "},
+    "mean": {},
+    "mean, normalised": {"normalise": True},
+    "cls": {"pooling": "cls"},
+    "cut at 9 tokens": {"limit": 9, "normalise": True},
+    "maximum over tokens, transformer in a folder": {"pooling": "max", "inside": "0_Transformer"},
+    "with a prompt": {"prompt": "query: "},
     "with a prompt that is not pooled": {"prompt": "a long query: ", "include_prompt": False, "normalise": True},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -110,8 +114,12 @@ def test_a_transformers_checkpoint_is_pooled_as_it_is_told(tiny: str, tmp_path: 
         with torch.no_grad():
             output = encoder(**tokenizer(text, return_tensors="pt", truncation=True, max_length=12), output_hidden_states=True)
         states = [layer[0].numpy() for layer in output.hidden_states]
-        wanted = {"cls": states[-1][0], "mean": states[-1].mean(0), "mlp": output.pooler_output[0].numpy(),
-                  "avg_first_last": ((states[1] + states[-1]) / 2).mean(0)}[pooling]  # fmt: skip
+        wanted = {
+            "cls": states[-1][0],
+            "mean": states[-1].mean(0),
+            "mlp": output.pooler_output[0].numpy(),
+            "avg_first_last": ((states[1] + states[-1]) / 2).mean(0),
+        }[pooling]
         np.testing.assert_allclose(vector, wanted, rtol=0, atol=1e-5)
 
 

@@ -40,9 +40,7 @@ def fed(method: PromCSE, *views: list[list[float]]) -> tuple[Any, torch.Tensor]:
 
 
 @pytest.mark.parametrize("variant, key", [("", "infonce_hard_negative_weight_0"), ("eh", "total_promcse_eh")])
-def test_the_supervised_loss_is_the_authors(
-    reference: dict[str, Any], tiny: str, tmp_path: Path, variant: str, key: str
-) -> None:  # fmt: skip
+def test_the_supervised_loss_is_the_authors(reference: dict[str, Any], tiny: str, tmp_path: Path, variant: str, key: str) -> None:
     known = reference["contrastive"]
     method = promcse(tiny, tmp_path, "supervised", variant)
     loss, gradient = fed(method, *(known["inputs"][z] for z in ("z1", "z2", "z3")))
@@ -93,8 +91,10 @@ def test_the_unsupervised_loss_from_the_vectors_alone(request: Any, backbone: st
 
 
 @BACKBONES
-@pytest.mark.parametrize("variant, setting", [("", "unsupervised"), ("", "supervised"), ("eh", "supervised"),
-                                              ("layer-shared", "unsupervised"), ("input-layer", "unsupervised")])  # fmt: skip
+@pytest.mark.parametrize(
+    "variant, setting",
+    [("", "unsupervised"), ("", "supervised"), ("eh", "supervised"), ("layer-shared", "unsupervised"), ("input-layer", "unsupervised")],
+)
 def test_prompt_and_head_train_and_nothing_else(request: Any, backbone: str, tmp_path: Path, variant: str, setting: str) -> None:
     method = promcse(request.getfixturevalue(backbone), tmp_path, setting, variant, learning_rate=1e-2)
     names = {"prompt.table": TABLE[variant], "head.dense.weight": (H, H), "head.dense.bias": (H,)}
@@ -104,9 +104,15 @@ def test_prompt_and_head_train_and_nothing_else(request: Any, backbone: str, tmp
 
 @pytest.mark.parametrize(
     "model, size, length, prompt",
-    [("bert", "base", 16, 294_912), ("bert", "base", 12, 221_184), ("roberta", "base", 14, 258_048), ("bert", "base", 10, 184_320),
-     ("roberta", "large", 10, 491_520), ("bert", "large", 12, 589_824)],
-)  # fmt: skip
+    [
+        ("bert", "base", 16, 294_912),
+        ("bert", "base", 12, 221_184),
+        ("roberta", "base", 14, 258_048),
+        ("bert", "base", 10, 184_320),
+        ("roberta", "large", 10, 491_520),
+        ("bert", "large", 12, 589_824),
+    ],
+)
 def test_how_many_numbers_train_at_the_papers_sizes(model: str, size: str, length: int, prompt: int) -> None:
     head = 590_592 if size == "base" else 1_049_600
     assert counts(PromCSE, model, size, prompt_length=length) == {"prompt": prompt, "head": head}
@@ -119,9 +125,7 @@ def test_how_many_the_ablations_train() -> None:
 
 @BACKBONES
 @VARIANTS
-def test_a_checkpoint_is_prompt_and_head_and_gives_the_same_vectors(
-    request: Any, backbone: str, tmp_path: Path, variant: str
-) -> None:  # fmt: skip
+def test_a_checkpoint_is_prompt_and_head_and_gives_the_same_vectors(request: Any, backbone: str, tmp_path: Path, variant: str) -> None:
     folder = request.getfixturevalue(backbone)
     names = same_after_loading(
         lambda seed: promcse(folder, tmp_path, "supervised", variant, seed=seed, head_at_test=True, learning_rate=0.1),
@@ -233,15 +237,16 @@ def test_the_unsupervised_recipes_are_those_of_the_readme(backbone: str) -> None
     assert line is None
     assert (recipe.batch_size, recipe.learning_rate, recipe.prompt_length, recipe.mlm) == README[backbone]
     assert (recipe.epochs, recipe.eval_steps, recipe.head_at_test) == (1, 125, False)
-    (theirs,) = [e for e in entries(Path(module.__file__).parent, "dcpcse")
-                 if (e.setting, e.backbone, e.variant) == ("unsupervised", backbone, "mlm" if recipe.mlm else "")]  # fmt: skip
+    (theirs,) = [
+        e
+        for e in entries(Path(module.__file__).parent, "dcpcse")
+        if (e.setting, e.backbone, e.variant) == ("unsupervised", backbone, "mlm" if recipe.mlm else "")
+    ]
     known = merge(DCPCSE, theirs, theirs.variant, {}, trained=True)
     assert {key: recipe[key] for key in known if key != "shallow"} == {key: known[key] for key in known if key != "shallow"}
 
 
-@pytest.mark.parametrize(
-    "key, value", [("prompt", "shallow"), ("prompt_length", "0"), ("prefix_dropout", "1"), ("prefix_dropout", "much")]
-)
+@pytest.mark.parametrize("key, value", [("prompt", "shallow"), ("prompt_length", "0"), ("prefix_dropout", "1"), ("prefix_dropout", "much")])
 def test_a_recipe_that_cannot_work_is_one_line(key: str, value: str) -> None:
     with pytest.raises(BenchError, match=f"^{key}={value}"):
         PromCSE.check(merge(PromCSE, None, "", {key: value}, trained=True), None)
@@ -268,9 +273,7 @@ def test_a_batch_of_one_column_is_left_as_it_is(tiny: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("faithful", [False, True])
-def test_the_batch_is_gathered_as_the_recipe_says(
-    tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faithful: bool
-) -> None:  # fmt: skip
+def test_the_batch_is_gathered_as_the_recipe_says(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faithful: bool) -> None:
     """What gathering gives is what both losses compare: here the vectors of other sentences, as candidates."""
     method = promcse(tiny, tmp_path, "supervised", "eh", dropout=0.0, faithful=faithful, head_at_test=True)
     others = [torch.tensor(method.encode(sentences(6, seed=seed))) for seed in (12, 13)]

@@ -17,9 +17,15 @@ from methods.prefix import DeepPrefix, InputPrompt, check_prompt, prompt_for
 
 @pytest.mark.parametrize(
     "layers, hidden, length, count",
-    [(12, 768, 16, 294_912), (12, 768, 12, 221_184), (12, 768, 14, 258_048), (12, 768, 10, 184_320), (24, 1024, 10, 491_520),
-     (24, 1024, 12, 589_824)],
-)  # fmt: skip
+    [
+        (12, 768, 16, 294_912),
+        (12, 768, 12, 221_184),
+        (12, 768, 14, 258_048),
+        (12, 768, 10, 184_320),
+        (24, 1024, 10, 491_520),
+        (24, 1024, 12, 589_824),
+    ],
+)
 def test_how_many_numbers_a_prefix_has(layers: int, hidden: int, length: int, count: int) -> None:
     with torch.device("meta"):
         assert sum(p.numel() for p in DeepPrefix(layers, hidden // 64, hidden, length, 0.1).parameters()) == count
@@ -47,9 +53,14 @@ def test_a_prompt_for_a_backbone_has_its_shapes_and_its_dropout() -> None:
 
 @pytest.mark.parametrize(
     "kind, length, line",
-    [("shallow", P, "prompt=shallow is unknown"), ("deep", 0, "prompt_length=0"), ("deep", -1, "prompt_length=-1"),
-     ("deep", 38, "prompt_length=38: here has 40 positions"), ("input-layer", 38, "prompt_length=38: here has 40 positions")],
-)  # fmt: skip
+    [
+        ("shallow", P, "prompt=shallow is unknown"),
+        ("deep", 0, "prompt_length=0"),
+        ("deep", -1, "prompt_length=-1"),
+        ("deep", 38, "prompt_length=38: here has 40 positions"),
+        ("input-layer", 38, "prompt_length=38: here has 40 positions"),
+    ],
+)
 def test_a_prompt_that_cannot_be_is_refused(kind: str, length: int, line: str) -> None:
     with pytest.raises(BenchError, match=line):
         prompt_for(backbone(encoder("bert"), "bert"), kind, length)
@@ -64,8 +75,6 @@ def test_a_prompt_that_leaves_no_room_is_refused_before_the_backbone_is_loaded(t
 
 
 def test_an_encoder_without_a_place_for_keys_and_values_is_refused() -> None:
-    model = DistilBertModel(
-        DistilBertConfig(vocab_size=50, dim=8, n_layers=1, n_heads=1, hidden_dim=8, max_position_embeddings=40)
-    )
+    model = DistilBertModel(DistilBertConfig(vocab_size=50, dim=8, n_layers=1, n_heads=1, hidden_dim=8, max_position_embeddings=40))
     with pytest.raises(BenchError, match="distilbert"):
         prompt_for(backbone(model, "distilbert"), "deep", P)

@@ -96,17 +96,13 @@ def test_the_unsupervised_loss(backbone: str, family: str, tmp_path: Path, varia
 
 def test_repo_and_aligned_positions_differ_on_roberta_and_agree_on_bert(backbone: str, family: str, tmp_path: Path) -> None:
     repo, aligned = (
-        promptbert(backbone, tmp_path, family, setting="unsupervised", debias_at_test=True, delta_positions=how).encode(
-            sentences(3)
-        )
+        promptbert(backbone, tmp_path, family, setting="unsupervised", debias_at_test=True, delta_positions=how).encode(sentences(3))
         for how in ("repo", "aligned")
     )
     assert np.array_equal(repo, aligned) == (family == "bert")
 
 
-def test_the_supervised_loss_has_one_template_and_berts_own_transform_on_state_and_bias(
-    backbone: str, family: str, tmp_path: Path
-) -> None:
+def test_the_supervised_loss_has_one_template_and_berts_own_transform_on_state_and_bias(backbone: str, family: str, tmp_path: Path) -> None:
     from transformers import AutoModelForMaskedLM
 
     head = "mlm-transform" if family == "bert" else "tanh"
@@ -130,9 +126,7 @@ def test_the_supervised_loss_has_one_template_and_berts_own_transform_on_state_a
 
 def test_a_bare_state_goes_through_the_transform_once(tiny: str, tmp_path: Path) -> None:
     """Supervised without denoising: nothing is subtracted, the head stays."""
-    method = promptbert(
-        tiny, tmp_path, setting="supervised", dropout=0.0, variant="no-debias", head="mlm-transform", head_at_test=True
-    )
+    method = promptbert(tiny, tmp_path, setting="supervised", dropout=0.0, variant="no-debias", head="mlm-transform", head_at_test=True)
     texts = ["a man plays."]
     with torch.no_grad():
         h, _ = by_hand(method, method.backbone.ids(texts)[0], BERT[0], 0)

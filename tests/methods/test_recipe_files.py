@@ -91,11 +91,15 @@ def test_what_a_paper_is_expected_to_give_is_what_it_prints(name: str, shared: P
             assert f"Avg. {expect['value']}" in notes
             continue
         paper, _, table = expect["source"].partition(" paper, table ")
-        rows = results(file.printed.get("method", name), entry.backbone, task="Avg.", metric="spearman", paper=paper.lower(),
-                       variant=printed_variants.get(entry.variant, entry.variant))  # fmt: skip
-        own_setting = {"none": {r.setting for r in rows}}.get(
-            entry.setting, {entry.setting}
-        )  # the tables call untrained rows unsupervised
+        rows = results(
+            file.printed.get("method", name),
+            entry.backbone,
+            task="Avg.",
+            metric="spearman",
+            paper=paper.lower(),
+            variant=printed_variants.get(entry.variant, entry.variant),
+        )
+        own_setting = {"none": {r.setting for r in rows}}.get(entry.setting, {entry.setting})  # the tables call untrained rows unsupervised
         assert [r.value for r in rows if r.table == table and r.setting in own_setting] == [expect["value"]], entry
 
 
@@ -123,8 +127,14 @@ def template(text: str) -> str:
 
 
 # what a parameter of the reference file is called here, and its value; None: any value that has the source
-HEADS = {"cls without head": False, "cls without head (cls_before_pooler)": False, "cls + dense + tanh": True, "[MASK], no head": False,
-         "same as in training": True, "[MASK], not debiased, no head": False}  # fmt: skip
+HEADS = {
+    "cls without head": False,
+    "cls without head (cls_before_pooler)": False,
+    "cls + dense + tanh": True,
+    "[MASK], no head": False,
+    "same as in training": True,
+    "[MASK], not debiased, no head": False,
+}
 TRANSLATED: dict[str, Callable[[Any], tuple[str, Any]]] = {
     "select_on": lambda v: ("select_on", "STS-B dev"),
     "schedule": lambda v: ("schedule", "linear"),
@@ -157,8 +167,9 @@ def ours(method: str, key: str, value: Any) -> tuple[str, Any]:
 
 def find(name: str, recipe: dict[str, Any]) -> Entry:
     variant = "" if recipe["variant"] == "untrained" else recipe["variant"]
-    found = [e for e in read(FOLDER, name).recipes
-             if (e.setting, e.backbone, e.variant) == (recipe["setting"], recipe["backbone"], variant)]  # fmt: skip
+    found = [
+        e for e in read(FOLDER, name).recipes if (e.setting, e.backbone, e.variant) == (recipe["setting"], recipe["backbone"], variant)
+    ]
     assert len(found) == 1, (name, recipe["setting"], recipe["backbone"], variant)
     return found[0]
 

@@ -128,9 +128,7 @@ def test_the_recipes_are_those_of_the_paper(shared: Path, setting: str, backbone
     ours = merge(SimCSE, entry, "", {}, trained=True)
     listed = json.loads((shared / "reference" / "recipes.json").read_text(encoding="utf-8"))["recipes"]
     (known,) = [
-        r["parameters"]
-        for r in listed
-        if (r["method"], r["variant"], r["setting"], r["backbone"]) == ("simcse", "", setting, backbone)
+        r["parameters"] for r in listed if (r["method"], r["variant"], r["setting"], r["backbone"]) == ("simcse", "", setting, backbone)
     ]
     assert {key: ours[key] for key in SAME_KEYS} == {key: known[key]["value"] for key in SAME_KEYS}
     assert ours["head_at_test"] == ("without head" not in known["pooler_test"]["value"])

@@ -62,9 +62,7 @@ def test_everything_trains(request: Any, backbone: str, tmp_path: Path, setting:
     assert moved - {"lm_head.decoder.bias"} == wanted | lm_head  # which is lm_head.bias by its second name
 
 
-@pytest.mark.parametrize(
-    ("model", "encoder", "lm_head"), [("bert", 108_891_648, 24_063_546), ("roberta", 124_055_040, 39_245_913)]
-)  # fmt: skip
+@pytest.mark.parametrize(("model", "encoder", "lm_head"), [("bert", 108_891_648, 24_063_546), ("roberta", 124_055_040, 39_245_913)])
 def test_how_many_numbers_train_at_the_papers_size(model: str, encoder: int, lm_head: int) -> None:
     assert counts(SimCSE, model, "base") == {"encoder": encoder, "head": 590_592}
     assert counts(SimCSE, model, "base", "mlm") == {"encoder": encoder, "head": 590_592, "lm_head": lm_head}
@@ -76,9 +74,7 @@ def test_how_many_numbers_train_at_the_papers_size(model: str, encoder: int, lm_
 def test_a_checkpoint_gives_the_same_vectors(request: Any, backbone: str, tmp_path: Path, setting: str, variant: str) -> None:
     folder = request.getfixturevalue(backbone)
     head_at_test = setting == "supervised"
-    first, second = (
-        simcse(folder, tmp_path, setting, variant, seed=s, head_at_test=head_at_test, learning_rate=1e-2) for s in (1, 2)
-    )
+    first, second = (simcse(folder, tmp_path, setting, variant, seed=s, head_at_test=head_at_test, learning_rate=1e-2) for s in (1, 2))
     step_of(first, batch_in(first, setting))
     first.save(tmp_path / "c")
     texts = sentences(9, seed=5)
@@ -98,9 +94,7 @@ def test_a_checkpoint_gives_the_same_vectors(request: Any, backbone: str, tmp_pa
 
 @BACKBONES
 @pytest.mark.parametrize("margin", [0.2, 0.4])
-def test_eh_adds_ten_times_the_hinge_of_the_vectors_that_are_scored(
-    request: Any, backbone: str, tmp_path: Path, margin: float
-) -> None:
+def test_eh_adds_ten_times_the_hinge_of_the_vectors_that_are_scored(request: Any, backbone: str, tmp_path: Path, margin: float) -> None:
     folder = request.getfixturevalue(backbone)
     method = simcse(folder, tmp_path, "supervised", "eh", dropout=0.0, head_at_test=True, eh_margin=margin)
     with torch.no_grad():
@@ -216,7 +210,11 @@ def test_triplets_without_hard_negatives_are_pairs(tiny: str, tmp_path: Path) ->
 def test_the_second_view_lacks_words_and_the_first_none(tiny: str, tmp_path: Path, edit: str, left: int) -> None:
     """Of ten words of one piece each: three tenths, or one. Drawn by row and epoch, whatever else is in the batch."""
     method = simcse(tiny, tmp_path, edit=edit, edit_share=0.3, dropout=0.0)
-    ids = [token for token in range(len(method.backbone.tokenizer)) if token not in method.inside and token not in method.backbone.tokenizer.all_special_ids]  # fmt: skip
+    ids = [
+        token
+        for token in range(len(method.backbone.tokenizer))
+        if token not in method.inside and token not in method.backbone.tokenizer.all_special_ids
+    ]
     rows = [ids[i : i + 10] for i in range(6)]
     first, second = method.collate({"text": rows}, np.arange(6), 0)
     specials = len(method.before) + len(method.after)
@@ -228,8 +226,7 @@ def test_the_second_view_lacks_words_and_the_first_none(tiny: str, tmp_path: Pat
     alone = method.collate({"text": rows[4:5]}, np.array([4]), 0)[1]
     assert torch.equal(alone["input_ids"][0], second["input_ids"][4])
     assert any(
-        not torch.equal(method.collate({"text": rows}, np.arange(6), epoch)[1]["input_ids"], second["input_ids"])
-        for epoch in (1, 2)
+        not torch.equal(method.collate({"text": rows}, np.arange(6), epoch)[1]["input_ids"], second["input_ids"]) for epoch in (1, 2)
     )
     with torch.no_grad():
         z1, z2 = (method.head(method.encoder(**view).last_hidden_state[:, 0]).double().numpy() for view in (first, second))
@@ -269,10 +266,17 @@ def test_an_edit_is_refused_where_there_is_nothing_to_edit_or_the_views_must_be_
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
-    [("pooler", "max", "pooler=max is unknown"), ("similarity", "euclid", "similarity=euclid is unknown"),
-     ("edit", "swap", "edit=swap is unknown"), ("edit_share", "0", "expected a share"), ("edit_share", "1", "expected a share"),
-     ("temperature", "0", "above 0"), ("mlm_probability", "0", "a share"), ("mlm_probability", "1.5", "a share")],
-)  # fmt: skip
+    [
+        ("pooler", "max", "pooler=max is unknown"),
+        ("similarity", "euclid", "similarity=euclid is unknown"),
+        ("edit", "swap", "edit=swap is unknown"),
+        ("edit_share", "0", "expected a share"),
+        ("edit_share", "1", "expected a share"),
+        ("temperature", "0", "above 0"),
+        ("mlm_probability", "0", "a share"),
+        ("mlm_probability", "1.5", "a share"),
+    ],
+)
 def test_recipes_that_cannot_work_are_refused(key: str, value: str, said: str) -> None:
     SimCSE.check(recipe(), None)
     with pytest.raises(BenchError, match=said):

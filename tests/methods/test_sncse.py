@@ -132,9 +132,7 @@ def test_a_negation_differs_from_its_sentence_by_one_not(sentence: str) -> None:
         assert found == sentence
 
 
-@pytest.mark.parametrize(
-    ("sentence", "wanted"), [("a man", "a man ."), ("a man.", "a man."), ("a)  ", "a)  "), ("", ""), (" ", " ")]
-)
+@pytest.mark.parametrize(("sentence", "wanted"), [("a man", "a man ."), ("a man.", "a man."), ("a)  ", "a)  "), ("", ""), (" ", " ")])
 def test_a_full_stop_where_no_punctuation_ends_the_sentence(sentence: str, wanted: str) -> None:
     assert ended(sentence) == wanted
 

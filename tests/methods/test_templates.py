@@ -181,9 +181,7 @@ def views_of(model: Backbone) -> Features:
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
 @pytest.mark.parametrize("kept", ["prompt", "all but the sentence"])
-def test_a_pass_over_the_template_alone_equals_the_pass_in_which_only_it_can_be_seen(
-    model: Backbone, attention: str, kept: str
-) -> None:
+def test_a_pass_over_the_template_alone_equals_the_pass_in_which_only_it_can_be_seen(model: Backbone, attention: str, kept: str) -> None:
     model.encoder.set_attn_implementation(attention)
     features = views_of(model)
     seen = features["prompt_mask"] if kept == "prompt" else features["attention_mask"] - features["sentence_mask"]

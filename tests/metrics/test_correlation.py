@@ -102,8 +102,10 @@ def test_laws_of_spearman(rows, random):
 def test_cosine_agrees_with_a_plain_loop():
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(17, 5)).astype(np.float32), rng.normal(size=(17, 5)).astype(np.float32)
-    want = [math.fsum(x * y for x, y in zip(p, q, strict=True)) / math.sqrt(math.fsum(x * x for x in p) * math.fsum(y * y for y in q))
-            for p, q in zip(a.astype(float).tolist(), b.astype(float).tolist(), strict=True)]  # fmt: skip
+    want = [
+        math.fsum(x * y for x, y in zip(p, q, strict=True)) / math.sqrt(math.fsum(x * x for x in p) * math.fsum(y * y for y in q))
+        for p, q in zip(a.astype(float).tolist(), b.astype(float).tolist(), strict=True)
+    ]
     assert paired_cosine(a, b) == pytest.approx(want, abs=1e-14)
     assert paired_cosine(a, b).dtype == np.float64
 
@@ -146,9 +148,12 @@ def test_the_last_digit_does_not_depend_on_the_number_of_threads():
     )
     said = {
         subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
-            capture_output=True, text=True, check=True,
+            [sys.executable, "-c", code],
+            env={**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for threads in ("1", "2", "3")
-    }  # fmt: skip
+    }
     assert len(said) == 1

@@ -75,8 +75,15 @@ def test_effective_rank_of_unequal_directions_is_the_entropys():
 def test_histograms_by_hand():
     made = histograms([-1, 0.1, 0.5, 1.0, 0.49], [0, 0.9, 1, 2, 2], (0, 1, 2), (-1, 0, 0.5, 1))
     assert [(one["gold"], one["n"], one["counts"]) for one in made] == [([0, 1], 2, [1, 1, 0]), ([1, 2], 3, [0, 1, 2])]
-    assert made[0] == {"gold": [0, 1], "n": 2, "mean": pytest.approx(-0.45), "sd": pytest.approx(0.55), "min": -1, "max": 0.1,
-                       "counts": [1, 1, 0]}  # fmt: skip
+    assert made[0] == {
+        "gold": [0, 1],
+        "n": 2,
+        "mean": pytest.approx(-0.45),
+        "sd": pytest.approx(0.55),
+        "min": -1,
+        "max": 0.1,
+        "counts": [1, 1, 0],
+    }
     (empty, _) = histograms([0.5], [1], (0, 1, 2), (0, 1))
     assert empty == {"gold": [0, 1], "n": 0, "mean": None, "sd": None, "min": None, "max": None, "counts": [0]}
     for value, gold in ((2, 1), (0.5, 6)):

@@ -53,8 +53,7 @@ def test_the_same_clusters_from_the_same_centres(dtype, accuracy, least):
     assert any(len(set(row.tolist())) < 7 for row in rows)
     points = Points(x)
     pairs = [
-        (one, KMeans(8, init=x[row], n_init=1, tol=1e-4).fit(x))
-        for row, one in zip(rows, lloyd(points, points.x_ND[rows]), strict=True)
+        (one, KMeans(8, init=x[row], n_init=1, tol=1e-4).fit(x)) for row, one in zip(rows, lloyd(points, points.x_ND[rows]), strict=True)
     ]
     same = [(one, want) for one, want in pairs if one.labels_N.tolist() == want.labels_.tolist()]
     assert len(same) >= least
@@ -71,9 +70,7 @@ def test_limits_of_the_iterations_are_scikit_learns():
     points = Points(x)
     for limit in ({"max_iterations": 1}, {"max_iterations": 4}, {"tolerance": 0.02}, {"tolerance": 0.0}):
         one = lloyd(points, points.x_ND[rows][None], **limit)[0]
-        want = KMeans(
-            12, init=x[rows], n_init=1, max_iter=limit.get("max_iterations", 300), tol=limit.get("tolerance", 1e-4)
-        ).fit(x)
+        want = KMeans(12, init=x[rows], n_init=1, max_iter=limit.get("max_iterations", 300), tol=limit.get("tolerance", 1e-4)).fit(x)
         assert one.iterations == want.n_iter_, limit
         assert one.inertia == pytest.approx(want.inertia_, rel=1e-9)
         assert one.labels_N.tolist() == want.labels_.tolist()
@@ -118,9 +115,12 @@ def test_fewer_distinct_points_than_clusters():
 def test_what_cannot_be_clustered():
     x = blobs(20, 3, 2)
     for bad, message in (
-        (np.ones((5, 3)), "all points are the same"), (x[:3], "3 points cannot form 4 clusters"), (x[0], "expected"),
-        (np.where(x == x[7, 1], np.nan, x), "NaN or infinity"), (np.where(x == x[7, 1], np.inf, x), "NaN or infinity"),
-    ):  # fmt: skip
+        (np.ones((5, 3)), "all points are the same"),
+        (x[:3], "3 points cannot form 4 clusters"),
+        (x[0], "expected"),
+        (np.where(x == x[7, 1], np.nan, x), "NaN or infinity"),
+        (np.where(x == x[7, 1], np.inf, x), "NaN or infinity"),
+    ):
         with pytest.raises(ValueError, match=message):
             kmeans(bad, 4, [0])
     with pytest.raises(ValueError, match="0 clusters"):

@@ -179,9 +179,7 @@ def test_float32_predicts_the_same_classes():
     x, y = problem(2, n=300, dimensions=40)
     rows = np.arange(300)
     settings_ = Settings(folds=2)
-    probes = [
-        inner_kfold(x.astype(np.float32), y, rows[::-1].copy(), 2, fitter, settings_) for fitter in (fit_batched, fit_sequential)
-    ]
+    probes = [inner_kfold(x.astype(np.float32), y, rows[::-1].copy(), 2, fitter, settings_) for fitter in (fit_batched, fit_sequential)]
     assert (probes[0].predicted == probes[1].predicted).all() and probes[0].folds == probes[1].folds
     assert 50 < probes[0].test < 100
 

@@ -44,9 +44,15 @@ def test_counts_by_hand(tmp_path: Path, cache: Path) -> None:
     assert first == Overlap("sts", "STS12", "tokenised", sentences=4, exact=2, near=1, rows=5)
     assert other == Overlap("transfer", "MR", None, sentences=1, exact=1, near=0, rows=3)
     assert sorted((m.task, m.row, m.kind) for m in matches) == [
-        ("MR", 1, "exact"), ("MR", 5, "exact"), ("MR", 6, "near"), ("STS12", 1, "exact"), ("STS12", 2, "exact"), ("STS12", 4, "near"),
-        ("STS12", 5, "exact"), ("STS12", 6, "near"),
-    ]  # fmt: skip
+        ("MR", 1, "exact"),
+        ("MR", 5, "exact"),
+        ("MR", 6, "near"),
+        ("STS12", 1, "exact"),
+        ("STS12", 2, "exact"),
+        ("STS12", 4, "near"),
+        ("STS12", 5, "exact"),
+        ("STS12", 6, "near"),
+    ]
     near = next(m for m in matches if m.row == 4)
     assert (near.corpus, near.sentence, near.similarity) == (CORPUS[3], TASK.sentences[3], pytest.approx(6 / 7))
 
@@ -83,9 +89,7 @@ def test_counts_are_remembered_by_content(tmp_path: Path, cache: Path, monkeypat
 def test_more_rows_than_are_looked_up_at_once(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bench.data.overlap.AT_ONCE", 2)
     corpus, seen = open_corpus(write(tmp_path / "c.txt", "\n".join(CORPUS))), []
-    assert count_overlaps(corpus, [TASK], cache=cache, progress=seen.append)[0] == Overlap(
-        "sts", "STS12", "tokenised", 4, 2, 1, 5
-    )
+    assert count_overlaps(corpus, [TASK], cache=cache, progress=seen.append)[0] == Overlap("sts", "STS12", "tokenised", 4, 2, 1, 5)
     assert seen == [2, 4, 6]
 
 
@@ -101,9 +105,7 @@ def test_a_record_keeps_what_was_counted_before() -> None:
     assert first["tasks"][0]["near"] == 2
     assert merge_overlaps([two], first)["tasks"] == [first["tasks"][0], merge_overlaps([two])["tasks"][0]]
     assert merge_overlaps([Overlap("sts", "STS12", "raw", 5, 4, 0, 9)], first)["tasks"][0]["exact"] == 4
-    assert merge_overlaps([two], {"rule": "overlap/0", "tasks": first["tasks"]}) == merge_overlaps([two]), (
-        "counts of another rule go"
-    )
+    assert merge_overlaps([two], {"rule": "overlap/0", "tasks": first["tasks"]}) == merge_overlaps([two]), "counts of another rule go"
 
 
 def test_the_sentences_of_a_task_are_its_own() -> None:
@@ -126,10 +128,7 @@ def test_the_nli_triplets_have_what_their_provenance_counted(shared: Path, cache
         if task.name in ("STS12", "STS13", "STS-B"):
             loaded = task.load(data, "raw")
             wanted.append(ScoredSentences("sts", task.name, loaded.form, scored_sentences(loaded)))
-    found = {
-        one.task: one
-        for one in count_overlaps(open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz"), wanted, cache=cache)
-    }
+    found = {one.task: one for one in count_overlaps(open_corpus(shared / "data" / "train" / "nli_triplets.csv.xz"), wanted, cache=cache)}
     assert 91 <= found["STS12"].exact <= 95 and 94 <= found["STS-B"].exact <= 98
     assert found["STS13"].exact == found["STS13"].near == 0
     assert found["STS12"].near > 0 and found["STS12"].rows > 91

@@ -64,9 +64,7 @@ def test_the_threshold_itself_counts() -> None:
 
 
 def test_nothing_is_near_an_empty_index() -> None:
-    assert (
-        NearIndex([]).near([["a", "b"]]) == [] and NearIndex([[]]).near([[], ["a"]]) == [] and NearIndex([["a"]]).near([]) == []
-    )
+    assert NearIndex([]).near([["a", "b"]]) == [] and NearIndex([[]]).near([[], ["a"]]) == [] and NearIndex([["a"]]).near([]) == []
 
 
 @pytest.mark.parametrize(

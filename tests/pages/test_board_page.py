@@ -33,9 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Board:
     folder = tmp_path_factory.mktemp("board") / "runs"
     made_runs(folder, METHODS, seeds=(1, 2, 3), suites=("sts", "geometry"))
     runs = [PublishedRun(record=record, folder=folder / record.run_id) for record in RunsFolder(folder).records()[0]]
-    return board(
-        runs, version="v1", title="Some sentences", note="No evidence.", left_out=("simcse-x: failed",), baseline="simcse"
-    )
+    return board(runs, version="v1", title="Some sentences", note="No evidence.", left_out=("simcse-x: failed",), baseline="simcse")
 
 
 def data_of(html: str) -> dict[str, Any]:
@@ -111,9 +109,7 @@ def test_a_page_of_many_comparisons_has_their_verdicts_alone(made: Board, monkey
     monkeypatch.setattr(score_tables, "MOST_LINKS", 0)
     html = pages.render(made)
     anchor = made.tables[0].anchor
-    for (name, found), (_, short) in zip(
-        whole["tables"][anchor]["baselines"], data_of(html)["tables"][anchor]["baselines"], strict=True
-    ):
+    for (name, found), (_, short) in zip(whole["tables"][anchor]["baselines"], data_of(html)["tables"][anchor]["baselines"], strict=True):
         assert short["rows"] == ["".join(one[0] if one else "-" for one in row) for row in found["rows"]], name
     HTMLParser(strict=True).parse(html)
     links = re.findall(r'<td[^>]*><a href="runs/', html)
@@ -136,9 +132,13 @@ def test_a_row_has_the_grade_of_its_least_checked_run(made: Board) -> None:
 
 def test_foreign_text_stays_text(made: Board) -> None:
     hostile = replace(
-        made, title=HOSTILE, note=HOSTILE, answer=HOSTILE, left_out=(HOSTILE,),
+        made,
+        title=HOSTILE,
+        note=HOSTILE,
+        answer=HOSTILE,
+        left_out=(HOSTILE,),
         runs=tuple(replace(run, record=structs.replace(run.record, method=HOSTILE, variant=HOSTILE)) for run in made.runs),
-    )  # fmt: skip
+    )
     html = pages.render(hostile)
     HTMLParser(strict=True).parse(html)
     assert "<script>window" not in html and "<img" not in html and "\u202e" not in html
@@ -250,9 +250,7 @@ def test_encoding_is_a_column_of_what_was_measured_alike(tmp_path: Path) -> None
         made_run(tmp_path, "cls", None, noise=0.2, backbone="mini", cost=Cost(device="cpu", encoding=finished))
         runs = [PublishedRun(record=one, folder=tmp_path) for one in RunsFolder(tmp_path).records()[0]]
         (table,) = [
-            one
-            for one in score_tables.score_tables(board(runs, version="v1", title="t", statistics="no"))
-            if one.setting != "none"
+            one for one in score_tables.score_tables(board(runs, version="v1", title="t", statistics="no")) if one.setting != "none"
         ]
         assert table.costs == ("params", "train", "encode") and any("bench speed" in note for note in table.notes)
         return {row.method: row.costs[2] for row in (*table.rows, *table.finished)}
@@ -269,9 +267,7 @@ def test_a_remark_stands_once_however_many_rows_it_concerns(made: Board) -> None
             shown = [remark for note in one.notes for remark in note.remarks]
             assert len(shown) == len({(r.kind, r.text) for r in said if r.kind != "copied"})
             assert sorted(r.text for r in shown) == sorted({r.text for r in shown})
-            assert len(one.notes) == told(r for r in audit() if (r.paper, r.table) == (one.paper, one.table)), (
-                "as the terminal counts"
-            )
+            assert len(one.notes) == told(r for r in audit() if (r.paper, r.table) == (one.paper, one.table)), "as the terminal counts"
             anchors = {remark.anchor for remark in shown}
             marks = {r.anchor for row in one.rows for part in (row, *row.cells) if part is not None for r in part.remarks}
             assert marks == anchors and all(remark.where for remark in (*one.notes, *shown))

@@ -55,8 +55,10 @@ class Reader(HTMLParser):
 
 def curve(folder: Path) -> Path:
     folder.mkdir(parents=True)
-    lines = [{"step": step, "loss": 3 / step, "learning_rate": 1e-5, **({"dev_score": 60 + step / 100} if step % 125 == 0 else {})}
-             for step in range(25, 1001, 25)]  # fmt: skip
+    lines = [
+        {"step": step, "loss": 3 / step, "learning_rate": 1e-5, **({"dev_score": 60 + step / 100} if step % 125 == 0 else {})}
+        for step in range(25, 1001, 25)
+    ]
     (folder / "curve.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"step": 10')
     return folder
 
@@ -64,9 +66,7 @@ def curve(folder: Path) -> Path:
 def test_the_page_holds_every_number_and_everything_about_each_run(tmp_path: Path) -> None:
     records = family()
     folders = {one.run_id: curve(tmp_path / one.run_id) for one in records if one.method == "promcse"}
-    html = write_page(records, tmp_path / "page.html", "A title", "A note.", baseline="simcse", folders=folders).read_text(
-        encoding="utf-8"
-    )
+    html = write_page(records, tmp_path / "page.html", "A title", "A note.", baseline="simcse", folders=folders).read_text(encoding="utf-8")
     page = Reader(html)
     assert "A title" in page.text and "A note." in page.text
     (table,) = summarise(records)
@@ -176,8 +176,10 @@ def test_contrast_is_aa_in_light_and_dark() -> None:
         linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    themes = re.findall(r"--paper: (#\w{6}); --ink: (#\w{6}); --quiet: (#\w{6}); --line: #\w+; --tint: (#\w{6}); --accent: (#\w{6})",
-                        (TEMPLATES / "style.css").read_text())  # fmt: skip
+    themes = re.findall(
+        r"--paper: (#\w{6}); --ink: (#\w{6}); --quiet: (#\w{6}); --line: #\w+; --tint: (#\w{6}); --accent: (#\w{6})",
+        (TEMPLATES / "style.css").read_text(),
+    )
     assert len(themes) == 2
     for paper, ink, quiet, tint, accent in themes:
         for text in (ink, quiet, accent):

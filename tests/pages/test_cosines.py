@@ -22,11 +22,7 @@ def test_density_is_scipys_up_to_the_histograms_width(n: int, seed: int) -> None
 
 def test_density_of_one_value_can_be_seen_and_is_finite() -> None:
     heights = density(np.full(20, 0.5), 0, 1)
-    assert (
-        np.isfinite(heights).all()
-        and abs(heights.argmax() / BINS - 0.5) < 0.02
-        and heights.sum() / BINS == pytest.approx(1, abs=1e-3)
-    )
+    assert np.isfinite(heights).all() and abs(heights.argmax() / BINS - 0.5) < 0.02 and heights.sum() / BINS == pytest.approx(1, abs=1e-3)
 
 
 @pytest.mark.parametrize(("above", "below"), [((3, 4, 5), (1, 2)), ((1, 1, 2), (1, 2)), ((0.1, 0.5, 0.5), (0.5, 0.2, 0.9, 0.1))])
@@ -42,9 +38,7 @@ def test_each_level_has_its_pairs_and_their_mean(tmp_path: Path) -> None:
     stored = RunsFolder(tmp_path).read_predictions(record.run_id, "STS-B", "tokenised")
     for ridge in drawn.ridges:
         low = int(ridge.label[0])
-        inside = [
-            c for c, g in zip(stored["prediction"], stored["gold"], strict=True) if low <= g < low + 1 or (low == 4 and g == 5)
-        ]
+        inside = [c for c, g in zip(stored["prediction"], stored["gold"], strict=True) if low <= g < low + 1 or (low == 4 and g == 5)]
         assert (ridge.pairs, ridge.mean) == (len(inside), pytest.approx(np.mean(inside)))
         assert ridge.middle == pytest.approx(tuple(np.percentile(inside, [25, 75])))
     assert [ridge.label for ridge in drawn.ridges] == ["4 to 5", "3 to 4", "2 to 3", "1 to 2", "0 to 1"]
@@ -87,10 +81,11 @@ def test_nothing_is_drawn_of_what_are_no_cosines(damage: str, tmp_path: Path) ->
         RunsFolder(tmp_path).predictions_path(record.run_id, other, "tokenised").unlink()
     gold = np.linspace(0, 5, 60)
     made = {
-        "text": {"prediction": np.full(60, "a"), "gold": gold}, "out of range": {"prediction": gold, "gold": gold},
+        "text": {"prediction": np.full(60, "a"), "gold": gold},
+        "out of range": {"prediction": gold, "gold": gold},
         "other shape": {"prediction": np.zeros((60, 2)), "gold": gold},
         "few": {"prediction": np.zeros(2 * FEWEST - 2), "gold": np.arange(2 * FEWEST - 2) % 2 * 4.0},
-    }  # fmt: skip
+    }
     path.unlink()
     if damage in made:
         np.savez(path, **made[damage])

@@ -100,9 +100,7 @@ def test_what_papers_printed_of_it_is_there_with_the_audits_remarks(found) -> No
     page = method_page.page(found, "promcse")
     own = {(r.paper, r.table) for r in results(method="promcse")}
     assert own <= {(one.paper, one.table) for one in page.printed}
-    average = next(
-        r for r in results(method="promcse", backbone="bert-base-uncased", setting="unsupervised", task="Avg.", variant="")
-    )
+    average = next(r for r in results(method="promcse", backbone="bert-base-uncased", setting="unsupervised", task="Avg.", variant=""))
     cells = [cell.text for one in page.printed for row in one.rows for cell in row.cells if cell is not None]
     assert f"{average.value:.2f}" in cells
     assert any(one.notes for one in page.printed)
@@ -118,9 +116,7 @@ def test_rows_that_a_paper_calls_otherwise_are_the_methods_too(found) -> None:
 
 
 def test_a_method_that_is_not_installed_has_a_page_from_its_records_alone(tmp_path: Path) -> None:
-    found = a_board(
-        [made_run(tmp_path, "somebody-elses", 1, provenance={"plugin": {"package": "theirs", "version": "2.0"}})], tmp_path
-    )
+    found = a_board([made_run(tmp_path, "somebody-elses", 1, provenance={"plugin": {"package": "theirs", "version": "2.0"}})], tmp_path)
     page = method_page.page(found, "somebody-elses")
     assert page.how is None and page.recipes == () and page.printed == () and page.packages == ("theirs 2.0",)
     text = text_of(method_page.render(found, "somebody-elses"))
@@ -138,9 +134,7 @@ def test_a_table_without_an_average_has_no_column_for_it(tmp_path: Path) -> None
     found = a_board([made_run(tmp_path, "simcse", 1, suites=("geometry",))], tmp_path)
     (table,) = method_page.page(found, "simcse").tables
     assert table.average is None and [cell.text for cell in table.rows[0].cells if cell]
-    assert "None" not in text_of(method_page.render(found, "simcse")).replace("None of them", "").replace(
-        "None (unsup. SimCSE)", ""
-    )
+    assert "None" not in text_of(method_page.render(found, "simcse")).replace("None of them", "").replace("None (unsup. SimCSE)", "")
 
 
 def test_code_in_a_description_is_set_as_code(tmp_path: Path) -> None:

@@ -70,9 +70,7 @@ def test_a_dot_a_task_and_its_words(made: Board) -> None:
             assert row.profile is None and row.method == "simcse"
             continue
         assert row.profile is not None
-        heights = {
-            kind: [float(y) for _, y in re.findall(r"M(\d+) ([\d.]+)h0", getattr(row.profile, kind))] for kind in ("told", "open")
-        }
+        heights = {kind: [float(y) for _, y in re.findall(r"M(\d+) ([\d.]+)h0", getattr(row.profile, kind))] for kind in ("told", "open")}
         assert (len(heights["told"]), len(heights["open"])) == (sum(s.told for s in steps), sum(not s.told for s in steps))
         for height, step in zip(heights["told"], [s for s in steps if s.told], strict=True):
             assert (height < shown.zero) == (step.difference > 0) and ROOM <= height <= HEIGHT - ROOM

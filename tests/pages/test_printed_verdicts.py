@@ -39,8 +39,7 @@ def moved(runs: list[PublishedRun], by: float) -> Board:
     found = []
     for i, run in enumerate(runs):
         scores = tuple(
-            structs.replace(one, value=PRINTED[one.task] + by + 0.01 * i) if one.task in PRINTED else one
-            for one in run.record.scores
+            structs.replace(one, value=PRINTED[one.task] + by + 0.01 * i) if one.task in PRINTED else one for one in run.record.scores
         )
         found.append(replace(run, record=structs.replace(run.record, scores=scores)))
     return board(found, version="v1", title="T", statistics="no")

@@ -218,9 +218,15 @@ def test_the_same_board_gives_the_same_page(made) -> None:
 
 @pytest.mark.parametrize(
     ("method", "expected"),
-    [("promcse", "methods/promcse.html"), ("../../evil", r"methods/evil-[0-9a-f]{8}\.html"), ("Ä", r"methods/method-[0-9a-f]{8}\.html"),
-     ("con", "methods/con.html"), ("a" * 300, r"methods/a{60}-[0-9a-f]{8}\.html"), (HOSTILE, r"methods/[a-z0-9-]+\.html")],
-)  # fmt: skip
+    [
+        ("promcse", "methods/promcse.html"),
+        ("../../evil", r"methods/evil-[0-9a-f]{8}\.html"),
+        ("Ä", r"methods/method-[0-9a-f]{8}\.html"),
+        ("con", "methods/con.html"),
+        ("a" * 300, r"methods/a{60}-[0-9a-f]{8}\.html"),
+        (HOSTILE, r"methods/[a-z0-9-]+\.html"),
+    ],
+)
 def test_a_name_becomes_a_file_inside_its_folder(method: str, expected: str) -> None:
     assert re.fullmatch(expected, addresses.method_page(method))
 
@@ -232,10 +238,7 @@ def test_names_that_look_alike_get_files_of_their_own() -> None:
 
 def test_a_link_is_quoted_once_and_leads_back() -> None:
     run_id = "promcse+eh-builtin-s1-0a1b2c3d"
-    assert (
-        addresses.link(addresses.run_file(run_id, "predictions/STS12@raw.npz"), 2)
-        == f"../../runs/{run_id}/predictions/STS12@raw.npz"
-    )
+    assert addresses.link(addresses.run_file(run_id, "predictions/STS12@raw.npz"), 2) == f"../../runs/{run_id}/predictions/STS12@raw.npz"
     assert unquote(addresses.link("predictions/a%2Fb c.npz")) == "predictions/a%2Fb c.npz"
     assert addresses.link("predictions/a%2Fb c.npz") == "predictions/a%252Fb%20c.npz"
 

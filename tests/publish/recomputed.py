@@ -183,9 +183,7 @@ def primary_family(version: Path) -> list[dict[str, Any]]:
     """Of every row of the version's first STS table but the baseline: what the table says, and what comes out here."""
     content = json.loads((version / "tables.json").read_text(encoding="utf-8"))
     records = {one["run_id"]: (version / one["record"]).resolve().parent for one in content["runs"]}
-    table = next(
-        one["table"] for one in content["tables"] if one["table"]["suite"] == "sts" and one["table"]["setting"] == "unsupervised"
-    )
+    table = next(one["table"] for one in content["tables"] if one["table"]["suite"] == "sts" and one["table"]["setting"] == "unsupervised")
     rows, sentences = table["rows"], sentences_of_pairs()
     pairs = np.concatenate([sentences[task] for task in TASKS])
     gold_signs: dict[str, np.ndarray] = {}
@@ -234,9 +232,11 @@ def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no
             continue
         items = max(
             0.0,
-            *(m[block[i], block[i]].mean() - own[i] + m[block[base], block[base]].mean() - own[base] - 2 * m[block[i], block[base]].mean()
-              for m in (near, equal)),
-        )  # fmt: skip
+            *(
+                m[block[i], block[i]].mean() - own[i] + m[block[base], block[base]].mean() - own[base] - 2 * m[block[i], block[base]].mean()
+                for m in (near, equal)
+            ),
+        )
         one, other = variance[i] / counts[i], variance[base] / counts[base]
         seeds_freedom = satterthwaite([(one, of_seeds[i]), (other, of_seeds[base])])
         seeds_freedom = seeds_freedom if math.isinf(seeds_freedom) else min(seeds_freedom, total)
@@ -253,8 +253,15 @@ def _compared(rows, baseline, values, moved_RN, pairs, rule):  # type: ignore[no
         if abs(difference) + half < MARGIN and p_equal < ALPHA:
             verdict = "equivalent"
         said = row["cells"]["Avg."]["against"]
-        here = {"difference": difference, "low": difference - half, "high": difference + half, "level": 1 - alpha, "p": p,
-                "p_adjusted": p_adjusted, "verdict": verdict}  # fmt: skip
+        here = {
+            "difference": difference,
+            "low": difference - half,
+            "high": difference + half,
+            "level": 1 - alpha,
+            "p": p,
+            "p_adjusted": p_adjusted,
+            "verdict": verdict,
+        }
         yield {"row": f"{row['method']} {row['variant']}".strip(), "here": here, "table": {key: said[key] for key in here}}
 
 
@@ -262,5 +269,7 @@ if __name__ == "__main__":
     for one in primary_family(Path(sys.argv[1])):
         for where in ("here", "table"):
             said = one[where]
-            print(f"{one['row']:24}{where:6}{said['difference']:+.2f} [{said['low']:+.4f}, {said['high']:+.4f}] {said['verdict']}, "
-                  f"p {said['p']:.3g}, adjusted {said['p_adjusted']:.3g}")  # fmt: skip
+            print(
+                f"{one['row']:24}{where:6}{said['difference']:+.2f} [{said['low']:+.4f}, {said['high']:+.4f}] {said['verdict']}, "
+                f"p {said['p']:.3g}, adjusted {said['p_adjusted']:.3g}"
+            )

@@ -31,9 +31,7 @@ def test_the_numbers_begin_above_320_pixels(chromium: Browser, site: Path, size:
 @pytest.mark.parametrize("script", [True, False])
 def test_no_width_and_no_suite_makes_the_page_scroll_sideways(chromium: Browser, site: Path, script: bool) -> None:
     with visit(chromium, address(site / "index.html"), script=script) as one:
-        names = (
-            [str(link.get_attribute("data-value")) for link in switch(one.page, "suite").locator("a").all()] if script else [""]
-        )
+        names = [str(link.get_attribute("data-value")) for link in switch(one.page, "suite").locator("a").all()] if script else [""]
         assert "clustering" in names or not script
         for suite in names:
             if suite:
@@ -87,9 +85,7 @@ def test_a_row_keeps_its_printed_lines_below_it_when_sorted(page: Page) -> None:
     def below() -> dict[str, str]:
         lines = shown_tables(page).first.locator("tbody tr").all()
         return {
-            lines[i - 1].inner_text(): line.inner_text()
-            for i, line in enumerate(lines)
-            if "printed" in (line.get_attribute("class") or "")
+            lines[i - 1].inner_text(): line.inner_text() for i, line in enumerate(lines) if "printed" in (line.get_attribute("class") or "")
         }
 
     choose(page, "backbone", "bert-base-uncased")
@@ -125,9 +121,7 @@ def test_every_choice_leaves_as_many_rows_as_it_says(page: Page) -> None:
             said = int(link.locator("small").inner_text())
             link.click()
             assert said > 0
-            expect(page.locator("section.scores:visible tbody tr:not(.printed):visible")).to_have_count(
-                said
-            )  # drawn after the click
+            expect(page.locator("section.scores:visible tbody tr:not(.printed):visible")).to_have_count(said)  # drawn after the click
             assert f"{said} row" in page.locator("nav output").inner_text()
             assert current(page, key) == value
             if key != "text":  # a suite that has one form only is shown whatever the form is
@@ -251,12 +245,7 @@ def test_rows_that_are_ticked_stand_side_by_side_at_an_address_of_their_own(page
     assert average.locator("svg circle").count() == 6  # three seeds each
     assert "train" in view.inner_text() and "900" not in said[2]
     commands = view.locator("pre").all_inner_texts()
-    assert (
-        len(commands) == 2
-        and "--method simcse" in commands[0]
-        and "--method promptbert" in commands[1]
-        and "--seeds 1-3" in commands[1]
-    )
+    assert len(commands) == 2 and "--method simcse" in commands[0] and "--method promptbert" in commands[1] and "--seeds 1-3" in commands[1]
     with visit(chromium, page.url) as again:
         assert again.page.locator("section.compare").inner_text() == view.inner_text() and again.troubles == []
         again.page.set_viewport_size({"width": 360, "height": 740})
@@ -364,9 +353,7 @@ def test_pearson_in_the_place_of_spearman(page: Page, site: Path) -> None:
 def test_rows_by_family_by_what_is_trained_and_how_long(page: Page, chromium: Browser) -> None:
     everything = {row.locator("th.method").inner_text(): row for row in rows(page).all()}
     seconds = {name: row.locator("td.cost").nth(1).get_attribute("data-v") for name, row in everything.items()}
-    trains, families = (
-        {name: row.get_attribute(f"data-{key}") for name, row in everything.items()} for key in ("trains", "family")
-    )
+    trains, families = ({name: row.get_attribute(f"data-{key}") for name, row in everything.items()} for key in ("trains", "family"))
     page.locator(".choice").evaluate("one => { one.open = true }")
     for key, of, fits in (
         ("trains", trains, lambda value, most: value == most),
@@ -384,11 +371,7 @@ def test_rows_by_family_by_what_is_trained_and_how_long(page: Page, chromium: Br
             own_choice(page, key, "")
             assert methods(page) == list(everything)
     assert switch(page, "trains").locator("a").count() > 2, "the rows differ in what is trained"
-    assert (
-        switch(page, "family").locator("a").count() > 2
-        and families["promptbert"] == "prompt"
-        and families["simcse"] == "contrastive"
-    )
+    assert switch(page, "family").locator("a").count() > 2 and families["promptbert"] == "prompt" and families["simcse"] == "contrastive"
 
 
 # --- the baseline ---
@@ -420,10 +403,7 @@ def test_another_baseline_turns_the_verdicts_round(page: Page) -> None:
 def test_a_verdict_is_never_colour_alone(page: Page) -> None:
     signs = page.locator("section.scores:visible tbody td i:visible")
     words = {one.text_content() for one in signs.all()}
-    assert (
-        words <= {"better", "worse", "equivalent", "unknown", "better, exploratory", "worse, exploratory", ""}
-        and "better" in words
-    )
+    assert words <= {"better", "worse", "equivalent", "unknown", "better, exploratory", "worse, exploratory", ""} and "better" in words
 
 
 # --- all suites ---

@@ -179,8 +179,15 @@ def on(device: str | None, version: str | None = "0.1.0", method: str = "simcse"
 
 
 def test_costs_of_other_hardware_or_another_version_share_no_column() -> None:
-    records = [on("cpu: A"), on("cpu: A", method="promcse"), on("cuda: B", method="dclr"), on("cpu: A", "0.2.0", method="ct"),
-               on(None, method="diffcse"), on("cpu: A", method="mixed"), on("cuda: B", method="mixed", seed=2)]  # fmt: skip
+    records = [
+        on("cpu: A"),
+        on("cpu: A", method="promcse"),
+        on("cuda: B", method="dclr"),
+        on("cpu: A", "0.2.0", method="ct"),
+        on(None, method="diffcse"),
+        on("cpu: A", method="mixed"),
+        on("cuda: B", method="mixed", seed=2),
+    ]
     one = only(made(records))
     costs = {row.method: row.cost for row in one.table.rows}
     timed = {method for method, cost in costs.items() if cost is not None and cost.train_seconds is not None}
@@ -206,9 +213,7 @@ def test_costs_of_one_machine_are_all_shown() -> None:
 
 def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
     part = sts_scores(70, tasks=tuple(STS)[:-1])
-    row = next(
-        row for row in only(made([record("simcse", 1), record("promcse", 1, scores=part)])).table.rows if row.method == "promcse"
-    )
+    row = next(row for row in only(made([record("simcse", 1), record("promcse", 1, scores=part)])).table.rows if row.method == "promcse")
     assert row.cells[-1] is None and row.cells[-2] is None and row.cells[0] is not None and row.rank is None
 
 
@@ -217,36 +222,42 @@ def test_a_missing_cell_stays_empty_and_so_does_the_average() -> None:
 
 def test_tables_come_in_blocks_and_have_addresses_of_their_own() -> None:
     raw = tuple(structs.replace(score, text="raw") for score in sts_scores(60))
-    records = [record("simcse", 1), record("promcse", 1), record("simcse", 1, setting="supervised"), record("promcse", 2, scores=raw),
-               record("pretrained", None, setting="none", backbone="/home/me/models/all-MiniLM-L6-v2"),
-               record("pretrained", None, setting="none", backbone="/elsewhere/all-MiniLM-L6-v2/"),
-               record("simcse", 1, backbone="bert-base-uncased", base=75)]  # fmt: skip
+    records = [
+        record("simcse", 1),
+        record("promcse", 1),
+        record("simcse", 1, setting="supervised"),
+        record("promcse", 2, scores=raw),
+        record("pretrained", None, setting="none", backbone="/home/me/models/all-MiniLM-L6-v2"),
+        record("pretrained", None, setting="none", backbone="/elsewhere/all-MiniLM-L6-v2/"),
+        record("simcse", 1, backbone="bert-base-uncased", base=75),
+    ]
     shown = made(records)
     assert [one.anchor for one in shown.tables] == [
-        "unsupervised-builtin-sts-senteval-all-1-tokenised", "unsupervised-builtin-sts-senteval-all-1-raw",
-        "unsupervised-bert-base-uncased-sts-senteval-all-1-tokenised", "supervised-builtin-sts-senteval-all-1-tokenised",
+        "unsupervised-builtin-sts-senteval-all-1-tokenised",
+        "unsupervised-builtin-sts-senteval-all-1-raw",
+        "unsupervised-bert-base-uncased-sts-senteval-all-1-tokenised",
+        "supervised-builtin-sts-senteval-all-1-tokenised",
         "untrained-all-minilm-l6-v2-sts-senteval-all-1-tokenised",
-    ]  # fmt: skip
+    ]
     assert shown.tables[-1].table.backbone == "all-MiniLM-L6-v2"
     assert "/home/me" not in repr([one for one in shown.tables]) + shown.answer + repr(shown.made)
 
 
 def test_the_column_of_another_suite_stands_beside_the_average_of_the_same_runs() -> None:
     def with_cxc(one: RunRecord, value: float, protocol: str = "cxc-promcse/1") -> RunRecord:
-        score = Score(
-            suite="cxc", task="CxC-STS", protocol=protocol, metric="spearman-bootstrap", value=value, n=100, text="tokenised"
-        )
+        score = Score(suite="cxc", task="CxC-STS", protocol=protocol, metric="spearman-bootstrap", value=value, n=100, text="tokenised")
         return structs.replace(one, scores=(*one.scores, score))
 
-    records = [with_cxc(record("simcse", 1), 67.5), with_cxc(record("promcse", 1, base=72), 71.2), record("cls", None, setting="none"),
-               with_cxc(record("dclr", 1, base=50), 60.0, "cxc-parekh/1")]  # fmt: skip
+    records = [
+        with_cxc(record("simcse", 1), 67.5),
+        with_cxc(record("promcse", 1, base=72), 71.2),
+        record("cls", None, setting="none"),
+        with_cxc(record("dclr", 1, base=50), 60.0, "cxc-parekh/1"),
+    ]
     shown = made(records)
     (beside,) = shown.tables[0].beside
     assert (beside.name, beside.anchor) == ("CxC-STS", "unsupervised-builtin-cxc-cxc-promcse-1-tokenised")
-    means = {
-        row.method: None if cell is None else cell.mean
-        for row, cell in zip(shown.tables[0].table.rows, beside.cells, strict=True)
-    }
+    means = {row.method: None if cell is None else cell.mean for row, cell in zip(shown.tables[0].table.rows, beside.cells, strict=True)}
     assert means == {"promcse": 71.2, "simcse": 67.5, "cls": None, "dclr": None}
     assert not any(one.beside for one in shown.tables[1:])
 
@@ -262,17 +273,13 @@ def test_predictions_that_do_not_fit_leave_their_cells_untested_and_say_so(tmp_p
     RunsFolder(tmp_path).predictions_path(records[1].run_id, "STS12", "tokenised").write_bytes(b"nothing")
     table = only(made(records, tmp_path)).table
     row = next(row for row in table.rows if row.method == "promcse")
-    assert (
-        row.cells[0] is not None and row.cells[0].spread is None and row.cells[1] is not None and row.cells[1].spread is not None
-    )
+    assert row.cells[0] is not None and row.cells[0].spread is None and row.cells[1] is not None and row.cells[1].spread is not None
     assert any("promcse on STS12" in note for note in table.notes)
 
 
 def test_a_suite_that_is_added_changes_nothing_in_the_tables_that_there_were(tmp_path: Path) -> None:
     before = made(made_runs(tmp_path / "a", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2)), tmp_path / "a")
-    after = made(
-        made_runs(tmp_path / "b", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2), suites=("sts", "fewshot")), tmp_path / "b"
-    )
+    after = made(made_runs(tmp_path / "b", {"simcse": 0.8, "promcse": 0.5}, seeds=(1, 2), suites=("sts", "fewshot")), tmp_path / "b")
     (sts,) = before.tables
     assert [one.table.suite for one in after.tables] == ["sts", "fewshot"]
     same = [replace(one, rows=tuple(replace(row, runs=()) for row in one.rows)) for one in (sts.table, after.tables[0].table)]

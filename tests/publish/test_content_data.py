@@ -65,9 +65,7 @@ def test_the_json_fits_its_schema(shown: Board, hostile: Board) -> None:
 
 
 def test_a_table_has_the_schema_that_bench_compare_has() -> None:
-    theirs = json.loads(
-        (Path(bench.show.tables.__file__).with_name("schema") / "compare-2.schema.json").read_text(encoding="utf-8")
-    )
+    theirs = json.loads((Path(bench.show.tables.__file__).with_name("schema") / "compare-2.schema.json").read_text(encoding="utf-8"))
     ours = json.loads(SCHEMA.read_text(encoding="utf-8"))["$defs"]
     assert {name: ours[name] for name in theirs["$defs"]} == theirs["$defs"]
 
@@ -84,9 +82,7 @@ def test_the_json_says_what_the_board_says(shown: Board) -> None:
     against = content["tables"][0]["baselines"]["promcse"]["rows"]
     other = shown.tables[0].baselines["promcse"]
     for row, its in zip(against, other.rows, strict=True):
-        assert {cell["verdict"] for cell in row.values() if cell} == {
-            cell.against.verdict for cell in its.cells if cell and cell.against
-        }
+        assert {cell["verdict"] for cell in row.values() if cell} == {cell.against.verdict for cell in its.cells if cell and cell.against}
     assert [run["run_id"] for run in content["runs"]] == [one.record.run_id for one in shown.runs]
 
 
@@ -102,8 +98,11 @@ def test_every_table_has_a_file_with_a_line_for_each_cell(shown: Board) -> None:
     assert list(files) == [f"{one.anchor}.csv" for one in (*shown.tables, *shown.references)]
     for one in shown.tables:
         found = {(line["method"], line["task"]): line["mean"] for line in lines(files[f"{one.anchor}.csv"])}
-        expected = {(row.method, task): "" if cell is None else repr(cell.mean)
-                    for row in one.table.rows for task, cell in zip(one.table.columns, row.cells, strict=True)}  # fmt: skip
+        expected = {
+            (row.method, task): "" if cell is None else repr(cell.mean)
+            for row in one.table.rows
+            for task, cell in zip(one.table.columns, row.cells, strict=True)
+        }
         assert found == expected
     printed = [line for one in shown.references for line in lines(files[f"{one.anchor}.csv"])]
     assert len(printed) == len(results())
@@ -121,8 +120,13 @@ def test_no_spreadsheet_takes_a_name_for_a_formula(hostile: Board) -> None:
 
 
 def test_every_printed_number_stands_in_its_table_once() -> None:
-    told = sorted((one.paper, one.table, row.label, row.backbone, cell.task, cell.metric, cell.value, cell.std or 0.0)
-                  for one in reference_tables() for row in one.rows for cell in row.cells if cell is not None)  # fmt: skip
+    told = sorted(
+        (one.paper, one.table, row.label, row.backbone, cell.task, cell.metric, cell.value, cell.std or 0.0)
+        for one in reference_tables()
+        for row in one.rows
+        for cell in row.cells
+        if cell is not None
+    )
     assert told == sorted((r.paper, r.table, r.label, r.backbone, r.task, r.metric, r.value, r.std or 0.0) for r in results())
 
 
@@ -132,11 +136,7 @@ def test_every_remark_of_the_audit_is_beside_its_cell_or_row() -> None:
         for row in one.rows:
             told |= {(one.paper, one.table, row.label, "", remark.kind, remark.text) for remark in row.remarks}
             cells = [cell for cell in row.cells if cell is not None]
-            told |= {
-                (one.paper, one.table, row.label, cell.task, remark.kind, remark.text)
-                for cell in cells
-                for remark in cell.remarks
-            }
+            told |= {(one.paper, one.table, row.label, cell.task, remark.kind, remark.text) for cell in cells for remark in cell.remarks}
     assert told == {(remark.paper, remark.table, remark.label, remark.task, remark.kind, remark.text) for remark in audit()}
 
 
@@ -198,10 +198,7 @@ def test_the_markdown_has_a_row_for_each_row_with_its_numbers_grade_and_records(
         assert told["records by seed"] == " ".join("any" if seed is None else str(seed) for seed in row.seeds)
     verdicts = [cell.against.verdict for row in table.rows for cell in row.cells if cell and cell.against]
     signs = [
-        cell[-1]
-        for row in page.rows[heads[0] + 1 : heads[0] + 1 + len(table.rows)]
-        for cell in row
-        if cell.endswith(("▲", "▼", "△", "▽"))
+        cell[-1] for row in page.rows[heads[0] + 1 : heads[0] + 1 + len(table.rows)] for cell in row if cell.endswith(("▲", "▼", "△", "▽"))
     ]
     assert signs.count("▲") + signs.count("△") == verdicts.count("better") > 0
     assert signs.count("▼") + signs.count("▽") == verdicts.count("worse") > 0

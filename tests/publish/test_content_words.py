@@ -19,9 +19,7 @@ from bench.runs.record import public_name
 
 
 def cell(mean: float, verdict: str | None = None, difference: float = 0.0) -> Cell:
-    against = (
-        None if verdict is None else Against(difference=difference, low=difference - 0.5, high=difference + 0.5, verdict=verdict)
-    )
+    against = None if verdict is None else Against(difference=difference, low=difference - 0.5, high=difference + 0.5, verdict=verdict)
     return Cell(mean=mean, sd=None, values=(mean,), n=100, against=against)
 
 
@@ -37,8 +35,15 @@ def says(*rows: Row, baseline: str | None = "simcse", **changes: object) -> str:
 
 
 def shown(*rows: Row, baseline: str | None = "simcse", **changes: object) -> BoardTable:
-    fields = {"setting": "unsupervised", "backbone": "builtin", "suite": "sts", "protocol": "senteval-all/1", "text": "tokenised", "metric": "spearman",
-              "columns": ("Avg.",)} | changes  # fmt: skip
+    fields = {
+        "setting": "unsupervised",
+        "backbone": "builtin",
+        "suite": "sts",
+        "protocol": "senteval-all/1",
+        "text": "tokenised",
+        "metric": "spearman",
+        "columns": ("Avg.",),
+    } | changes
     table = Table(rows=rows, baseline=baseline, **fields)  # type: ignore[arg-type]
     return BoardTable(anchor="a", table=table, baselines={}, selection="", costs_comparable=True, cost_note="")
 
@@ -122,14 +127,15 @@ def test_where_the_numbers_are_from() -> None:
     )
     several = says(row("a", 71.0, seeds=3), row("b", 70.0, seeds=1), row("cls", 50.0, seeds=1, setting="none"), baseline=None)
     assert several.startswith("On the built-in backbone, unsupervised, 1 to 3 seeds: ")
-    assert "on CxC-STS (raw)" in says(
-        row("a", 71.0), row("b", 70.0), baseline=None, suite="cxc", columns=("CxC-STS",), text="raw"
-    )
+    assert "on CxC-STS (raw)" in says(row("a", 71.0), row("b", 70.0), baseline=None, suite="cxc", columns=("CxC-STS",), text="raw")
 
 
 def test_what_every_row_has_is_said_once() -> None:
     """Values that a search found: beside each row only where not all trained ones have them."""
-    tuned, other, cls = (replace(row(name, mean), values=values) for name, mean, values in (("a", 71.0, "tuned: 6 trials"), ("b", 70.0, "tuned: 6 trials"), ("cls", 50.0, "")))  # fmt: skip
+    tuned, other, cls = (
+        replace(row(name, mean), values=values)
+        for name, mean, values in (("a", 71.0, "tuned: 6 trials"), ("b", 70.0, "tuned: 6 trials"), ("cls", 50.0, ""))
+    )
     flow = replace(cls, method="flow", setting="none", values="paper")  # fitted, by a setting of no search
     for rows in ((tuned, other, cls), (tuned, other, flow)):
         assert says(*rows, baseline=None).startswith("On the built-in backbone, unsupervised, 3 seeds: a has the highest value")
@@ -163,9 +169,7 @@ def facts(shown: Board) -> dict[str, str]:
 def test_the_facts_are_those_of_the_records() -> None:
     said = facts(made_of({}, {}, {"training": Training(steps=10, sentences=64_000)}, left_out=["x: failed", "y: interrupted"]))
     assert said["Protocols"].startswith("sts: senteval-all/1, Spearman's rank correlation × 100, tokenised text.")
-    assert (
-        said["Selection"] == "Checkpoints of trained runs: best on STS-B dev (2 runs); the last step, nothing selected (1 run)."
-    )
+    assert said["Selection"] == "Checkpoints of trained runs: best on STS-B dev (2 runs); the last step, nothing selected (1 run)."
     assert said["Seeds"].startswith("Seeds: 1, 2, 3.")
     assert said["Training"] == "Each trained run saw 64,000 rows of wiki.txt@cccccc, the same for every trained row."
     assert "2 runs were left out" in said["Missing and failed"]

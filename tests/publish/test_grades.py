@@ -62,9 +62,7 @@ def attest(path: Path, folder: Path, run_id: str) -> None:
 
 def test_every_grade_is_explained() -> None:
     assert set(WORDS) == {"printed", *GRADES} and list(WORDS)[1:] == list(GRADES)
-    assert (
-        weakest(["retrained", "submitted", "checkpoint"]) == "submitted" and weakest(["retrained", "own", "checkpoint"]) == "own"
-    )
+    assert weakest(["retrained", "submitted", "checkpoint"]) == "submitted" and weakest(["retrained", "own", "checkpoint"]) == "own"
     assert WORDS["own"].startswith("The keeper's word") and WORDS["submitted"].startswith("Its sender's word")
 
 
@@ -72,8 +70,9 @@ def test_an_own_run_and_one_that_was_sent_in(tmp_path: Path, own: RunsFolder) ->
     mine = finished_run(own, 5, training=None)
     found = graded(runs(own), sent(tmp_path, own))
     assert [(one.record.run_id, one.grade, one.submitted_by) for one in found] == [
-        (mine.run_id, "own", None), (found[1].record.run_id, "submitted", "Ada"),
-    ]  # fmt: skip
+        (mine.run_id, "own", None),
+        (found[1].record.run_id, "submitted", "Ada"),
+    ]
     assert found[0].reason == "it was run by whoever publishes this board"
     assert found[1].reason.startswith("sent in by Ada; 1 score computed again from the predictions")
     assert found[1].reason.endswith("; its checkpoint came along and was not encoded again")
@@ -195,9 +194,7 @@ def at(seed: int, base: float, noise: float = 0.5, **changes: Any) -> RunRecord:
     """A record of the seven STS tasks, each near ``base``, with the noise of its seed on all and on each."""
     draw = np.random.default_rng([seed, int(100 * base)])
     run = record("simcse", seed, scores=sts_scores(70), **changes)
-    scores = [
-        replace(one, value=one.value + base - 70 + noise * float(draw.normal())) for one in run.scores if one.task != "Avg."
-    ]
+    scores = [replace(one, value=one.value + base - 70 + noise * float(draw.normal())) for one in run.scores if one.task != "Avg."]
     mean = replace(run.scores[-1], value=round(math.fsum(one.value for one in scores) / 7, 2))
     assert mean.task == "Avg."
     return hashed(replace(run, scores=(*scores, mean)), str(seed % 10))
@@ -205,9 +202,7 @@ def at(seed: int, base: float, noise: float = 0.5, **changes: Any) -> RunRecord:
 
 def hashed(run: RunRecord, digit: str) -> RunRecord:
     """With other predictions for every digit, as far as hashes say it."""
-    return replace(
-        run, scores=tuple(one if one.task == "Avg." else replace(one, predictions_sha256=digit * 64) for one in run.scores)
-    )
+    return replace(run, scores=tuple(one if one.task == "Avg." else replace(one, predictions_sha256=digit * 64) for one in run.scores))
 
 
 def grades(*records: RunRecord) -> list[str]:
@@ -231,9 +226,7 @@ def test_a_training_three_points_off_does_not_repeat_the_others() -> None:
 
 def test_one_planted_task_is_enough() -> None:
     own = [at(seed, 70) for seed in (1, 2, 3)]
-    scores = tuple(
-        replace(one, value=100.0) if one.task == "STS-B" else one for one in at(4, 70).scores
-    )  # the average left as it is
+    scores = tuple(replace(one, value=100.0) if one.task == "STS-B" else one for one in at(4, 70).scores)  # the average left as it is
     (*_, forged) = graded([(one, Path()) for one in (*own, replace(at(4, 70), scores=scores))])
     assert forged.grade == "own" and "sts STS-B 100.00 lies outside" in forged.reason
 
@@ -259,8 +252,13 @@ def test_equal_predictions_are_no_repetition() -> None:
     copy = replace(first, run_id="copy", seed=2)
     assert grades(first, copy) == ["own", "own"]
     assert trained_again(training(copy), [training(first)], seed_variances([[training(at(s, 70)) for s in (3, 4)]])) is None
-    one = replace(at(2, 70), scores=tuple(replace(a, predictions_sha256=b.predictions_sha256) if a.task == "STS12" else a
-                                          for a, b in zip(at(2, 70).scores, first.scores, strict=True)))  # fmt: skip
+    one = replace(
+        at(2, 70),
+        scores=tuple(
+            replace(a, predictions_sha256=b.predictions_sha256) if a.task == "STS12" else a
+            for a, b in zip(at(2, 70).scores, first.scores, strict=True)
+        ),
+    )
     assert training(one).is_copy_of(training(first)), "cosines of one task are enough"
     assert not training(at(2, 70)).is_copy_of(training(first))
 
@@ -307,9 +305,12 @@ def test_what_is_another_thing_was_not_repeated() -> None:
     first = at(1, 70)
     assert same_recipe(first) == same_recipe(at(2, 60)) == same_recipe(replace(first, run_id="another"))
     others = [
-        at(2, 70, recipe={"temperature": 0.1}), at(2, 70, variant="eh"), at(2, 70, setting="supervised"), at(2, 70, backbone="other"),
+        at(2, 70, recipe={"temperature": 0.1}),
+        at(2, 70, variant="eh"),
+        at(2, 70, setting="supervised"),
+        at(2, 70, backbone="other"),
         replace(at(2, 70), provenance=replace(first.provenance, corpus={"name": "x", "sha256": "0" * 64})),
-    ]  # fmt: skip
+    ]
     assert all(same_recipe(one) != same_recipe(first) for one in others)
     assert {one.grade for one in graded([(one, Path()) for one in (first, *others)])} == {"own"}
     untrained = [(at(seed, 70, training=None), Path()) for seed in (1, 2)]
@@ -328,8 +329,9 @@ def test_a_submitted_run_has_a_row_of_its_own() -> None:
     assert [[run.run_id for run in row] for row, _ in mixed] == [["forged"]], "what would happen otherwise"
     rows = rows_of([apart(mine), apart(forged)], [])
     assert [(row[0].run_id, dict(differs)) for row, differs in rows] == [
-        (mine.record.run_id, {}), ("forged", {"submitted by": "Eve"}),
-    ]  # fmt: skip
+        (mine.record.run_id, {}),
+        ("forged", {"submitted by": "Eve"}),
+    ]
     unchecked = PublishedRun(record=replace(at(2, 99), run_id="late"), folder=Path(), submitted_by="Eve", grade="submitted")
     rows = rows_of([apart(forged), apart(unchecked)], [])
     assert [dict(differs) for _, differs in rows] == [{"submitted by": "Eve"}, {"submitted by": "Eve, not checked here"}]

@@ -67,9 +67,7 @@ def test_no_link_leads_nowhere(version: Path) -> None:
     assert all((version / run["page"]).is_file() and (version / run["record"]).is_file() for run in tables["runs"])
     linked = {version / path for path in re.findall(r"\[CSV\]\((runs/[^)]+)\)", (version / "README.md").read_text())}
     assert linked == set(version.glob("runs/*/scores.csv")) and {path.parent.name for path in linked} == pages(version)
-    data = json.loads(
-        re.search(r'<script type="application/json"[^>]*>(.*?)</script>', (version / "index.html").read_text(), re.S)[1]
-    )  # type: ignore[index]
+    data = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', (version / "index.html").read_text(), re.S)[1])  # type: ignore[index]
     for folder, *_, last in data["runs"]:
         assert (version / folder).is_dir()
         assert (version / folder / "index.html").is_file() or (version / str(last) / "index.html").is_file()

@@ -85,8 +85,14 @@ def press_everything(page: Page) -> None:
 
 def test_hostile_words_in_the_address_do_nothing(chromium: Browser, site: Path) -> None:
     page = address(page_of(site, "main"))
-    for view in ("#<img src=x onerror=window.hit=1>", "?search=<script>window.hit=1</script>#suite=<b>&sort=__proto__&baseline=constructor",
-                 "#%", "#sort=%E0%A4%A", "#" + "x" * 5000, "#suite=%00"):  # fmt: skip
+    for view in (
+        "#<img src=x onerror=window.hit=1>",
+        "?search=<script>window.hit=1</script>#suite=<b>&sort=__proto__&baseline=constructor",
+        "#%",
+        "#sort=%E0%A4%A",
+        "#" + "x" * 5000,
+        "#suite=%00",
+    ):
         with visit(chromium, page + view) as seen:
             assert seen.troubles == [], view
             assert seen.page.evaluate("window.hit") is None, view
@@ -99,11 +105,7 @@ def test_no_serious_finding_of_accessibility(chromium: Browser, site: Path, kind
         for one in seen.page.locator("details").all()[:12]:  # more of the same takes a minute
             one.evaluate("one => { one.open = true }")
         found = Axe().run(seen.page, options=WCAG).response["violations"]
-        serious = [
-            (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
-            for one in found
-            if one["impact"] in SERIOUS
-        ]
+        serious = [(one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found if one["impact"] in SERIOUS]
         assert serious == []
 
 
@@ -119,8 +121,10 @@ def test_dark_is_dark_and_light_is_light(chromium: Browser, site: Path, kind: st
     brightness = {}
     for dark in (False, True):
         with visit(chromium, address(page_of(site, kind)), dark=dark) as seen:
-            colours = seen.page.evaluate("[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor,"
-                                         " getComputedStyle(document.body).backgroundColor]")  # fmt: skip
+            colours = seen.page.evaluate(
+                "[getComputedStyle(document.body).color, getComputedStyle(document.documentElement).backgroundColor,"
+                " getComputedStyle(document.body).backgroundColor]"
+            )
             ink, paper = (
                 numbers(colours[0]),
                 next(numbers(one) for one in (colours[2], colours[1]) if "rgba(0, 0, 0, 0)" not in one),
@@ -156,9 +160,7 @@ def test_every_number_is_two_clicks_from_its_command(chromium: Browser, site: Pa
         seen.page.locator("table.main tbody tr:not(.printed) td a:visible").first.click()
         assert "bench run --method" in seen.page.locator("main").inner_text()
         record = seen.page.locator("a[href$='run.json']").first
-        target = (
-            Path(seen.page.evaluate("decodeURIComponent(location.pathname)")).parent / str(record.get_attribute("href"))
-        ).resolve()
+        target = (Path(seen.page.evaluate("decodeURIComponent(location.pathname)")).parent / str(record.get_attribute("href"))).resolve()
         assert target.is_file()
 
 

@@ -68,9 +68,7 @@ def test_the_command_can_be_copied(chromium: Browser, site: Path) -> None:
     root = site.parents[len(Path(SUB_PATH).parts) + 1]
     with (
         host(root) as base,
-        visit(
-            chromium, under(base, f"{SUB_PATH}/leaderboards/v1/index.html"), permissions=["clipboard-read", "clipboard-write"]
-        ) as one,
+        visit(chromium, under(base, f"{SUB_PATH}/leaderboards/v1/index.html"), permissions=["clipboard-read", "clipboard-write"]) as one,
     ):
         first_number(one.page).click()
         box = one.page.get_by_role("dialog").locator(".command").first
@@ -90,9 +88,7 @@ def test_a_panel_fits_on_a_phone(chromium: Browser, site: Path) -> None:
 def test_the_average_comes_right_after_the_method_on_a_phone(chromium: Browser, site: Path) -> None:
     with visit(chromium, address(site / "index.html"), PHONE) as one:
         heads = [
-            head.inner_text().strip()
-            for head in shown_tables(one.page).first.locator("thead tr:last-child th").all()
-            if head.is_visible()
+            head.inner_text().strip() for head in shown_tables(one.page).first.locator("thead tr:last-child th").all() if head.is_visible()
         ]
         assert heads[:2] == ["method", "Avg."] and heads.count("Avg.") == 1
 
@@ -105,9 +101,7 @@ def test_all_of_it_works_by_keyboard(page: Page) -> None:
     expect(page.locator(":focus")).to_have_text("to the tables")  # the first stop leads past everything
     tab_to(page, "nav [data-key=suite] a[data-value=transfer]")
     page.keyboard.press("Enter")
-    expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute(
-        "aria-current", "true"
-    )  # after the address
+    expect(page.locator("nav [data-key=suite] a[data-value=transfer]")).to_have_attribute("aria-current", "true")  # after the address
     assert current(page, "suite") == "transfer"
     tab_to(page, "section.scores:visible th[data-sort=CR] button")
     page.keyboard.press("Enter")

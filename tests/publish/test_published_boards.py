@@ -59,10 +59,17 @@ def test_the_first_version_has_the_five_methods_on_equal_terms() -> None:
     for method in TRAINED:
         assert len({record["seed"] for record in trained if record["method"] == method}) >= 3, method
     terms = {
-        (r["backbone"], r["provenance"]["corpus"]["sha256"], r["training"]["steps"], r["recipe"]["batch_size"]["value"],
-         r["training"]["dev_task"], r["setting"], r["provenance"]["git"]["commit"])
+        (
+            r["backbone"],
+            r["provenance"]["corpus"]["sha256"],
+            r["training"]["steps"],
+            r["recipe"]["batch_size"]["value"],
+            r["training"]["dev_task"],
+            r["setting"],
+            r["provenance"]["git"]["commit"],
+        )
         for r in trained
-    }  # fmt: skip
+    }
     assert len(terms) == 1, terms
     assert not any(SUITES - {score["suite"] for score in r["scores"]} for r in trained)
     assert not any(r["provenance"]["git"]["dirty"] for r in records(PUBLISHED / "v1"))

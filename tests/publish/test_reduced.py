@@ -64,9 +64,7 @@ def test_a_reduced_run_verifies_and_what_is_altered_in_it_is_seen(tmp_path: Path
     here_bytes, there_bytes = (sum(p.stat().st_size for p in one.rglob("*.npz")) for one in (tmp_path / "whole", to))
     assert there_bytes < 0.6 * here_bytes
     report, before = verify_run(to), verify_run(here)
-    assert {one.kind for one in (*report.differences, *before.differences)} <= {"gold"}, (
-        "those of made runs are not the real sets'"
-    )
+    assert {one.kind for one in (*report.differences, *before.differences)} <= {"gold"}, "those of made runs are not the real sets'"
     assert report.count("score") == before.count("score") and report.count("predictions") == before.count("predictions")
 
     assert {one.what for one in report.unchecked if one.kind == "detail"} == {
@@ -78,9 +76,7 @@ def test_a_reduced_run_verifies_and_what_is_altered_in_it_is_seen(tmp_path: Path
     arrays = read_arrays(path)
     for wrong in ({"prediction": arrays["prediction"][::-1]}, {"prediction": arrays["prediction"] * 2}):
         np.savez(path, **(arrays | wrong))
-        assert [one.kind for one in verify_run(to).differences if "STS13" in one.what and one.kind != "gold"][-1:] == [
-            "predictions"
-        ]
+        assert [one.kind for one in verify_run(to).differences if "STS13" in one.what and one.kind != "gold"][-1:] == ["predictions"]
 
 
 def test_without_the_hash_of_what_is_left_all_is_kept(tmp_path: Path) -> None:
@@ -100,9 +96,7 @@ def test_a_file_that_calls_itself_reduced_is_not_taken_for_that_of_a_record_with
     store.write(replace(run, scores=tuple(replace(one, reduced_sha256=None) for one in run.scores)))
     path = predictions_file(store.folder(run.run_id), run.scores[0].key)
     np.savez(path, **(read_arrays(path) | {REDUCED: np.array(True)}))
-    assert any(
-        one.kind == "predictions" and "another hash" in one.why for one in verify_run(store.folder(run.run_id)).differences
-    )
+    assert any(one.kind == "predictions" and "another hash" in one.why for one in verify_run(store.folder(run.run_id)).differences)
 
 
 def test_intervals_and_verdicts_of_a_reduced_version_are_those_of_the_runs(tmp_path: Path) -> None:
@@ -113,10 +107,7 @@ def test_intervals_and_verdicts_of_a_reduced_version_are_those_of_the_runs(tmp_p
     sizes = [sum(p.stat().st_size for p in one.rglob("*.npz")) for one in (published, reduced)]
     assert sizes[1] < 0.6 * sizes[0]
     assert bench("publish", "--check", "--out", tmp_path / "out").exit_code == 0
-    said = [
-        bench("compare", "simcse", "promcse", "--runs", folder, "--format", "json")
-        for folder in (tmp_path / "runs", reduced / "runs")
-    ]
+    said = [bench("compare", "simcse", "promcse", "--runs", folder, "--format", "json") for folder in (tmp_path / "runs", reduced / "runs")]
     assert said[0].exit_code == said[1].exit_code == 0, said[1].output
     assert json.loads(said[0].stdout)["tables"] == json.loads(said[1].stdout)["tables"]
     again = publish(Asked(runs=reduced / "runs", out=tmp_path / "third")).folder
@@ -140,10 +131,7 @@ def test_items_of_reduced_runs_have_places_and_no_cosines(tmp_path: Path) -> Non
     reduced = publish(Asked(runs=tmp_path / "runs", out=tmp_path / "out", reduced=True)).folder
     assert reduced is not None
     names = sorted(one.name for one in (reduced / "runs").iterdir())
-    found = [
-        bench("compare", *names, "--items", "--runs", folder, "--format", "json")
-        for folder in (tmp_path / "runs", reduced / "runs")
-    ]
+    found = [bench("compare", *names, "--items", "--runs", folder, "--format", "json") for folder in (tmp_path / "runs", reduced / "runs")]
     assert found[0].exit_code == found[1].exit_code == 0, found[1].output
     whole, kept = (json.loads(one.stdout)["tasks"][0]["items"][0] for one in found)
     assert kept["number"] == whole["number"] and kept["first"]["place"] == whole["first"]["place"] == kept["first"]["value"]

@@ -132,18 +132,25 @@ def words_after(command: str, option: str) -> list[str]:
 
 def test_what_stands_in_a_command_and_what_it_needs() -> None:
     one = record("promcse", 3, variant="eh", backbone="bert-base-uncased")
-    origin = replace(one.provenance, backbone={"name": one.backbone, "revision": "a" * 40}, determines={"precision": "bf16", "ranks": 2},
-                     corpus={"name": "hub:owner/name@abc:text", "sha256": "0" * 64}, plugin={"package": "sentence-bench"})  # fmt: skip
+    origin = replace(
+        one.provenance,
+        backbone={"name": one.backbone, "revision": "a" * 40},
+        determines={"precision": "bf16", "ranks": 2},
+        corpus={"name": "hub:owner/name@abc:text", "sha256": "0" * 64},
+        plugin={"package": "sentence-bench"},
+    )
     value = next(iter(one.recipe.values()))
-    recipe = {"learning_rate": replace(value, value=3.1e-5, source="--set"), "dropout": replace(value, value=None, source="--set"),
-              "eh": replace(value, value=True, source="--set"), "batch_size": replace(value, value=64, source="a paper")}  # fmt: skip
+    recipe = {
+        "learning_rate": replace(value, value=3.1e-5, source="--set"),
+        "dropout": replace(value, value=None, source="--set"),
+        "eh": replace(value, value=True, source="--set"),
+        "batch_size": replace(value, value=64, source="a paper"),
+    }
     one = replace(one, provenance=origin, recipe=recipe)
     made = repeat([replace(one, seed=seed) for seed in (9, 3, 4, 5)])
     assert made.needs == "" and words_after(made.command, "--backbone") == [f"bert-base-uncased@{'a' * 40}"]
     assert words_after(made.command, "--set") == ["learning_rate=3.1e-05", "dropout=none", "eh=true"]
-    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(made.command, "--variant") == [
-        "eh"
-    ]
+    assert words_after(made.command, "--corpus") == ["hub:owner/name@abc:text"] and words_after(made.command, "--variant") == ["eh"]
     assert words_after(made.command, "--seeds") == ["3-5,9"] and words_after(made.command, "--gpus") == ["2"]
     assert words_after(made.command, "--suite") == ["sts"] and words_after(made.command, "--text") == []
 
@@ -154,13 +161,22 @@ def test_what_stands_in_a_command_and_what_it_needs() -> None:
     tasks = replace(one, scores=tuple(replace(score, suite="mteb") for score in one.scores if score.task in ("STS12", "SICK-R")))
     assert words_after(repeat([tasks]).command, "--suite") == ["mteb:STS12,SICK-R"]
 
-    folder = replace(one, backbone="/home/ada/models/mini/checkpoint", provenance=replace(origin, plugin={"package": "theirs"}, backbone={"revision": "b" * 64}))  # fmt: skip
+    folder = replace(
+        one,
+        backbone="/home/ada/models/mini/checkpoint",
+        provenance=replace(origin, plugin={"package": "theirs"}, backbone={"revision": "b" * 64}),
+    )
     told = repeat([folder])
     assert words_after(told.command, "--backbone") == ["mini"] and "ada" not in told.command
     assert told.needs == "Needs the model folder mini (sha256 of its weights bbbbbbbbbbbb...); and the method promcse of theirs."
 
     scorer = {"package": "/home/ada/odd.py", "sha256": "c" * 64}
-    plugged = replace(one, provenance=replace(origin, plugin={"package": "mine/new.py", "sha256": "d" * 64}, execution={"suites": {"sts": scorer, "other": scorer}}))  # fmt: skip
+    plugged = replace(
+        one,
+        provenance=replace(
+            origin, plugin={"package": "mine/new.py", "sha256": "d" * 64}, execution={"suites": {"sts": scorer, "other": scorer}}
+        ),
+    )
     told = repeat([plugged])
     assert words_after(told.command, "--plugin") == ["new.py", "odd.py"] and "ada" not in told.needs
     assert (
@@ -186,7 +202,11 @@ def test_a_place_that_a_recipe_names_is_typed_without_its_author() -> None:
     assert told("owner/name@main", "a" * 40) == ("teacher=owner/name@main", "")
     file = ("teacher=vectors.txt", "Needs as teacher vectors.txt, in the folder where you type it (sha256 eeeeeeeeeeee...).")
     assert told("/home/ada/vectors.txt", "e" * 64) == file
-    plain = replace(one, recipe={"teacher": replace(value, value=None, source="--set")}, provenance=replace(one.provenance, determines={"places": {"teacher": None}}))  # fmt: skip
+    plain = replace(
+        one,
+        recipe={"teacher": replace(value, value=None, source="--set")},
+        provenance=replace(one.provenance, determines={"places": {"teacher": None}}),
+    )
     assert words_after(repeat([plain]).command, "--set") == ["teacher=none"]
 
 

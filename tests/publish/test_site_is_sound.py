@@ -35,9 +35,7 @@ def files(version: Path, kind: str) -> list[Path]:
 def test_every_page_is_valid(version: Path) -> None:
     pages = files(version, "html")
     assert len(pages) > 4
-    assert {
-        str(page.relative_to(version.parent)): found for page in pages if (found := faults(page.read_text(encoding="utf-8")))
-    } == {}
+    assert {str(page.relative_to(version.parent)): found for page in pages if (found := faults(page.read_text(encoding="utf-8")))} == {}
 
 
 @pytest.mark.slow
@@ -120,14 +118,13 @@ def test_the_same_runs_give_the_same_bytes(site: Path, tmp_path: Path) -> None:
 
 def runs_of(version: Path) -> Path:
     """The runs folder beside the host's folder: not the one that was published."""
-    return next(
-        parent / "runs" for parent in version.parents if (parent / "runs").is_dir() and not (parent / "MANIFEST.json").exists()
-    )
+    return next(parent / "runs" for parent in version.parents if (parent / "runs").is_dir() and not (parent / "MANIFEST.json").exists())
 
 
 def digests(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(folder.rglob("*")) if path.is_file()}  # fmt: skip
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
+    }
 
 
 def test_nothing_outside_is_named(version: Path) -> None:
@@ -141,9 +138,7 @@ def test_nothing_outside_is_named(version: Path) -> None:
     for page in files(version, "html"):
         for element in html5lib.parse(page.read_text(encoding="utf-8"), namespaceHTMLElements=False).iter():
             if element.tag in ("script", "img", "link", "source", "video", "audio", "use"):
-                asked = [
-                    element.attrib[name] for name in ADDRESSES if name in element.attrib and element.get("rel") != "canonical"
-                ]
+                asked = [element.attrib[name] for name in ADDRESSES if name in element.attrib and element.get("rel") != "canonical"]
                 assert not any(one.startswith("https:") for one in asked), (page, asked)
 
 

@@ -43,11 +43,7 @@ def sent(record: RunRecord, runs: Path, grade: str = "submitted", by: str = "Eve
 @pytest.fixture(scope="module")
 def forged(runs: Path) -> list[PublishedRun]:
     """Predictions that are the gold values, of a method of its own and of one that the board has; on hardware that most runs then have."""
-    made = [
-        made_run(runs, name, seed, noise=0, suites=SUITES, device="gpu: Eve's")
-        for name in ("best", "simcse")
-        for seed in range(7, 11)
-    ]
+    made = [made_run(runs, name, seed, noise=0, suites=SUITES, device="gpu: Eve's") for name in ("best", "simcse") for seed in range(7, 11)]
     assert {score.value for one in made for score in one.scores if score.task == "STS-B"} == {100.0}
     return [sent(one, runs) for one in made]
 
@@ -74,17 +70,16 @@ def test_nothing_that_is_said_of_the_boards_own_runs_is_another(own: list[Publis
 
 
 @pytest.mark.slow
-def test_a_forgery_is_neither_marked_nor_tested_nor_ranked_and_is_flagged(
-    own: list[PublishedRun], forged: list[PublishedRun]
-) -> None:
+def test_a_forgery_is_neither_marked_nor_tested_nor_ranked_and_is_flagged(own: list[PublishedRun], forged: list[PublishedRun]) -> None:
     made = shown([*own, *forged])
     aside = [one for one in made.tables if not one.checked]
     assert [one.table.suite for one in aside] == ["sts", "geometry"] and made.tables[-2:] == tuple(aside)
     sts = aside[0]
     assert sts.anchor.endswith("-submitted") and sts.selection.endswith("stand in a table of their own, and nothing is ranked.")
     assert [(row.method, dict(row.differs)["submitted by"]) for row in sts.table.rows] == [
-        ("best", "Eve, not checked here"), ("simcse", "Eve, not checked here"),
-    ]  # fmt: skip
+        ("best", "Eve, not checked here"),
+        ("simcse", "Eve, not checked here"),
+    ]
     for row in sts.table.rows:
         assert row.rank is None and row.cost is None and not row.is_baseline and row.difference is None
         assert all(cell is not None and cell.mark == "" and cell.against is None and cell.spread is None for cell in row.cells)
@@ -94,9 +89,7 @@ def test_a_forgery_is_neither_marked_nor_tested_nor_ranked_and_is_flagged(
 
 
 @pytest.mark.slow
-def test_one_that_was_made_again_here_is_ranked_and_still_flagged(
-    own: list[PublishedRun], forged: list[PublishedRun], runs: Path
-) -> None:
+def test_one_that_was_made_again_here_is_ranked_and_still_flagged(own: list[PublishedRun], forged: list[PublishedRun], runs: Path) -> None:
     """A checkpoint that was trained on the test sets gives such predictions: the leap is told, the grade says what was done."""
     made = shown([*own, replace(forged[0], grade="checkpoint")])
     (sts,) = [one for one in made.tables if one.table.suite == "sts"]
@@ -141,9 +134,7 @@ def test_where_everything_was_sent_in_nothing_is_answered(runs: Path, forged: li
 
 
 def test_pages_say_whose_word_it_is(own: list[PublishedRun], forged: list[PublishedRun], runs: Path) -> None:
-    late = structs.replace(
-        forged[0].record, provenance=structs.replace(forged[0].record.provenance, created="9999-12-31T00:00:00Z")
-    )
+    late = structs.replace(forged[0].record, provenance=structs.replace(forged[0].record.provenance, created="9999-12-31T00:00:00Z"))
     mine = replace(forged[0], record=late)
     made = board([*own, mine, forged[1]], version="v1", title="A board", statistics="no")
     html = main_page.render(made)

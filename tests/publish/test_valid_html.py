@@ -43,9 +43,7 @@ def test_a_page_with_a_fault(inserted: str, said: str) -> None:
     assert any(said in one for one in found), found
 
 
-@pytest.mark.parametrize(
-    "address", ["http://a.b", "//a.b/c", "/c", "data:text/html,x", " javascript:x", "file:///x", "\\\\a", "https:"]
-)
+@pytest.mark.parametrize("address", ["http://a.b", "//a.b/c", "/c", "data:text/html,x", " javascript:x", "file:///x", "\\\\a", "https:"])
 def test_addresses_that_are_refused(address: str) -> None:
     assert odd_address(address)
 

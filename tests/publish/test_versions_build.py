@@ -122,9 +122,7 @@ def test_runs_that_cannot_be_published_are_named_without_the_publishers_folders(
     lines = quick().board.left_out
     assert f"{failed.run_id}: failed: the loss is not finite at step 12" in lines and f"{stopped.run_id}: interrupted" in lines
     assert sum(line.startswith("broken-builtin-s1-00000000: damaged: ") for line in lines) == 1
-    assert [
-        line for line in lines if line.startswith(f"{bare.run_id}: cannot be published: ") and "no predictions of CHECK" in line
-    ]
+    assert [line for line in lines if line.startswith(f"{bare.run_id}: cannot be published: ") and "no predictions of CHECK" in line]
     assert not any(str(runs) in line for line in lines)
     assert not (out / "v1" / "runs" / bare.run_id).exists() and len(versions(out)[0].runs) == 4
 
@@ -148,9 +146,7 @@ def test_a_preview_says_that_it_is_one_and_is_no_version(quick: Publish, runs: P
 def test_one_format_alone(quick: Publish, out: Path, form: str, there: str, not_there: str) -> None:
     quick(formats=(form,))
     found = contents(out / "v1")
-    assert (
-        there in found and not_there not in found and "tables.json" in found and any(name.endswith("run.json") for name in found)
-    )
+    assert there in found and not_there not in found and "tables.json" in found and any(name.endswith("run.json") for name in found)
     assert f"v1/{there}" in (out / "index.html").read_text(encoding="utf-8") and f"(v1/{there})" in (out / "README.md").read_text(
         encoding="utf-8"
     )
@@ -177,9 +173,7 @@ def test_an_altered_version_is_not_built_upon(quick: Publish, runs: Path, out: P
     assert "--check" in str(caught.value.hint) and not (out / "v2").exists()
 
 
-def test_an_error_on_the_way_leaves_nothing_behind(
-    quick: Publish, runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_on_the_way_leaves_nothing_behind(quick: Publish, runs: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise BenchError("the disk is full")
 

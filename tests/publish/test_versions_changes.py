@@ -18,8 +18,12 @@ from bench.runs import RecipeValue, RunRecord
 
 def moved(made: RunRecord, by: float = 1.0, **provenance: Any) -> RunRecord:
     """The same run with other scores, under another name, as another fingerprint would give it."""
-    return replace(made, run_id=f"{made.run_id}-again", scores=tuple(replace(one, value=one.value + by) for one in made.scores),
-                   provenance=replace(made.provenance, **provenance))  # fmt: skip
+    return replace(
+        made,
+        run_id=f"{made.run_id}-again",
+        scores=tuple(replace(one, value=one.value + by) for one in made.scores),
+        provenance=replace(made.provenance, **provenance),
+    )
 
 
 def test_the_same_runs_change_nothing() -> None:
@@ -98,9 +102,7 @@ def test_a_suite_that_was_scored_since_is_said() -> None:
 
 def test_suites_that_several_rows_lost_are_one_sentence() -> None:
     def both(made: RunRecord) -> RunRecord:
-        return replace(
-            made, scores=(*made.scores, replace(made.scores[0], suite="cxc", task="CxC-STS", protocol="cxc-promcse/1"))
-        )
+        return replace(made, scores=(*made.scores, replace(made.scores[0], suite="cxc", task="CxC-STS", protocol="cxc-promcse/1")))
 
     new = [record(name, 1) for name in ("conpvp", "simcse")]
     found = changes_since("v1", [both(one) for one in new], new)
@@ -118,15 +120,22 @@ def test_reasons_that_all_rows_have_are_said_once_and_those_of_one_beside_it() -
     assert len(alone) == 1 and alone[0].endswith("; code: the method's; library: torch 2.13.0 before, 3.0 now.")
 
 
+def test_a_reason_that_a_row_with_unseen_changes_lacks_is_not_that_of_every_row() -> None:
+    old = [record(name, 1) for name in ("conpvp", "promcse", "simcse")]
+    flat = replace(old[2], scores=tuple(replace(one, value=round(one.value, 2) + 0.001) for one in old[2].scores))
+    new = [moved(one, packages={"torch": "3.0"}) for one in old[:2]] + [moved(flat, by=0.001, plugin={"sha256": "b" * 64})]
+    lines = changes_since("v1", [*old[:2], flat], new).lines
+    assert not [one for one in lines if one.startswith("Every row")]
+    assert sum(one.endswith("library: torch 2.13.0 before, 3.0 now.") for one in lines) == 2
+
+
 def test_what_is_printed_alike_is_counted_and_not_printed_twice() -> None:
     old = record("simcse", 1)
     values = [round(one.value, 2) + 0.001 for one in old.scores]
     old = replace(old, scores=tuple(replace(one, value=value) for one, value in zip(old.scores, values, strict=True)))
     found = changes_since("v1", [old], [moved(old, by=0.001)])
     assert len(found.scores) == 8
-    assert found.lines[-1] == "8 scores moved by less than 0.01: simcse (unsupervised, builtin)." and "before" not in " ".join(
-        found.lines
-    )
+    assert found.lines[-1] == "8 scores moved by less than 0.01: simcse (unsupervised, builtin)." and "before" not in " ".join(found.lines)
 
 
 def test_a_value_that_was_left_out_is_that_of_a_record_without_it() -> None:
@@ -153,14 +162,13 @@ def test_the_page_has_every_score_and_reason_where_the_reason_is_that_above_too(
 
     old = [record(name, 1) for name in ("conpvp", "simcse")]
     found = changes_since("v1", old, [moved(old[0]), moved(old[1])])
-    scores = tuple(
-        dataclasses.replace(one, why=("seeds: <3> before, 4 now",)) if i > 10 else one for i, one in enumerate(found.scores)
-    )
-    found = dataclasses.replace(
-        found, scores=scores, errata=("Erratum to v1: none.",), lines=("Erratum to v1: none.", *found.lines)
-    )
+    scores = tuple(dataclasses.replace(one, why=("seeds: <3> before, 4 now",)) if i > 10 else one for i, one in enumerate(found.scores))
+    found = dataclasses.replace(found, scores=scores, errata=("Erratum to v1: none.",), lines=("Erratum to v1: none.", *found.lines))
     page = engine.render("changes.html", board=SimpleNamespace(version="v2"), changes=found, up=0)
-    rows = [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in re.findall(r"<tr>(<th scope=.row.*?)</tr>", page)]  # fmt: skip
+    rows = [
+        [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
+        for row in re.findall(r"<tr>(<th scope=.row.*?)</tr>", page)
+    ]
     assert sum(row[4] == "as above" for row in rows) == 16 - 3, "each row's first, and the one with another reason"
     for above, row in zip([[], *rows], rows, strict=False):
         if row[4] == "as above":
@@ -169,26 +177,28 @@ def test_the_page_has_every_score_and_reason_where_the_reason_is_that_above_too(
     assert rows == [
         [one.method, one.task, f"{one.before:.2f}", f"{one.after:.2f}", "; ".join(one.why), "builtin", "sts, senteval-all/1, tokenised"]
         for one in scores
-    ]  # fmt: skip
-    assert (
-        tuple(map(html.unescape, re.findall(r"<li>(.*?)</li>", page))) == found.lines[1:]
-        and "<p>Erratum to v1: none.</p>" in page
-    )
+    ]
+    assert tuple(map(html.unescape, re.findall(r"<li>(.*?)</li>", page))) == found.lines[1:] and "<p>Erratum to v1: none.</p>" in page
 
 
 # --- verdicts ---
 
 
-def table(
-    verdict: str | None, mean: float = 70.0, runs: tuple[str, ...] = ("a", "b"), baseline: str = "simcse"
-) -> dict[str, Any]:
+def table(verdict: str | None, mean: float = 70.0, runs: tuple[str, ...] = ("a", "b"), baseline: str = "simcse") -> dict[str, Any]:
     """As in tables.json: one method against a baseline on one task."""
     rows = [
-        {"method": method, "variant": "", "differs": {}, "runs": list(own), "cells": {"STS12": {"mean": value, "against": against}, "X": None}}
+        {
+            "method": method,
+            "variant": "",
+            "differs": {},
+            "runs": list(own),
+            "cells": {"STS12": {"mean": value, "against": against}, "X": None},
+        }
         for method, own, value, against in (
-            ("simcse", ("s",), 60.0, None), ("promcse", runs, mean, None if verdict == "missing" else {"verdict": verdict}),
+            ("simcse", ("s",), 60.0, None),
+            ("promcse", runs, mean, None if verdict == "missing" else {"verdict": verdict}),
         )
-    ]  # fmt: skip
+    ]
     return {"table": {"setting": "unsupervised", "backbone": "builtin", "suite": "sts", "protocol": "p/1", "text": None, "baseline": baseline,
                       "rows": rows}}  # fmt: skip
 
@@ -202,18 +212,14 @@ def test_a_verdict_that_the_statistics_changed() -> None:
     (one,) = found.verdicts
     assert (one.method, one.task, one.baseline, one.before, one.after) == ("promcse", "STS12", "simcse", "unknown", "better")
     assert one.why == ("statistics: version 1 before, 2 now",) and found.same_verdicts == 0
-    assert found.lines == (
-        "1 of 1 verdicts changed (1 because of statistics: version 1 before, 2 now): tables/changes.csv has each.",
-    )
+    assert found.lines == ("1 of 1 verdicts changed (1 because of statistics: version 1 before, 2 now): tables/changes.csv has each.",)
     assert changed(table(None), table("better"), (1, 2)).verdicts[0].before == "not tested"
 
 
 def test_a_verdict_that_the_statistics_did_not_change() -> None:
     assert changed(table("unknown"), table("better", 72.0), (1, 1)).verdicts[0].why == ("scores",)
     assert changed(table("unknown"), table("better", runs=("a", "b", "c")), (1, 1)).verdicts[0].why == ("scores: of other runs",)
-    assert changed(table("unknown"), table("better"), (2, 2)).verdicts[0].why == (
-        "other rows of the table, with which it was adjusted",
-    )
+    assert changed(table("unknown"), table("better"), (2, 2)).verdicts[0].why == ("other rows of the table, with which it was adjusted",)
     both = changed(table("unknown"), table("better", 72.0), (1, 2)).verdicts[0].why
     assert both == ("statistics: version 1 before, 2 now", "scores")
 
@@ -221,7 +227,5 @@ def test_a_verdict_that_the_statistics_did_not_change() -> None:
 def test_what_is_no_other_verdict() -> None:
     same = changed(table("better"), table("better", 75.0), (1, 2))
     assert same.verdicts == () and same.same_verdicts == 1 and same.lines == ()
-    assert changed(table("better"), table("worse", baseline="promcse"), (1, 2)).verdicts == (), (
-        "another question is no other answer"
-    )
+    assert changed(table("better"), table("worse", baseline="promcse"), (1, 2)).verdicts == (), "another question is no other answer"
     assert changed(table("missing"), table("worse"), (1, 2)).verdicts == ()

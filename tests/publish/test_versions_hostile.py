@@ -99,6 +99,11 @@ def test_nor_does_a_submission(quick: Publish, runs: Path, tmp_path: Path) -> No
 # --- whatever else fails ---
 
 
+def own(item: str) -> bool:
+    """None is one that was sent."""
+    return False
+
+
 def failing(*words: str) -> Callable[[Sequence[str]], list[str]]:
     """Fails with a ``bad`` one, and where two that do not go together are there."""
 
@@ -112,18 +117,21 @@ def failing(*words: str) -> Callable[[Sequence[str]], list[str]]:
 
 def test_those_that_fail_are_found_alone_or_together() -> None:
     for items, words, bad in (
-        (["a", "b", "c"], (), []), (["a", "bad", "c"], (), ["bad"]), (["bad 1", *"abcdefg", "bad 2", "h"], (), ["bad 1", "bad 2"]),
-        (list("abcdefgh"), ("b", "f"), ["f"]), (["a", "bad", *"bcdef"], ("a", "e"), ["bad", "e"]),
-    ):  # fmt: skip
+        (["a", "b", "c"], (), []),
+        (["a", "bad", "c"], (), ["bad"]),
+        (["bad 1", *"abcdefg", "bad 2", "h"], (), ["bad 1", "bad 2"]),
+        (list("abcdefgh"), ("b", "f"), ["f"]),
+        (["a", "bad", *"bcdef"], ("a", "e"), ["bad", "e"]),
+    ):
         left: list[tuple[str, str]] = []
-        kept = all_but_failing(items, failing(*words), lambda one, why: left.append((one, str(why))))  # noqa: B023
+        kept = all_but_failing(items, failing(*words), lambda one, why: left.append((one, str(why))), own)  # noqa: B023
         assert kept == [one for one in items if one not in bad]
         assert left == [(one, "division by zero") for one in bad]
 
 
 def test_what_fails_with_every_run_is_no_fault_of_a_run() -> None:
     with pytest.raises(ZeroDivisionError):
-        all_but_failing(["bad 1", "bad 2"], failing(), lambda *_: pytest.fail("one was left out"))
+        all_but_failing(["bad 1", "bad 2"], failing(), lambda *_: pytest.fail("one was left out"), own)
 
 
 def test_what_fails_with_whatever_runs_are_together_is_no_fault_of_a_run() -> None:
@@ -136,8 +144,19 @@ def test_what_fails_with_whatever_runs_are_together_is_no_fault_of_a_run() -> No
 
     left: list[str] = []
     with pytest.raises(ZeroDivisionError):
-        all_but_failing(list("abcdefgh"), make, lambda one, why: left.append(one))
+        all_but_failing(list("abcdefgh"), make, lambda one, why: left.append(one), own)
     assert len(left) == 2
+
+
+def test_any_number_that_others_sent_is_left_out_though_each_fails_only_beside_others() -> None:
+    def make(items: Sequence[str]) -> Sequence[str]:
+        if len(items) > 1 and any(one.startswith("sent") for one in items):
+            raise ZeroDivisionError("division by zero")
+        return items
+
+    sent, left = [f"sent {i}" for i in range(6)], list[str]()
+    kept = all_but_failing([*"abcd", *sent], make, lambda one, why: left.append(one), lambda one: one.startswith("sent"))
+    assert list(kept) == list("abcd") and sorted(left) == sent
 
 
 def test_what_is_wrong_without_those_that_were_left_out_says_so() -> None:
@@ -149,7 +168,7 @@ def test_what_is_wrong_without_those_that_were_left_out_says_so() -> None:
         return items
 
     with pytest.raises(BenchError, match="unknown baseline 'bad' .1 left out before: OverflowError: too large.") as caught:
-        all_but_failing(["bad", "a"], make, lambda *_: None)
+        all_but_failing(["bad", "a"], make, lambda *_: None, own)
     assert caught.value.hint == "--baseline"
 
 
@@ -209,9 +228,7 @@ def test_an_own_score_that_does_not_follow_from_the_predictions_is_not_published
     made = quick()
     assert bad.run_id not in shown(made) and len(shown(made)) == 3
     (line,) = made.board.left_out
-    assert line.startswith(
-        f"{bad.run_id}: cannot be published: score of check CHECK: 99.990000 is recorded, its predictions give "
-    )
+    assert line.startswith(f"{bad.run_id}: cannot be published: score of check CHECK: 99.990000 is recorded, its predictions give ")
     assert made.folder is not None and not (made.folder / "runs" / bad.run_id).exists()
     assert ":99.99" not in (made.folder / "tables.json").read_text()
 
@@ -222,15 +239,10 @@ def test_nor_an_average_that_its_tasks_do_not_give(quick: Publish, tmp_path: Pat
     higher = tuple(replace(one, value=99.0) if one.task == "Avg." else one for one in bad.scores)
     RunsFolder(tmp_path / "sts").write(replace(bad, scores=higher))
     made = quick(runs=tmp_path / "sts")
-    assert (
-        len(shown(made)) == 1
-        and f"{bad.run_id}: cannot be published: average of sts Avg.: 99.0 is recorded" in made.board.left_out[0]
-    )
+    assert len(shown(made)) == 1 and f"{bad.run_id}: cannot be published: average of sts Avg.: 99.0 is recorded" in made.board.left_out[0]
 
 
-def test_what_was_scored_again_is_kept_by_the_record_and_the_code(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_scored_again_is_kept_by_the_record_and_the_code(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
     store = RunsFolder(runs)
     run = store.read(store.ids()[0])
@@ -321,9 +333,7 @@ EVERY = bool(os.environ.get("BENCH_TEST_LONG"))
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(
-    quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fills_at_any_write_leaves_what_the_message_says(quick: Publish, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each write where ``BENCH_TEST_LONG`` is set, else at some, and at each beside the versions."""
     out = runs.parent / "leaderboards"
     quick(formats=("md",))
@@ -376,9 +386,7 @@ def test_what_a_killed_publication_leaves_is_told_and_swept_at_the_next_call(qui
         process.wait()
         process.stdout.close()
     done = bench("publish", "--check", "--out", out)
-    assert (
-        done.exit_code == 1 and f"{name}: a version that is being made, or was left by a process that was killed" in done.stdout
-    )
+    assert done.exit_code == 1 and f"{name}: a version that is being made, or was left by a process that was killed" in done.stdout
     assert quick().folder is None and not (out / name).exists()
     assert bench("publish", "--check", "--out", out).exit_code == 0
 

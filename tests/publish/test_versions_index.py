@@ -158,9 +158,7 @@ def test_finished_encoders_of_several_backbones_stand_below_for_scale(tmp_path: 
     found = board(runs, version="v1", title="t", statistics="yes")
     wanted = ["pretrained large", "pretrained mini-2", "pretrained mini"]
     html = render(found).replace("&#8203;", "")
-    assert (
-        "nothing trained, several backbones" in html and "nothing trained, <" not in html and "nothing trained, None" not in html
-    )
+    assert "nothing trained, several backbones" in html and "nothing trained, <" not in html and "nothing trained, None" not in html
     grey = html[html.index('<tbody class="finished">') :].partition("</tbody>")[0]
     assert [re.sub(r"<[^>]+>", " ", row).split()[1:3] for row in grey.split("<tr")[1:]] == [one.split() for one in wanted]
     lines = [line for line in markdown_page(found).splitlines() if "*for scale*" in line and line.startswith("|")]
@@ -171,9 +169,7 @@ def test_finished_encoders_of_several_backbones_stand_below_for_scale(tmp_path: 
     assert shown is not None and [row.method for row in shown.rows if row.finished] == wanted
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"tables": []}', '{"tables": [{"table": {"columns": [], "rows": []}}]}', '{"tables": 3}']
-)
+@pytest.mark.parametrize("text", ["", "[]", '{"tables": []}', '{"tables": [{"table": {"columns": [], "rows": []}}]}', '{"tables": 3}'])
 def test_a_version_whose_tables_cannot_be_read_has_no_main_table(tmp_path: Path, text: str) -> None:
     one = version(tmp_path, 1)
     (one.folder / "tables.json").write_text(text)

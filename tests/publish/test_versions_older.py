@@ -143,9 +143,7 @@ def test_gold_values_are_stored_once_and_nothing_is_lost(out: Path) -> None:
             kept = RunsFolder(out / "v2" / "runs").predictions_path(run_id, score.task, score.text, score.suite)
             own, given = read_own(kept)
             assert set(own) == {"prediction"} and given is not None
-            assert values_sha256(read_arrays(kept)) == values_sha256(
-                read_arrays(store.predictions_path(run_id, score.task, score.text))
-            )
+            assert values_sha256(read_arrays(kept)) == values_sha256(read_arrays(store.predictions_path(run_id, score.task, score.text)))
             assert set(read_arrays(kept, ("gold",))) == {"gold"}
 
 

@@ -50,9 +50,7 @@ def check(out: Path, *more: str | Path) -> tuple[int, str]:
 def test_a_signed_version_is_vouched_for_by_a_key_that_lies_elsewhere(out: Path, keys: Path) -> None:
     done = publish(out, "--sign", keys / "ada")
     assert done.exit_code == 0, done.output
-    print_of = subprocess.run(
-        ["ssh-keygen", "-lf", str(keys / "ada.pub")], capture_output=True, text=True, check=True
-    ).stdout.split()[1]
+    print_of = subprocess.run(["ssh-keygen", "-lf", str(keys / "ada.pub")], capture_output=True, text=True, check=True).stdout.split()[1]
     said = done.stdout.splitlines()[-1]
     assert said.startswith("v1: Signed on 20") and print_of in said
     assert check(out, "--signers", keys / "signers")[0] == 0
@@ -60,15 +58,12 @@ def test_a_signed_version_is_vouched_for_by_a_key_that_lies_elsewhere(out: Path,
     assert code == 0 and f"with the key {print_of}; --signers FILE says whose it is" in told
     statement = json.loads((out / "v1.signature.json").read_text())
     assert (
-        statement["key"] == print_of
-        and statement["manifest"] == json.loads((out / "versions.json").read_text())["versions"][0]["manifest"]
+        statement["key"] == print_of and statement["manifest"] == json.loads((out / "versions.json").read_text())["versions"][0]["manifest"]
     )
     feed = ElementTree.parse(out / "feed.xml")
     (summary,) = [one.text for one in feed.iter("{http://www.w3.org/2005/Atom}summary")]
     assert (
-        summary is not None
-        and summary.endswith(said.removeprefix("v1: "))
-        and said.removeprefix("v1: ") in (out / "README.md").read_text()
+        summary is not None and summary.endswith(said.removeprefix("v1: ")) and said.removeprefix("v1: ") in (out / "README.md").read_text()
     )
 
 

@@ -90,10 +90,7 @@ def test_mistakes_are_one_line(runs: Path, tmp_path: Path) -> None:
 def test_a_folder_of_the_publisher_in_a_command_is_told(runs: Path) -> None:
     assert "names a folder" not in publish(runs)[1]
     told = made_run(runs, "simcse", 3, suites=("check",), provenance={"command": "bench run --data /home/ada/data --seeds 3"})
-    assert (
-        f"the command of 1 run names a folder of this machine; it is published as it was recorded: {told.run_id}"
-        in publish(runs)[1]
-    )
+    assert f"the command of 1 run names a folder of this machine; it is published as it was recorded: {told.run_id}" in publish(runs)[1]
 
 
 def test_a_submitted_run_is_added_and_stays_when_its_file_is_gone(runs: Path, tmp_path: Path) -> None:
@@ -130,9 +127,7 @@ def test_a_run_that_was_checked_before_stays_checked(runs: Path, monkeypatch: py
     from bench.board import grades
 
     real = grades.graded
-    monkeypatch.setattr(
-        grades, "graded", lambda *a: tuple(replace(one, grade="checkpoint", reason="encoded again") for one in real(*a))
-    )
+    monkeypatch.setattr(grades, "graded", lambda *a: tuple(replace(one, grade="checkpoint", reason="encoded again") for one in real(*a)))
     first = runs.parent / "first"
     made_runs(first, {"simcse": 0.8, "promcse": 0.45}, seeds=(1,), suites=("check",))  # one seed: none agrees with another
     publish(runs, "--runs", first)
@@ -154,8 +149,15 @@ def test_another_run_of_a_checked_ones_name_is_not_checked(runs: Path, tmp_path:
     run = structs.replace(run, checkpoint=folder_sha256(theirs / run.run_id / "checkpoint"))
     RunsFolder(theirs).write(run)
     pack([theirs / run.run_id], box / "a.zip", by="Ada")
-    found = {"record_sha256": file_sha256(theirs / run.run_id / "run.json"), "files": {}, "date": "2026-11-21", "bench_version": "1",
-             "device": "cpu", "tasks": 1, "sentences": 20}  # fmt: skip
+    found = {
+        "record_sha256": file_sha256(theirs / run.run_id / "run.json"),
+        "files": {},
+        "date": "2026-11-21",
+        "bench_version": "1",
+        "device": "cpu",
+        "tasks": 1,
+        "sentences": 20,
+    }
     write(sent(runs, theirs / run.run_id), {run.run_id: found})
     grade = {"v1": "checkpoint", "v2": "checkpoint", "v3": "submitted"}
     publish(runs, "--submissions", box)
@@ -183,9 +185,7 @@ def test_an_interruption_leaves_nothing(runs: Path, monkeypatch: pytest.MonkeyPa
 
 def test_progress_is_plain_where_there_is_no_terminal(runs: Path) -> None:
     aside = publish(runs)[1]
-    assert aside.splitlines()[:2] == ["scoring again and copying predictions ...", "writing pages ..."] and not set(
-        "\r\x1b"
-    ) & set(aside)
+    assert aside.splitlines()[:2] == ["scoring again and copying predictions ...", "writing pages ..."] and not set("\r\x1b") & set(aside)
 
 
 def test_an_erratum_stands_beside_its_version_and_above_the_next_changes(runs: Path) -> None:

@@ -78,9 +78,7 @@ def _element(element: Element) -> Iterator[str]:
     for name, value in element.attrib.items():
         if name.lower().startswith("on"):
             yield f"{tag} has {name}"
-        empty_icon = (
-            tag == "link" and element.get("rel") == "icon" and value == "data:,"
-        )  # without it a browser asks for /favicon.ico
+        empty_icon = tag == "link" and element.get("rel") == "icon" and value == "data:,"  # without it a browser asks for /favicon.ico
         if name in ADDRESSES and not empty_icon and (odd := odd_address(value)):
             yield f"{tag} {name}: {odd}"
         if name == "target" and "noopener" not in element.get("rel", ""):
@@ -123,8 +121,12 @@ def ids_and_links(text: str) -> tuple[set[str], list[str]]:
 def broken_links(folder: Path) -> list[str]:
     """Relative links of every page below ``folder`` that lead out of it, to no file, or to no place on its page."""
     pages = {path: ids_and_links(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
-    return [f"{path.relative_to(folder)}: {why}" for path, (_, links) in pages.items() for link in sorted(set(links))
-            if (why := _broken(link, path, folder, pages))]  # fmt: skip
+    return [
+        f"{path.relative_to(folder)}: {why}"
+        for path, (_, links) in pages.items()
+        for link in sorted(set(links))
+        if (why := _broken(link, path, folder, pages))
+    ]
 
 
 def _broken(link: str, page: Path, folder: Path, pages: dict[Path, tuple[set[str], list[str]]]) -> str | None:

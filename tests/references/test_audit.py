@@ -25,8 +25,7 @@ def made(values: Mapping[str, float | str], stds: dict[str, float] | None = None
     """A printed row; a number that is given as text is printed so, others with two decimals."""
     printed = {task: value if isinstance(value, str) else f"{value:.2f}" for task, value in values.items()}
     cells = (
-        replace(MADE, task=task, value=float(text), printed=text, std=(stds or {}).get(task), **changes)
-        for task, text in printed.items()
+        replace(MADE, task=task, value=float(text), printed=text, std=(stds or {}).get(task), **changes) for task, text in printed.items()
     )  # type: ignore[arg-type]
     return Row(tuple(cells))
 
@@ -50,9 +49,7 @@ def test_averages_that_do_not_follow() -> None:
     """Against a calculation of its own: in exact fractions."""
     groups: dict[tuple[str, ...], dict[str, Fraction]] = {}
     for r in results():
-        groups.setdefault((r.paper, r.table, r.label, r.backbone, r.metric, r.setting, r.variant), {})[r.task] = Fraction(
-            r.printed
-        )
+        groups.setdefault((r.paper, r.table, r.label, r.backbone, r.metric, r.setting, r.variant), {})[r.task] = Fraction(r.printed)
     want = set()
     for key, cells in groups.items():
         parts = [value for task, value in cells.items() if task != "Avg."]
@@ -61,8 +58,10 @@ def test_averages_that_do_not_follow() -> None:
     assert of("average") == want
     assert len(want) == 14
     (mirror,) = [r.text for r in audit() if r.kind == "average" and "one decimal" in r.text]
-    assert mirror == ("printed 74.40; the mean of its 7 cells is 74.39 (+0.01); each of its cells ends in 0, "
-                      "and rounding them to one decimal explains the difference")  # fmt: skip
+    assert mirror == (
+        "printed 74.40; the mean of its 7 cells is 74.39 (+0.01); each of its cells ends in 0, "
+        "and rounding them to one decimal explains the difference"
+    )
 
 
 def test_what_is_printed_is_kept_with_its_zeros() -> None:
@@ -77,8 +76,10 @@ def test_what_is_printed_is_kept_with_its_zeros() -> None:
 
 def test_what_the_readers_of_two_papers_are_told() -> None:
     told = {r.paper: r.text for r in audit() if r.kind == "average" and r.task == "Avg." and "81.66" in r.text}
-    assert told == {"promcse": "printed 81.81; the mean of its 7 cells is 81.66 (+0.15)",
-                    "dcpcse": "printed 81.65; the mean of its 7 cells is 81.66 (-0.01)"}  # fmt: skip
+    assert told == {
+        "promcse": "printed 81.81; the mean of its 7 cells is 81.66 (+0.15)",
+        "dcpcse": "printed 81.65; the mean of its 7 cells is 81.66 (-0.01)",
+    }
     (same,) = {r.text for r in audit() if r.kind == "same" and r.paper == "promcse" and "81.81" in r.text}
     assert "DCPCSE-BERT-base" in same and "printed 81.81 here and 81.65 there" in same and "mean of 10 runs" in same
 
@@ -107,7 +108,10 @@ def test_best_of_four_is_marked_and_differs_from_the_mean_elsewhere() -> None:
 
 def test_cxc_rows_of_another_protocol() -> None:
     assert {label for _, table, label, *_ in of("protocol") if table == "2" and "CxC" not in label} >= {
-        "GloVe embeddings (avg.)", "ALIGN-BERT-base", "MURAL-BERT-base"}  # fmt: skip
+        "GloVe embeddings (avg.)",
+        "ALIGN-BERT-base",
+        "MURAL-BERT-base",
+    }
     assert not any(label == "unsup-PromCSE-BERT-base" for _, _, label, *_ in of("protocol"))
 
 
@@ -144,9 +148,7 @@ def test_one_printed_decimal_allows_more() -> None:
 def test_what_rounding_to_one_decimal_explains(cells: tuple[str, ...], average: str, explained: bool) -> None:
     row = made(dict(zip(("STS12", "STS13", "STS14"), cells, strict=True)) | {"Avg.": average})
     (told,) = kinds_of([row])["average"]
-    assert (
-        told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77") and ("one decimal" in told.text) == explained
-    )
+    assert told.text.startswith(f"printed {average}; the mean of its 3 cells is 72.77") and ("one decimal" in told.text) == explained
 
 
 def test_accuracies_that_were_rounded_to_one_decimal_are_held_to_that() -> None:
@@ -208,9 +210,7 @@ def test_the_odd_one_out_is_told_and_the_others_are_not() -> None:
     usual = [made({"STS12": 70.0 + i}, label=f"L{i}", method=f"m{i}") for i in range(3)]
     odd = made({"STS12": 60.0}, label="odd", method="o", text="unknown", corpus="the scored sentences")
     (told,) = kinds_of([*usual, odd])["protocol"]
-    assert (
-        told.label == "odd" and told.text == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
-    )
+    assert told.label == "odd" and told.text == "text form not known, its neighbours' is tokenised; trained on the scored sentences"
     assert told.task == ""
 
 

@@ -29,8 +29,14 @@ def sts(value: float = 0.72369, subset: str = "default", **more: Any) -> dict[st
 
 
 def content(task: str = "STS12", version: str = "2.12.7", **scores: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"dataset_revision": "a0d554a64d88156834ff5ae9920b964011b16384", "task_name": task, "mteb_version": version,
-            "scores": scores or {"test": [sts()]}, "evaluation_time": 3.1, "kg_co2_emissions": None}  # fmt: skip
+    return {
+        "dataset_revision": "a0d554a64d88156834ff5ae9920b964011b16384",
+        "task_name": task,
+        "mteb_version": version,
+        "scores": scores or {"test": [sts()]},
+        "evaluation_time": 3.1,
+        "kg_co2_emissions": None,
+    }
 
 
 def write(folder: Path, made: dict[str, Any], name: str = "", *, meta: bool = True) -> Path:
@@ -62,8 +68,12 @@ def test_mteb_1_is_another_protocol(tmp_path: Path) -> None:
 
 
 def test_a_file_from_before_mteb_1_11(tmp_path: Path) -> None:
-    old = {"mteb_dataset_name": "STS12", "mteb_version": "1.0.0", "dataset_revision": None,
-           "test": {"cos_sim": {"pearson": 0.6, "spearman": 0.5}, "euclidean": {"pearson": 0.4, "spearman": 0.3}, "evaluation_time": 2.1}}  # fmt: skip
+    old = {
+        "mteb_dataset_name": "STS12",
+        "mteb_version": "1.0.0",
+        "dataset_revision": None,
+        "test": {"cos_sim": {"pearson": 0.6, "spearman": 0.5}, "euclidean": {"pearson": 0.4, "spearman": 0.3}, "evaluation_time": 2.1},
+    }
     old["dataset_revision"] = "a" * 40
     found = number(write(tmp_path, old))
     assert (found.value, found.metric, found.protocol) == (50.0, "cosine_spearman", "mteb/1")

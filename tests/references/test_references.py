@@ -43,9 +43,7 @@ def test_what_is_known_without_the_reference_file() -> None:
 def test_papers_and_metrics_are_named_and_values_are_in_range() -> None:
     assert {r.paper for r in results()} == set(PAPERS)
     for r in results():
-        assert (
-            re.fullmatch("unsupervised|supervised|other", r.setting) and re.fullmatch(r"[1-9]|[A-E]\.[1-9]", r.table) and r.label
-        )
+        assert re.fullmatch("unsupervised|supervised|other", r.setting) and re.fullmatch(r"[1-9]|[A-E]\.[1-9]", r.table) and r.label
         assert r.metric in {"alignment", "uniformity"} or 0 < r.value < 100, r
         assert r.std is None or 0 <= r.std < 5, r
 
@@ -60,8 +58,11 @@ def test_a_copied_row_names_its_source_and_an_own_one_has_none() -> None:
 
 def test_what_a_number_is_of_follows_from_its_note_where_that_says_so() -> None:
     for r in results():
-        for words, runs in (("best Avg. of 4", "best of 4 seeds"), ("mean and std over 4", "mean of 4 seeds"),
-                            ("average of 10 random", "mean of 10 runs")):  # fmt: skip
+        for words, runs in (
+            ("best Avg. of 4", "best of 4 seeds"),
+            ("mean and std over 4", "mean of 4 seeds"),
+            ("average of 10 random", "mean of 10 runs"),
+        ):
             assert (words in r.note) == (r.runs == runs), r
 
 

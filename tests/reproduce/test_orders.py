@@ -17,9 +17,7 @@ from bench.show.pages.reproduced import places
 
 
 def order(*pairs: tuple[float, float | None]) -> Order:
-    return Order(
-        "p", "1", "unsupervised", "b", "Avg.", "spearman", tuple(Place(f"row {i}", a, b, "run") for i, (a, b) in enumerate(pairs))
-    )
+    return Order("p", "1", "unsupervised", "b", "Avg.", "spearman", tuple(Place(f"row {i}", a, b, "run") for i, (a, b) in enumerate(pairs)))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -44,19 +42,12 @@ def test_pairs_count_where_both_sides_tell_the_two_apart() -> None:
 
 def test_a_table_gives_an_order_for_each_setting_backbone_and_head() -> None:
     printed = [row for row in rows(results(paper="promcse")) if row.first.table == "5"]
-    found = {
-        (one.setting, one.metric): one
-        for one in orders(printed, lambda cell, row: (cell.value, "x"), ("alignment", "uniformity"))
-    }
+    found = {(one.setting, one.metric): one for one in orders(printed, lambda cell, row: (cell.value, "x"), ("alignment", "uniformity"))}
     assert {metric for _, metric in found} == {"alignment", "uniformity"}
     for one in found.values():
-        assert [place.printed for place in one.places] == sorted(
-            place.printed for place in one.places
-        )  # the best first: the lowest
+        assert [place.printed for place in one.places] == sorted(place.printed for place in one.places)  # the best first: the lowest
         assert one.pairs[0] == one.pairs[1]
-    whole = orders(
-        [row for row in rows(results(paper="promcse")) if row.first.table == "1"], lambda cell, row: (-cell.value, "x"), ()
-    )
+    whole = orders([row for row in rows(results(paper="promcse")) if row.first.table == "1"], lambda cell, row: (-cell.value, "x"), ())
     assert {one.task for one in whole} == {"Avg."} and all(one.pairs[0] == 0 for one in whole)
     assert whole[0].places[0].printed == max(place.printed for place in whole[0].places)
 

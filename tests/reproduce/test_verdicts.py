@@ -32,8 +32,10 @@ def stsb_score(value: float, text: str = "tokenised") -> Score:
 
 def ours(*values: float, text: str = "tokenised") -> list[Run]:
     """A finished run for each value, of seeds 1, 2, ..."""
-    return [(record("simcse", seed, backbone="bert-base-uncased", scores=(stsb_score(value, text),)), Path())
-            for seed, value in enumerate(values, 1)]  # fmt: skip
+    return [
+        (record("simcse", seed, backbone="bert-base-uncased", scores=(stsb_score(value, text),)), Path())
+        for seed, value in enumerate(values, 1)
+    ]
 
 
 def stsb(*values: float, margin: float = 0.5) -> Reproduced:
@@ -133,10 +135,17 @@ def simulated(draw: np.random.Generator, listed: Sequence[WantedRun], seeds: int
         made = []
         for seed in range(seeds):
             scores = tuple(
-                Score(suite="sts", task=cell.task, protocol="senteval-all/1", metric="spearman", value=one + draw.normal(0, sd), n=1000,
-                      text="tokenised")
+                Score(
+                    suite="sts",
+                    task=cell.task,
+                    protocol="senteval-all/1",
+                    metric="spearman",
+                    value=one + draw.normal(0, sd),
+                    n=1000,
+                    text="tokenised",
+                )
                 for cell, one, sd in zip(cells, level, SDS, strict=True)
-            )  # fmt: skip
+            )
             made.append((record(run.method, seed, backbone=run.backbone, scores=scores), Path()))
         table.append((run, made))
     return reproduced(table, "tokenised")
@@ -145,9 +154,16 @@ def simulated(draw: np.random.Generator, listed: Sequence[WantedRun], seeds: int
 @pytest.mark.slow
 def test_honest_repeats_are_called_different_five_times_in_a_hundred_rows_at_most() -> None:
     """Rows of PromCSE's table 1 that are trained on BERT base. Power is that of one row of eight cells, Holm over them."""
-    listed = [run for run in wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("bert-base-uncased",))
-              if run.method and run.comparable and len(run.rows) == 1 and len(run.rows[0].cells) == 8 and run.on is None
-              and printed_runs(run.rows[0].first) == (1, False)][:5]  # fmt: skip
+    listed = [
+        run
+        for run in wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("bert-base-uncased",))
+        if run.method
+        and run.comparable
+        and len(run.rows) == 1
+        and len(run.rows[0].cells) == 8
+        and run.on is None
+        and printed_runs(run.rows[0].first) == (1, False)
+    ][:5]
     assert len(listed) == 5
     draw = np.random.default_rng(7)
     for seeds, power in ((3, 0.8), (5, 0.9)):
@@ -196,8 +212,10 @@ def test_a_score_of_another_protocol_is_left_alone() -> None:
     run = wanted("promcse", "2", REGISTRY, words=("glove",))[0]
     (cell,) = run.rows[0].cells
     assert cell.protocol == "cxc-parekh/1"
-    scores = tuple(Score(suite="cxc", task="CxC-STS", protocol=p, metric="spearman-bootstrap", value=v, n=44045, text="raw")
-                   for p, v in (("cxc-promcse/1", 1.0), ("cxc-parekh/1", 2.0)))  # fmt: skip
+    scores = tuple(
+        Score(suite="cxc", task="CxC-STS", protocol=p, metric="spearman-bootstrap", value=v, n=44045, text="raw")
+        for p, v in (("cxc-promcse/1", 1.0), ("cxc-parekh/1", 2.0))
+    )
     found = score_of(record("glove-avg", None, setting="none", scores=scores), cell, "tokenised")
     assert found is not None and found.value == 2.0  # the form does not matter: the print names none
 
@@ -218,9 +236,7 @@ def test_gpu_hours_by_hand() -> None:
     parameters = 12 * (4 * 768**2 + 2 * 768 * 3072)
     training = max(15_625 * STEP_SECONDS, 6 * parameters * 1_000_000 * 2 * 32 / GPU_SPEED)
     dev = 125 * 2 * parameters * 3000 * 32 / GPU_SPEED
-    assert entry is not None and gpu_hours(cls, merged, "bert-base-uncased", entry.corpus) == pytest.approx(
-        (training + dev) / 3600
-    )
+    assert entry is not None and gpu_hours(cls, merged, "bert-base-uncased", entry.corpus) == pytest.approx((training + dev) / 3600)
     assert gpu_hours(cls, merged, "no-such-model", entry.corpus) is None
     assert gpu_hours(cls, merged, "bert-base-uncased", "a file of the user") is None
 
@@ -266,8 +282,6 @@ def test_weighted_means_over_sub_datasets_are_read_from_the_details() -> None:
     average = ours["Avg."]
     assert average is not None and average.value == pytest.approx(weighted + 3) and average.protocol == "senteval-wmean/1"
     partly = record("simcse", 1, backbone="bert-base-uncased", scores=[*scores[:3], of("STS15"), *scores[4:]])
-    assert [score_of(partly, cell, "tokenised") is None for cell in run.rows[0].cells] == [False] * 3 + [True] + [False] * 3 + [
-        True
-    ]
+    assert [score_of(partly, cell, "tokenised") is None for cell in run.rows[0].cells] == [False] * 3 + [True] + [False] * 3 + [True]
     cells = reproduced([(run, [(made, Path())])], "tokenised")[0]
     assert [cell.mean for cell in cells] == pytest.approx([*(weighted + i for i in range(7)), weighted + 3])

@@ -33,9 +33,7 @@ def test_every_table_means_runs_that_the_harness_has(paper: str, table: str) -> 
         assert bool(run.why_not) is not bool(run.method)
         if run.method:
             merged, _, _ = recipe(run, REGISTRY)
-            assert {key: merged[key] for key in run.changes} == {
-                key: parse(key, value, merged[key]) for key, value in run.changes.items()
-            }
+            assert {key: merged[key] for key in run.changes} == {key: parse(key, value, merged[key]) for key, value in run.changes.items()}
             assert run.setting in REGISTRY[run.method].cls.settings and run.suites
             request = run.request((1, 2), text="tokenised", corpus=None, precision="fp32")
             assert (request.methods, request.seeds, request.suites) == ((run.method,), (1, 2), run.suites)
@@ -55,12 +53,18 @@ def test_the_example_of_the_paper() -> None:
 
 def test_lines_with_two_metrics_and_rows_of_the_same_run_are_one_run() -> None:
     found = wanted("promcse", "3", REGISTRY)
-    assert names(found) == ["simcse, unsupervised, bert-base-uncased", "promcse, unsupervised, bert-base-uncased",
-                            "promcse+layer-shared, unsupervised, bert-base-uncased",
-                            "promcse+input-layer, unsupervised, bert-base-uncased"]  # fmt: skip
+    assert names(found) == [
+        "simcse, unsupervised, bert-base-uncased",
+        "promcse, unsupervised, bert-base-uncased",
+        "promcse+layer-shared, unsupervised, bert-base-uncased",
+        "promcse+input-layer, unsupervised, bert-base-uncased",
+    ]
     assert [run.suites for run in found] == [("sts", "cxc")] * 4
-    (simcse,) = [r for r in wanted("promcse", "1", REGISTRY, words=("supervised",), backbones=("bert-base-uncased",))
-                 if r.method == "simcse" and not r.variant and r.setting == "supervised"]  # fmt: skip
+    (simcse,) = [
+        r
+        for r in wanted("promcse", "1", REGISTRY, words=("supervised",), backbones=("bert-base-uncased",))
+        if r.method == "simcse" and not r.variant and r.setting == "supervised"
+    ]
     assert simcse.labels == ("SimCSE-BERT-base", "SimCSE-BERT-base (reproduce)")
 
 
@@ -105,9 +109,7 @@ def test_who_trained_in_fp16_is_run_so_where_the_device_can_and_nothing_else_was
         "diffcse": ("bf16", "fp16"),
         "dclr": ("bf16", "bf16"),
     }
-    (average,) = jobs(
-        wanted("promcse", "1", REGISTRY, words=("bert-base (first-last avg.)",)), REGISTRY, DataFolder(None), Asked()
-    )
+    (average,) = jobs(wanted("promcse", "1", REGISTRY, words=("bert-base (first-last avg.)",)), REGISTRY, DataFolder(None), Asked())
     assert precision_of(average, theirs) == "bf16"
 
 
@@ -125,11 +127,11 @@ def test_a_folder_of_that_name_is_that_backbone() -> None:
 
 
 def test_the_users_values_go_where_they_are_known() -> None:
-    found = wanted(
-        "promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("bert-base-uncased",), asked={"max_steps": "5"}
-    )
+    found = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("bert-base-uncased",), asked={"max_steps": "5"})
     assert [(run.method, dict(run.asked), run.comparable) for run in found[:2]] == [
-        ("embedding-last-avg", {}, True), ("promcse", {"max_steps": "5"}, False)]  # fmt: skip
+        ("embedding-last-avg", {}, True),
+        ("promcse", {"max_steps": "5"}, False),
+    ]
     budgets = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("builtin",), asked={"budget": "10m"})
     assert [(run.method, dict(run.asked)) for run in budgets[:2]] == [("embedding-last-avg", {}), ("promcse", {"budget": "10m"})]
     with pytest.raises(UnknownName, match="recipe key 'max_step'"):
@@ -152,9 +154,7 @@ def test_words_that_fit_no_row(words: tuple[str, ...], backbones: tuple[str, ...
 
 
 def test_a_backbone_that_the_chosen_rows_do_not_have() -> None:
-    with pytest.raises(
-        BenchError, match="--backbone roberta-large: the chosen rows of promcse:1 are of glove, bert-base-uncased"
-    ):
+    with pytest.raises(BenchError, match="--backbone roberta-large: the chosen rows of promcse:1 are of glove, bert-base-uncased"):
         wanted("promcse", "1", REGISTRY, words=("unsupervised",), backbones=("roberta-large",))
 
 
@@ -163,9 +163,7 @@ def test_every_figure_means_runs_that_the_harness_has(drawn: FigureRuns) -> None
     found = figure(drawn, REGISTRY, backbones=("builtin",))
     assert len({run.identity for run in found}) == len(found) >= 2
     for run in found:
-        assert (
-            run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites and run.instead_of == drawn.backbone
-        )
+        assert run.setting in REGISTRY[run.method].cls.settings and run.suites == drawn.suites and run.instead_of == drawn.backbone
         merged, _, _ = recipe(run, REGISTRY)
         assert all(merged[key] == parse(key, value, merged[key]) for key, value in run.changes.items())
 
@@ -195,7 +193,10 @@ def test_simcses_ablations_are_recipes() -> None:
     assert found.pop("Hard neg N/A").changes == {"hard_negatives": "false"}
     weights = {label: float(run.changes["hard_negative_weight"]) for label, run in found.items()}
     assert {label: round(math.exp(weight), 12) for label, weight in weights.items()} == {
-        "Contradiction, alpha 0.5": 0.5, "Contradiction, alpha 1.0": 1.0, "Contradiction, alpha 2.0": 2.0}  # fmt: skip
+        "Contradiction, alpha 0.5": 0.5,
+        "Contradiction, alpha 1.0": 1.0,
+        "Contradiction, alpha 2.0": 2.0,
+    }
     dropouts = [run.changes.get("dropout", run.variant) for run in wanted("simcse", "3", REGISTRY)]
     assert dropouts == ["0.0", "0.01", "0.05", "0.1", "0.15", "0.2", "0.5", "fixed-dropout"]
     edits = [dict(run.changes) for run in wanted("simcse", "1", REGISTRY) if run.method]

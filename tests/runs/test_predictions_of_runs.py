@@ -95,6 +95,4 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataMissing, match="has no predictions of STS12"):
         read_predicted(runs, STS12)
     with pytest.raises(BenchError, match="no statistics of alignment"):
-        read_predicted(
-            [stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))], ("x", "T", "p/1", None)
-        )
+        read_predicted([stored(tmp_path, "alignment", "p/1", prediction=np.arange(4.0), gold=np.arange(4.0))], ("x", "T", "p/1", None))

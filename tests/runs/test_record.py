@@ -34,8 +34,9 @@ AMOUNTS = st.floats(0, 1e18)
 COUNTS = st.integers(0, 2**63 - 1)
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | NUMBERS | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3), max_leaves=6,
-)  # fmt: skip
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
 OBJECTS = st.dictionaries(st.text(max_size=5), ANY_JSON, max_size=3)
 SCORES = st.builds(Score, suite=NAMES, task=NAMES, protocol=NAMES, metric=NAMES, value=VALUES, n=COUNTS, std=st.none() | AMOUNTS,
                    text=st.none() | NAMES, detail=OBJECTS, predictions_sha256=st.none() | NAMES)  # fmt: skip

@@ -102,9 +102,7 @@ def test_what_cannot_be_read_back_is_not_written(store: RunsFolder, value: float
 
 
 def test_numpy_numbers_become_plain_ones(store: RunsFolder) -> None:
-    score = Score(
-        suite="sts", task="STS12", protocol="p/1", metric="m", value=np.float32(1.5), n=np.int64(3), detail={"x": np.arange(2)}
-    )  # type: ignore[arg-type]
+    score = Score(suite="sts", task="STS12", protocol="p/1", metric="m", value=np.float32(1.5), n=np.int64(3), detail={"x": np.arange(2)})  # type: ignore[arg-type]
     store.write(record(scores=(score,)))
     (read,) = store.read(record().run_id).scores
     assert (read.value, read.n, read.detail) == (1.5, 3, {"x": [0, 1]})

@@ -35,9 +35,7 @@ def test_all_pairs_are_tukeys_of_statsmodels() -> None:
     first, second, found = of.pairs()
     np.testing.assert_allclose(-found.value_P, theirs.meandiffs)
     np.testing.assert_allclose(found.freedom_P, theirs.df_total)
-    np.testing.assert_allclose(
-        found.error_P, theirs.std_pairs * math.sqrt(2)
-    )  # theirs is of a mean, as the studentised range has it
+    np.testing.assert_allclose(found.error_P, theirs.std_pairs * math.sqrt(2))  # theirs is of a mean, as the studentised range has it
     tukeys = scipy.stats.studentized_range.sf(math.sqrt(2) * np.abs(found.value_P) / found.error_P, 4, 8)
     np.testing.assert_allclose(tukeys, theirs.pvalues, atol=1e-4)
     single_step = np.minimum(1, 6 * found.p_P)
@@ -125,7 +123,10 @@ def test_a_small_variance_is_drawn_up_to_the_mean_of_all_by_the_share_that_was_b
 def test_a_method_that_varies_much_does_not_hide_what_others_differ_by() -> None:
     """Ten seeds and six, 1.85 points apart with deviations of 0.45, are told apart also beside one that varies by three points."""
     rng = np.random.default_rng(0)
-    quiet = [(mean + 0.45 * scipy.stats.zscore(rng.normal(size=n), ddof=1)).tolist() for mean, n in ((60.67, 10), (58.82, 6), (60.9, 6), (58.2, 6))]  # fmt: skip
+    quiet = [
+        (mean + 0.45 * scipy.stats.zscore(rng.normal(size=n), ddof=1)).tolist()
+        for mean, n in ((60.67, 10), (58.82, 6), (60.9, 6), (58.2, 6))
+    ]
     wild = (46 + 3.2 * scipy.stats.zscore(rng.normal(size=6), ddof=1)).tolist()
     for values in (quiet, [*quiet, wild]):
         said, *_ = verdicts(only_seeds(values).less(0))

@@ -42,9 +42,7 @@ def test_queries_weigh_the_same() -> None:
     found = influence(Predicted("c", "spearman-bootstrap", (1,), said[None], gold, query_N=query))
     sizes = np.bincount(query)
     times = (420 // sizes)[query]
-    assert found.value_SR[0, 0] == pytest.approx(
-        100 * scipy.stats.spearmanr(np.repeat(said, times), np.repeat(gold, times)).statistic
-    )
+    assert found.value_SR[0, 0] == pytest.approx(100 * scipy.stats.spearmanr(np.repeat(said, times), np.repeat(gold, times)).statistic)
     assert found.moved_SN.sum() == pytest.approx(0, abs=1e-9)
 
 

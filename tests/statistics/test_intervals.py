@@ -41,9 +41,14 @@ def test_one_seed_is_scipys_bootstrap() -> None:
     p = ranked()
     found = interval(p)
     theirs = scipy.stats.bootstrap(
-        (p.prediction_SN[0], p.gold_N), lambda a, b: 100 * scipy.stats.spearmanr(a, b).statistic, paired=True, vectorized=False,
-        n_resamples=1500, method="percentile", **{RNG: np.random.default_rng(0)},
-    )  # fmt: skip
+        (p.prediction_SN[0], p.gold_N),
+        lambda a, b: 100 * scipy.stats.spearmanr(a, b).statistic,
+        paired=True,
+        vectorized=False,
+        n_resamples=1500,
+        method="percentile",
+        **{RNG: np.random.default_rng(0)},
+    )
     assert half(found) == pytest.approx(1.96 * theirs.standard_error, rel=0.08)
     assert found.low == pytest.approx(theirs.confidence_interval.low, abs=0.12 * half(found))
     assert found.high == pytest.approx(theirs.confidence_interval.high, abs=0.12 * half(found))

@@ -141,10 +141,7 @@ def test_the_posterior_is_that_of_limma_for_a_known_prior() -> None:
     variance, freedom = lender.posterior(1.0, 2)
     assert variance == pytest.approx((2 * 1.0 + 4 * 3.0) / 6) and freedom == pytest.approx(6.0)
     unsure = Lender(prior=3.0, alike=4.0, unsure=0.3, total=100.0).posterior(1.0, 2)[1]
-    assert (
-        float(special.polygamma(1, unsure / 2)) == pytest.approx(float(special.polygamma(1, 3)) + (4 / 6) ** 2 * 0.3)
-        and unsure < 6
-    )
+    assert float(special.polygamma(1, unsure / 2)) == pytest.approx(float(special.polygamma(1, 3)) + (4 / 6) ** 2 * 0.3) and unsure < 6
 
 
 def test_who_has_nothing_to_learn_from_learns_nothing() -> None:

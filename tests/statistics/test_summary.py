@@ -57,9 +57,7 @@ def test_equal_printed_numbers_share_the_mark_and_one_row_has_none() -> None:
     def scored(method: str, value: float) -> Score:
         return Score(suite="x", task="T", protocol="x/1", metric="accuracy", value=value, n=1)
 
-    made = [
-        record(name, 1, scores=(scored(name, value),)) for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))
-    ]
+    made = [record(name, 1, scores=(scored(name, value),)) for name, value in (("a", 70.001), ("b", 70.004), ("c", 69), ("d", 68))]
     marks = {one.name: cell.mark for one in only(summarise(made)).rows if (cell := one.cells[0])}
     assert marks == {"a": "best", "b": "best", "c": "second", "d": ""}
     (alone,) = only(summarise(made[:1])).rows
@@ -84,7 +82,10 @@ def test_alignment_is_told_apart_by_three_decimals() -> None:
     ]
     table = only(summarise(made))
     assert {one.name: (cell.mark, cell.decimals) for one in table.rows if (cell := one.cells[0])} == {
-        "a": ("best", 3), "b": ("second", 3), "c": ("best", 3)}  # fmt: skip
+        "a": ("best", 3),
+        "b": ("second", 3),
+        "c": ("best", 3),
+    }
     for form in ("md", "latex"):
         assert "0.238" in render((table,), form) and "0.241" in render((table,), form) and "0.2384" not in render((table,), form)
 
@@ -110,10 +111,12 @@ def test_the_average_is_the_papers_and_the_recorded_one() -> None:
 
 def test_text_forms_protocols_settings_and_backbones_are_never_mixed() -> None:
     made = [
-        record("simcse", 1), record("simcse", 1, scores=sts_scores(text="raw"), run_id="raw"),
+        record("simcse", 1),
+        record("simcse", 1, scores=sts_scores(text="raw"), run_id="raw"),
         record("simcse", 1, scores=tuple(replace(s, protocol="senteval-all/2") for s in sts_scores()), run_id="two"),
-        record("simcse", 1, setting="supervised"), record("simcse", 1, backbone="bert-base-uncased"),
-    ]  # fmt: skip
+        record("simcse", 1, setting="supervised"),
+        record("simcse", 1, backbone="bert-base-uncased"),
+    ]
     tables = summarise(made)
     assert len(tables) == 5 and all(len(table.rows) == 1 for table in tables)
     assert tables[0].text == "tokenised" and tables[0].setting == "unsupervised"
@@ -150,8 +153,9 @@ def test_another_recipe_is_another_row_and_says_what_differs() -> None:
     made = [record("simcse", seed) for seed in (1, 2)] + [record("simcse", 1, recipe={"temperature": 0.1, "mlm": True})]
     table = only(summarise(made))
     assert sorted((one.differs, len(one.runs)) for one in table.rows) == [
-        ((("mlm", "true"), ("temperature", "0.1")), 1), ((("temperature", "0.05"),), 2),
-    ]  # fmt: skip
+        ((("mlm", "true"), ("temperature", "0.1")), 1),
+        ((("temperature", "0.05"),), 2),
+    ]
     elsewhere = record("simcse", 3)
     elsewhere = replace(elsewhere, provenance=replace(elsewhere.provenance, corpus={"name": "news.txt", "sha256": "9" * 64}))
     table = only(summarise([*made[:2], elsewhere]))

@@ -41,9 +41,7 @@ class World:
         runs = np.array([seeds or 1 for seeds in self.seeds])
         of_items = self.items**2 * ((1 - self.common) * np.eye(count) + self.common)
         own = 0.02 * self.items**2
-        spread = np.where([seeds is None for seeds in self.seeds], 0.0, self.seed_sd) * np.exp(
-            self.unequal / 2 * rng.normal(size=count)
-        )
+        spread = np.where([seeds is None for seeds in self.seeds], 0.0, self.seed_sd) * np.exp(self.unequal / 2 * rng.normal(size=count))
         spread[0] = self.wider * self.seed_sd if self.wider else spread[0]
         shift = np.linalg.cholesky(of_items + 1e-12 * np.eye(count)) @ rng.normal(size=count)
         true = np.array(self.gaps or (0.0,) * count)
@@ -115,12 +113,18 @@ def test_intervals_hold_the_truth_93_to_97_times_in_100(name: str) -> None:
     assert 0.93 <= found.coverage <= 0.97 and 0.93 <= found.of_difference <= 0.97, found
 
 
-V1_ITEMS = np.array([
-    [0.58, 0.58, 0.52, 0.58, 0.51, 0.61, 0.56, 0.56], [0.58, 0.59, 0.52, 0.58, 0.52, 0.63, 0.59, 0.59],
-    [0.52, 0.52, 0.63, 0.56, 0.47, 0.59, 0.55, 0.55], [0.58, 0.58, 0.56, 0.69, 0.57, 0.70, 0.62, 0.62],
-    [0.51, 0.52, 0.47, 0.57, 0.65, 0.63, 0.59, 0.59], [0.61, 0.63, 0.59, 0.70, 0.63, 0.94, 0.85, 0.85],
-    [0.56, 0.59, 0.55, 0.62, 0.59, 0.85, 1.06, 1.06], [0.56, 0.59, 0.55, 0.62, 0.59, 0.85, 1.06, 1.07],
-])  # fmt: skip
+V1_ITEMS = np.array(
+    [
+        [0.58, 0.58, 0.52, 0.58, 0.51, 0.61, 0.56, 0.56],
+        [0.58, 0.59, 0.52, 0.58, 0.52, 0.63, 0.59, 0.59],
+        [0.52, 0.52, 0.63, 0.56, 0.47, 0.59, 0.55, 0.55],
+        [0.58, 0.58, 0.56, 0.69, 0.57, 0.70, 0.62, 0.62],
+        [0.51, 0.52, 0.47, 0.57, 0.65, 0.63, 0.59, 0.59],
+        [0.61, 0.63, 0.59, 0.70, 0.63, 0.94, 0.85, 0.85],
+        [0.56, 0.59, 0.55, 0.62, 0.59, 0.85, 1.06, 1.06],
+        [0.56, 0.59, 0.55, 0.62, 0.59, 0.85, 1.06, 1.07],
+    ]
+)
 """leaderboards/v1, average of the seven STS sets: covariance of its eight rows over items, shared sentences counted. Row 1 is simcse."""
 
 
@@ -141,9 +145,7 @@ def test_three_points_are_found_with_three_seeds(unequal: float, power: float) -
     assert np.mean(found) >= power
 
 
-@pytest.mark.parametrize(
-    ("world", "power"), [("six seeds, spreads far apart", 0.4), ("six seeds, one spread seven times as wide", 0.4)]
-)
+@pytest.mark.parametrize(("world", "power"), [("six seeds, spreads far apart", 0.4), ("six seeds, one spread seven times as wide", 0.4)])
 def test_a_difference_is_found_beside_methods_that_vary_much(world: str, power: float) -> None:
     """1.5 points, with six seeds: where no variance was taken to be below their mean, it was found 19 to 21 times in 100."""
     rng, made = np.random.default_rng(6), WORLDS[world]
@@ -166,7 +168,9 @@ def test_one_seed_alone_says_nothing() -> None:
         assert set(verdicts(of.less(7))[0]) == {None} and set(ranks(of)[0]) == {(1, 8)}
 
 
-@pytest.mark.parametrize("world", [World((5,) * 8, items=0.15, seed_sd=0.15), World((None,) * 8, items=0.2), World(THREE, items=0.15, seed_sd=0.1, unequal=0.6)])  # fmt: skip
+@pytest.mark.parametrize(
+    "world", [World((5,) * 8, items=0.15, seed_sd=0.15), World((None,) * 8, items=0.2), World(THREE, items=0.15, seed_sd=0.1, unequal=0.6)]
+)
 def test_equivalent_is_wrong_at_most_5_times_in_100(world: World) -> None:
     """All methods lie on the margin itself, half of them above and half below the baseline."""
     from dataclasses import replace
@@ -193,9 +197,7 @@ def table_of_tasks(rng: np.random.Generator) -> tuple[list[Column], Column]:
         value = shift[of_run] + shared + SINGLE_SEED_SD * rng.normal(size=len(of_run))
         values.append(value)
         covariances.append(of_items)
-        columns.append(
-            Column(value.reshape(methods, seeds).tolist(), [True] * methods, np.stack([of_items, of_items]), freedom=1000)
-        )
+        columns.append(Column(value.reshape(methods, seeds).tolist(), [True] * methods, np.stack([of_items, of_items]), freedom=1000))
     of_average = sum(covariances) / TASKS**2
     average = np.mean(values, axis=0).reshape(methods, seeds).tolist()
     return columns, Column(average, [True] * methods, np.stack([of_average, of_average]), freedom=1000)

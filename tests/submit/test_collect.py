@@ -44,9 +44,7 @@ def forge(store: RunsFolder, box: Path, name: str = "a.zip") -> Path:
     """The files of a runs folder as they are, with right hashes: what somebody sends who does not care for ``bench submit``."""
     paths = {f"runs/{path.relative_to(store.path).as_posix()}": path for path in sorted(store.path.rglob("*")) if path.is_file()}
     with zipfile.ZipFile(box / name, "w") as archive:
-        archive.writestr(
-            "submission.json", header_bytes(Header(by="Eve", files={n: file_sha256(p) for n, p in paths.items()}), "1")
-        )
+        archive.writestr("submission.json", header_bytes(Header(by="Eve", files={n: file_sha256(p) for n, p in paths.items()}), "1"))
         for one, path in paths.items():
             archive.write(path, one)
     return box / name
@@ -139,8 +137,9 @@ def test_two_files_with_one_run(theirs: RunsFolder, box: Path, tmp_path: Path) -
     found = taken(box, tmp_path)
     assert [(one.record.run_id, one.by) for one in found.runs] == [(run.run_id, "Ada")]
     assert [line.rpartition(": ")[2] for line in found.refused] == [
-        "a.zip has the same run", "a.zip has another run of that name or fingerprint",
-    ]  # fmt: skip
+        "a.zip has the same run",
+        "a.zip has another run of that name or fingerprint",
+    ]
 
 
 # --- what is in a run ---

@@ -66,13 +66,9 @@ def test_nothing_is_changed_where_a_run_lies(store: RunsFolder, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("how", ["no", "auto", "yes"])
-def test_a_checkpoint_goes_along_where_it_is_small(
-    store: RunsFolder, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_goes_along_where_it_is_small(store: RunsFolder, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = finished_run(store)
-    assert ("without" in pack([store.folder(run.run_id)], tmp_path / "small.zip", checkpoints=how).runs[0].checkpoint) == (
-        how == "no"
-    )
+    assert ("without" in pack([store.folder(run.run_id)], tmp_path / "small.zip", checkpoints=how).runs[0].checkpoint) == (how == "no")
     monkeypatch.setattr("bench.verify.submit.packing.CHECKPOINT_BYTES", 3)
     if how == "yes":
         with pytest.raises(BenchError, match="the checkpoint of .* cannot be sent"):

@@ -43,9 +43,7 @@ def refused(path: Path, tmp_path: Path) -> str:
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(DataDamaged) as error:
         unpack(path, tmp_path / "in" / "out")
-    assert [one for one in sorted(tmp_path.rglob("*")) if one != tmp_path / "in"] == [
-        one for one in before if one != tmp_path / "in"
-    ]
+    assert [one for one in sorted(tmp_path.rglob("*")) if one != tmp_path / "in"] == [one for one in before if one != tmp_path / "in"]
     line = str(error.value.message)
     assert line.startswith(f"{path.name} is refused: ") and "\n" not in line and len(line) < 300 and error.value.hint
     return line.removeprefix(f"{path.name} is refused: ")
@@ -163,10 +161,14 @@ def test_ends_of_a_file_that_python_reads_otherwise(tmp_path: Path, how: str) ->
     path = made(tmp_path / "a.zip", FILES)
     raw = path.read_bytes()
     end = len(raw) - 22
-    path.write_bytes({
-        "zip64": raw[: end - 20] + b"PK\6\7" + raw[end - 16 :], "comment": raw[:-2] + b"\x05\x00hello",
-        "before": b"#!/bin/sh\n" + raw, "count": raw[: end + 8] + struct.pack("<HH", 9999, 9999) + raw[end + 12 :],
-    }[how])  # fmt: skip
+    path.write_bytes(
+        {
+            "zip64": raw[: end - 20] + b"PK\6\7" + raw[end - 16 :],
+            "comment": raw[:-2] + b"\x05\x00hello",
+            "before": b"#!/bin/sh\n" + raw,
+            "count": raw[: end + 8] + struct.pack("<HH", 9999, 9999) + raw[end + 12 :],
+        }[how]
+    )
     assert "zip file" in (line := refused(path, tmp_path)) or "list of files" in line
 
 
@@ -202,12 +204,18 @@ def test_a_file_that_is_not_what_the_list_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "why"),
     [
-        (b"{", "is not JSON"), (b"[" * 100_000, "is not JSON"), (b"[]", "not bench.submission/1"), (b'{"schema": "bench.submission/9"}', "/9"),
-        (header(FILES, files=[]), "no list of files"), (header(FILES, files={RECORD: "x"}), "no list of files"),
-        (header(FILES, submitted_by=7), "is no name"), (header(FILES, submitted_by="x" * 1000), "1000 characters"),
-        (header(FILES, submitted_by="\u001b[2Jgone"), "printable"), (header(FILES, submitted_by="a\u202eb"), "printable"),
+        (b"{", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[]", "not bench.submission/1"),
+        (b'{"schema": "bench.submission/9"}', "/9"),
+        (header(FILES, files=[]), "no list of files"),
+        (header(FILES, files={RECORD: "x"}), "no list of files"),
+        (header(FILES, submitted_by=7), "is no name"),
+        (header(FILES, submitted_by="x" * 1000), "1000 characters"),
+        (header(FILES, submitted_by="\u001b[2Jgone"), "printable"),
+        (header(FILES, submitted_by="a\u202eb"), "printable"),
     ],
-)  # fmt: skip
+)
 def test_a_list_that_is_none(tmp_path: Path, first: bytes, why: str) -> None:
     line = refused(made(tmp_path / "a.zip", FILES, first), tmp_path)
     assert why in line and "\x1b" not in line and "\u202e" not in line

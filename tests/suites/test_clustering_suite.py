@@ -58,8 +58,10 @@ def test_a_set_agrees_with_scikit_learn_and_scipy(shared, monkeypatch):
     for seed in range(3):
         labels = result.predictions["prediction"][:, seed]
         for name, metric in (
-            ("nmi", normalized_mutual_info_score), ("ami", adjusted_mutual_info_score), ("ari", adjusted_rand_score),
-        ):  # fmt: skip
+            ("nmi", normalized_mutual_info_score),
+            ("ami", adjusted_mutual_info_score),
+            ("ari", adjusted_rand_score),
+        ):
             assert result.detail[name]["each"][seed] == pytest.approx(100 * metric(gold, labels))
         centres = np.stack([x[labels == k].mean(axis=0) for k in range(89)])
         assert result.detail["inertia"][seed] == pytest.approx(((x - centres[labels]) ** 2).sum(), rel=1e-4)
@@ -82,8 +84,12 @@ def test_the_protocol_is_ten_seeds_of_ten_starts(monkeypatch):
     result = made_up(texts, [7, 40, 1] * 8).score(lambda sentences: 100 * bag_of_words(sentences))
     assert (asked["x"] == 100 * bag_of_words(texts)).all()  # as they are: not normalised
     assert {key: asked[key] for key in ("clusters", "seeds", "starts", "max_iterations", "tolerance")} == {
-        "clusters": 3, "seeds": tuple(range(10)), "starts": 10, "max_iterations": 300, "tolerance": 1e-4,
-    }  # fmt: skip
+        "clusters": 3,
+        "seeds": tuple(range(10)),
+        "starts": 10,
+        "max_iterations": 300,
+        "tolerance": 1e-4,
+    }
     assert result.predictions["prediction"].shape == (24, 10)
     assert (result.value, result.std) == (100, 0)  # labels are neither from 0 nor contiguous
     assert result.detail["nmi"]["mean"] == pytest.approx(100)

@@ -66,8 +66,10 @@ def test_draws_are_those_of_plain_loops(results):
         want = scipy.stats.spearmanr(arrays["prediction"][rows], arrays["gold"][rows]).statistic
         assert value == pytest.approx(100 * want, abs=1e-9)
     assert results[0].value == pytest.approx(values.mean()) and results[0].std == pytest.approx(values.std())
-    one_caption = [len(np.unique(arrays["caption1"][rows])) for rows in PROTOCOLS["cxc-parekh/1"].drawn(
-        np.unique(arrays["caption1"], return_inverse=True)[1])][:3]  # fmt: skip
+    one_caption = [
+        len(np.unique(arrays["caption1"][rows]))
+        for rows in PROTOCOLS["cxc-parekh/1"].drawn(np.unique(arrays["caption1"], return_inverse=True)[1])
+    ][:3]
     assert one_caption == [12500] * 3
 
 

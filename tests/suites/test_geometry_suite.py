@@ -115,8 +115,9 @@ def test_sentences_holds_all_that_scoring_asks_for_and_uniformity_needs_no_more_
 
 def made_up(gold):
     n = len(gold)
-    return SentencePairs("STS-B", [f"a{i} x" for i in range(n)], [f"b{i} x" for i in range(n)], np.array(gold, float), ["STS-B"] * n,
-                         "test", "raw", "0" * 64)  # fmt: skip
+    return SentencePairs(
+        "STS-B", [f"a{i} x" for i in range(n)], [f"b{i} x" for i in range(n)], np.array(gold, float), ["STS-B"] * n, "test", "raw", "0" * 64
+    )
 
 
 def random_vectors(sentences):

@@ -41,9 +41,15 @@ def hashed(sentences: Any) -> np.ndarray:
 
 def meta(name: str, kind: Any, main: str) -> TaskMetadata:
     return TaskMetadata(
-        name=name, description="made by a test", dataset={"path": "local", "revision": "r1"}, type=kind, category="t2t",
-        eval_splits=["test"], eval_langs=["eng-Latn"], main_score=main,
-    )  # fmt: skip
+        name=name,
+        description="made by a test",
+        dataset={"path": "local", "revision": "r1"},
+        type=kind,
+        category="t2t",
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score=main,
+    )
 
 
 def said(n: int, seed: int) -> list[str]:
@@ -90,8 +96,7 @@ def test_an_sts_task_gives_mtebs_own_number_and_keeps_its_cosines(tmp_path: Path
     a, b = hashed(data["sentence1"]), hashed(data["sentence2"])
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     assert result.value == pytest.approx(100 * scipy.stats.spearmanr(cosines, data["score"]).statistic, abs=1e-6)
-    assert (result.suite, result.task, result.protocol, result.metric, result.n) == (
-        "mteb", "TinySts", "mteb/2", "cosine_spearman", 40)  # fmt: skip
+    assert (result.suite, result.task, result.protocol, result.metric, result.n) == ("mteb", "TinySts", "mteb/2", "cosine_spearman", 40)
     np.testing.assert_allclose(result.predictions["prediction"], cosines, atol=1e-6)
     assert result.predictions["gold"].tolist() == data["score"] and set(result.predictions["subset"]) == {"default/test"}
     assert result.detail["mteb_version"] == mteb.__version__ and result.detail["dataset"] == {"path": "local", "revision": "r1"}
@@ -224,8 +229,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
                 writer.write({"sentence1": a, "sentence2": b, "score": float(i % 6)})
             writer.finalize()
         splits = SplitDict({"test": SplitInfo("test", num_examples=30, dataset_name="sts16-sts")}, dataset_name="sts16-sts")
-        DatasetInfo(features=features, splits=splits, builder_name="parquet", dataset_name="sts16-sts", config_name="default",
-                    version="0.0.0").write_to_directory(str(place))  # fmt: skip
+        DatasetInfo(
+            features=features, splits=splits, builder_name="parquet", dataset_name="sts16-sts", config_name="default", version="0.0.0"
+        ).write_to_directory(str(place))
 
     return fill
 
@@ -264,7 +270,9 @@ def test_names_after_mteb_are_mtebs_up_to_the_next_suite() -> None:
 def test_tasks_and_benchmarks_by_name() -> None:
     named = suite("mteb:STSBenchmark,Banking77Classification,STSBenchmark")
     assert [(one.name, one.metric, one.n) for one in named.tasks] == [  # type: ignore[attr-defined]
-        ("STSBenchmark", "cosine_spearman", 1379), ("Banking77Classification", "accuracy", 3080)]  # fmt: skip
+        ("STSBenchmark", "cosine_spearman", 1379),
+        ("Banking77Classification", "accuracy", 3080),
+    ]
     english = suite("mteb:MTEB(eng, v2)").tasks
     assert len(english) == len(mteb.get_benchmark("MTEB(eng, v2)").tasks)
     (sts22,) = [one for one in english if one.name == "STS22.v2"]
@@ -308,8 +316,10 @@ def test_a_run_keeps_mtebs_predictions_apart_from_our_own_sets(tiny: str, shared
 
 
 def test_listing_suites_does_not_import_mteb(tmp_path: Path) -> None:
-    code = ("import contextlib, io, sys\nfrom bench.cli import main\nwith contextlib.redirect_stdout(io.StringIO()):\n"
-            "    main(['suites'], standalone_mode=False); main(['suites', 'mteb'], standalone_mode=False)\n"
-            "print(*{'mteb', 'torch', 'datasets'} & set(sys.modules))")  # fmt: skip
+    code = (
+        "import contextlib, io, sys\nfrom bench.cli import main\nwith contextlib.redirect_stdout(io.StringIO()):\n"
+        "    main(['suites'], standalone_mode=False); main(['suites', 'mteb'], standalone_mode=False)\n"
+        "print(*{'mteb', 'torch', 'datasets'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 0 and done.stdout.split() == [], done.stderr + done.stdout

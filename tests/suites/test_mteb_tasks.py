@@ -51,8 +51,14 @@ class Words:
 
 
 def evaluated(made: Any, tmp_path: Path, model: Any) -> dict[str, Any]:
-    found = mteb.evaluate(model, made, cache=mteb.ResultCache(tmp_path), prediction_folder=tmp_path / "predictions",
-                          show_progress_bar=False, co2_tracker=False)  # fmt: skip
+    found = mteb.evaluate(
+        model,
+        made,
+        cache=mteb.ResultCache(tmp_path),
+        prediction_folder=tmp_path / "predictions",
+        show_progress_bar=False,
+        co2_tracker=False,
+    )
     return {one.task_name: one.scores["test"][0] for one in found.task_results}
 
 
@@ -90,9 +96,7 @@ def test_identical_sentences_are_what_parts_the_numbers_of_sts12(shared: Path) -
     pairs = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").data  # type: ignore[attr-defined]
     model = Words()
     ours = suite("sts").task("STS12").load(DataFolder(shared / "data"), "tokenised").score(model.vectors)
-    a, b = (
-        v / np.linalg.norm(v, axis=1, keepdims=True) for v in (model.vectors(pairs.sentences1), model.vectors(pairs.sentences2))
-    )
+    a, b = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (model.vectors(pairs.sentences1), model.vectors(pairs.sentences2)))
     product = (a * b).sum(axis=1)
     same = np.array([first == second for first, second in zip(pairs.sentences1, pairs.sentences2, strict=True)])
     top = ours.predictions["prediction"] > 1 - 1e-6  # the same words in another order count as well, for this model

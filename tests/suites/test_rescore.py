@@ -61,17 +61,13 @@ def test_draws_of_few_examples_that_leave_their_own_out() -> None:
     for k in range(3):
         prediction[k * 4 : k * 4 + 4, k] = -1
     gold = DRAW.integers(0, 2, N)
-    found = rescore(
-        ("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")}
-    )
+    found = rescore(("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")})
     each = [100 * np.mean([p == g for p, g in zip(column, gold, strict=True) if p >= 0]) for column in prediction.T]
     assert found is not None and found.n == N - 4
     assert (found.value, found.std) == (pytest.approx(np.mean(each)), pytest.approx(np.std(each, ddof=1)))
     prediction[0, 1] = -1
     with pytest.raises(DataDamaged, match="different numbers of items"):
-        rescore(
-            ("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")}
-        )
+        rescore(("fewshot", "MR-16", "senteval-fewshot/1", None), {"prediction": prediction, "gold": gold, "subset": np.full(N, "MR")})
 
 
 def test_clusters() -> None:
@@ -97,7 +93,10 @@ def test_geometry() -> None:
 def test_tasks_of_mteb() -> None:
     key = ("mteb", "STS12", "mteb/2", None)
     found = rescore(key, COSINES, "cosine_spearman")
-    parts = [spearmanr(COSINES["prediction"][rows], COSINES["gold"][rows]).statistic for rows in (COSINES["subset"] == "a", COSINES["subset"] == "b")]  # fmt: skip
+    parts = [
+        spearmanr(COSINES["prediction"][rows], COSINES["gold"][rows]).statistic
+        for rows in (COSINES["subset"] == "a", COSINES["subset"] == "b")
+    ]
     assert found is not None and found.value == pytest.approx(100 * np.mean(parts))
     classes = {"prediction": DRAW.integers(0, 2, (N, 4)), "gold": DRAW.integers(0, 2, N), "subset": np.full(N, "default/test")}
     found = rescore(key, classes, "accuracy")
@@ -123,21 +122,23 @@ ODD = {
     "scalar": lambda a: a | {"prediction": np.array(1.0)},
 }
 KEYS = [
-    ("sts", "STS12", "senteval-all/1"), ("cxc", "CxC-STS", "cxc-parekh/1"), ("transfer", "MRPC", "senteval-probe/1"),
-    ("transfer-quick", "MR-quick", "logreg-probe/1"), ("fewshot", "MR-16", "senteval-fewshot/1"), ("clustering", "AgNews", "sccl-kmeans/1"),
-    ("geometry", "alignment", "geometry-stsb/1"), ("geometry", "uniformity", "geometry-stsb/1"), ("mteb", "x", "mteb/2"),
+    ("sts", "STS12", "senteval-all/1"),
+    ("cxc", "CxC-STS", "cxc-parekh/1"),
+    ("transfer", "MRPC", "senteval-probe/1"),
+    ("transfer-quick", "MR-quick", "logreg-probe/1"),
+    ("fewshot", "MR-16", "senteval-fewshot/1"),
+    ("clustering", "AgNews", "sccl-kmeans/1"),
+    ("geometry", "alignment", "geometry-stsb/1"),
+    ("geometry", "uniformity", "geometry-stsb/1"),
+    ("mteb", "x", "mteb/2"),
     ("check", "captions", "check/2"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(("suite", "task", "protocol"), KEYS, ids=[f"{a} {b}" for a, b, _ in KEYS])
-def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(
-    suite: str, task: str, protocol: str, odd: str
-) -> None:
-    arrays = ODD[odd](
-        COSINES | {"fold": np.zeros(N, dtype=int), "image": np.arange(N), "caption1": np.arange(N), "inertia": np.ones(10)}
-    )
+def test_arrays_that_are_something_else_never_give_a_score_that_is_no_number(suite: str, task: str, protocol: str, odd: str) -> None:
+    arrays = ODD[odd](COSINES | {"fold": np.zeros(N, dtype=int), "image": np.arange(N), "caption1": np.arange(N), "inertia": np.ones(10)})
     try:
         found = rescore((suite, task, protocol, None), arrays, "cosine_spearman")
     except DataDamaged as error:

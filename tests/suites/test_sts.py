@@ -42,9 +42,7 @@ def bag_of_hashes(sentences):
 
 
 def made_up(sentences1, sentences2, gold, subset=None) -> LoadedPairs:
-    pairs = SentencePairs(
-        "STS12", sentences1, sentences2, np.array(gold, float), subset or ["a"] * len(gold), "test", "raw", "0" * 64
-    )
+    pairs = SentencePairs("STS12", sentences1, sentences2, np.array(gold, float), subset or ["a"] * len(gold), "test", "raw", "0" * 64)
     return LoadedPairs(suite("sts").task("STS12"), pairs)
 
 
@@ -68,9 +66,7 @@ def test_a_task_agrees_with_scipy_on_the_real_pairs(shared, name):
         sizes.append(int(rows.sum()))
         assert result.detail["subsets"][subset] == {
             "spearman": pytest.approx(each[-1], abs=1e-9),
-            "pearson": pytest.approx(
-                100 * scipy.stats.pearsonr(stored["prediction"][rows], pairs.gold[rows]).statistic, abs=1e-9
-            ),
+            "pearson": pytest.approx(100 * scipy.stats.pearsonr(stored["prediction"][rows], pairs.gold[rows]).statistic, abs=1e-9),
             "n": sizes[-1],
         }
     assert result.detail["mean"] == pytest.approx(sum(each) / len(each), abs=1e-9)
@@ -225,8 +221,12 @@ def letters(first: str, second: str) -> frozenset[str]:
 def test_the_clean_dev_set_has_no_scored_pair(shared, form):
     """Told apart by a second computation: sets of letters, over all seven test splits."""
     data = DataFolder(shared / "data")
-    tested = {letters(a, b) for name in STS_TASKS for one in [read_sts(data, name, text=form)]
-              for a, b in zip(one.sentences1, one.sentences2, strict=True)}  # fmt: skip
+    tested = {
+        letters(a, b)
+        for name in STS_TASKS
+        for one in [read_sts(data, name, text=form)]
+        for a, b in zip(one.sentences1, one.sentences2, strict=True)
+    }
     clean = clean_dev_task(data, form)
     pairs = [letters(a, b) for part in clean.parts for a, b in zip(part.sentences1, part.sentences2, strict=True)]
     assert len(pairs) == clean.n == 849 and [len(part) for part in clean.parts] == [363, 486] and clean.dropped == (1137, 14)
@@ -240,18 +240,14 @@ def test_the_clean_dev_set_has_no_scored_pair(shared, form):
 def test_the_clean_dev_set_is_scored_by_the_mean_of_its_parts(shared):
     clean = clean_dev_task(DataFolder(shared / "data"))
     result = clean.score(bag_of_hashes)
-    each = [
-        100 * scipy.stats.spearmanr(cosines(p.sentences1, p.sentences2, bag_of_hashes, ""), p.gold).statistic for p in clean.parts
-    ]
+    each = [100 * scipy.stats.spearmanr(cosines(p.sentences1, p.sentences2, bag_of_hashes, ""), p.gold).statistic for p in clean.parts]
     assert result.value == pytest.approx(sum(each) / 2) and result.n == 849
     with pytest.raises(RunFailed, match="sts-dev-clean"):
         clean.score(lambda sentences: np.ones((len(sentences), 2), np.float32))
 
 
 def test_the_clean_dev_set_needs_what_is_scored(shared, tmp_path):
-    shutil.copytree(
-        shared / "data" / "senteval" / "downstream" / "STS" / "STSBenchmark", tmp_path / "downstream" / "STS" / "STSBenchmark"
-    )
+    shutil.copytree(shared / "data" / "senteval" / "downstream" / "STS" / "STSBenchmark", tmp_path / "downstream" / "STS" / "STSBenchmark")
     with pytest.raises(DataMissing, match="STS12"):
         selection("sts-dev-clean", DataFolder(tmp_path, offline=True))
 
@@ -270,8 +266,11 @@ def test_how_many_dev_pairs_are_scored_is_said_of_old_records_too():
     assert dev_words(old) == "1,137 of the 1,500 pairs of STS-B dev are test pairs of the scored sets"
     five = replace(old, scores=tuple(one for one in old.scores if one.task in STS_TASKS[:5]))
     assert dev_words(five).startswith("1,131 of the 1,500")
-    clean = replace(old, training=replace(old.training, dev_task="sts-dev-clean"),
-                    provenance=replace(old.provenance, determines={"dev": known().dev["sts-dev-clean, raw"]}))  # fmt: skip
+    clean = replace(
+        old,
+        training=replace(old.training, dev_task="sts-dev-clean"),
+        provenance=replace(old.provenance, determines={"dev": known().dev["sts-dev-clean, raw"]}),
+    )
     assert dev_words(clean) == "none of the 849 pairs of sts-dev-clean is a test pair of the scored sets"
     lied = replace(clean, provenance=replace(old.provenance, determines={"dev": sha256}))
     assert "not known" in dev_words(lied), "a name alone says nothing"

@@ -116,11 +116,7 @@ def test_an_installed_suite_is_found_and_a_broken_one_takes_no_other_down(folder
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == suites.GROUP else real(group=group))
     suites._points.cache_clear()
     done = bench("suites")
-    assert (
-        "Which of four" in " ".join(done.stdout.split())
-        and "the seven STS" in " ".join(done.stdout.split())
-        or "sts" in done.stdout
-    )
+    assert "Which of four" in " ".join(done.stdout.split()) and "the seven STS" in " ".join(done.stdout.split()) or "sts" in done.stdout
     assert "the suite broken of ? does not import: RuntimeError: no such library" in done.stderr
     assert "registers the suite odd under the name even" in done.stderr
     assert "odd-cosine/1" in bench("suites", "odd").stdout
@@ -155,9 +151,7 @@ CONSTANT = 'check_variety(check_vectors(vectors(self.sentences), self.sentences,
          {"its items stand alone"}, "of 2 items, 4 are scored"),
     ],
 )  # fmt: skip
-def test_a_broken_suite_is_caught_by_the_right_check(
-    folder: Path, change: Callable[[str], str], caught: set[str], seen: str
-) -> None:
+def test_a_broken_suite_is_caught_by_the_right_check(folder: Path, change: Callable[[str], str], caught: set[str], seen: str) -> None:
     done = bench("suites", "--check", written(folder, change), "--data", folder, "--json")
     found = {one["check"]: one["seen"] for one in json.loads(done.stdout)["findings"] if not one["passed"]}
     assert caught <= set(found) and done.exit_code == bool(caught), (found, done.stderr)
@@ -209,8 +203,15 @@ def test_blocks_of_neighbours_give_the_variance_of_their_means() -> None:
 
 def run_of(store: RunsFolder, method: str, seed: int, said_N: np.ndarray, gold_N: np.ndarray, metric: str) -> None:
     arrays: Mapping[str, np.ndarray] = {"prediction": said_N, "gold": gold_N, "subset": np.full(len(gold_N), "Odd")}
-    result = suites.TaskResult(suite="odd", task="Odd", protocol="odd-cosine/1", metric=metric,
-                               value=100 * float((said_N == gold_N).mean()), n=len(gold_N), predictions=dict(arrays))  # fmt: skip
+    result = suites.TaskResult(
+        suite="odd",
+        task="Odd",
+        protocol="odd-cosine/1",
+        metric=metric,
+        value=100 * float((said_N == gold_N).mean()),
+        n=len(gold_N),
+        predictions=dict(arrays),
+    )
     from bench.run.executors.scoring import merge_scores
 
     name = f"{method}-tiny-s{seed}-{'0' * 8}"
@@ -233,9 +234,7 @@ def runs(folder: Path) -> Callable[[str], Path]:
     return make
 
 
-def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_know(
-    folder: Path, runs: Callable[[str], Path]
-) -> None:
+def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_know(folder: Path, runs: Callable[[str], Path]) -> None:
     plugin = written(folder, replaced('metric="accuracy"', 'metric="share-right", by_item=True'))
     tables = []
     for metric in ("accuracy", "share-right"):
@@ -252,13 +251,15 @@ def test_a_metric_of_its_own_has_the_intervals_of_the_same_metric_that_tables_kn
 @pytest.mark.parametrize(
     ("change", "given", "said"),
     [
-        ('metric="share-right", by_item=True', False, "share-right is computed by the suite odd, which is not here; --plugin FILE gives it"),
+        (
+            'metric="share-right", by_item=True',
+            False,
+            "share-right is computed by the suite odd, which is not here; --plugin FILE gives it",
+        ),
         ('metric="share-right"', True, "share-right has no interval over items"),
     ],
-)  # fmt: skip
-def test_without_intervals_the_table_says_why(
-    folder: Path, runs: Callable[[str], Path], change: str, given: bool, said: str
-) -> None:
+)
+def test_without_intervals_the_table_says_why(folder: Path, runs: Callable[[str], Path], change: str, given: bool, said: str) -> None:
     plugin = written(folder, replaced('metric="accuracy"', change))
     done = bench("compare", "--runs", runs("share-right"), *(("--plugin", plugin) if given else ()), "--all")
     assert done.exit_code == 0 and said in " ".join(done.stdout.split()), done.stdout

@@ -83,13 +83,7 @@ def test_no_verdict_contradicts_the_interval_beside_it(table: Table) -> None:
                 continue
             assert found.verdict != "equivalent" or (found.low > -0.5 and found.high < 0.5)
             told = (
-                "equivalent"
-                if found.verdict == "equivalent"
-                else "better"
-                if found.low > 0
-                else "worse"
-                if found.high < 0
-                else "unknown"
+                "equivalent" if found.verdict == "equivalent" else "better" if found.low > 0 else "worse" if found.high < 0 else "unknown"
             )
             assert found.verdict == told and found.level is not None and found.level >= 0.95
             assert found.low < found.difference < found.high and found.p is not None and found.p_adjusted is not None
@@ -98,9 +92,7 @@ def test_no_verdict_contradicts_the_interval_beside_it(table: Table) -> None:
 
 def test_an_unknown_says_what_would_settle_it(table: Table) -> None:
     cell = row(table, "alike").cells[-1]
-    assert (
-        cell is not None and cell.against is not None and cell.against.detectable is not None and cell.against.chance is not None
-    )
+    assert cell is not None and cell.against is not None and cell.against.detectable is not None and cell.against.chance is not None
     assert cell.against.detectable > abs(cell.against.difference) and 0.2 < cell.against.chance < 0.8
     (words,) = [words for words in lines.answers(table) if words.startswith("alike: unknown")]
     assert "would have been found" in words and "settle it" in words and "one new run beats one of good" in words
@@ -115,14 +107,13 @@ def test_a_difference_agrees_with_a_plain_bootstrap(table: Table) -> None:
     for _ in range(400):
         items, seeds = rng.integers(0, N, N), rng.integers(0, 5, 5)
         drawn.append(
-            np.mean(
-                [spearman(said["sure"][s][items], gold[items]) - spearman(said["good"][s][items], gold[items]) for s in seeds]
-            )
+            np.mean([spearman(said["sure"][s][items], gold[items]) - spearman(said["good"][s][items], gold[items]) for s in seeds])
         )
     cell = row(table, "sure").cells[table.columns.index(task)]
     assert cell is not None and cell.against is not None and cell.against.low is not None and cell.against.high is not None
     assert cell.against.difference == pytest.approx(
-        np.mean([spearman(a, gold) - spearman(b, gold) for a, b in zip(said["sure"], said["good"], strict=True)]), abs=0.011)  # fmt: skip
+        np.mean([spearman(a, gold) - spearman(b, gold) for a, b in zip(said["sure"], said["good"], strict=True)]), abs=0.011
+    )
     low, high = np.percentile(drawn, [2.5, 97.5])
     assert cell.against.level is not None
     scale = NormalDist().inv_cdf((1 + cell.against.level) / 2) / 1.96  # ours is of the family's level
@@ -141,8 +132,15 @@ def test_intervals_hold_the_mean_and_say_what_they_cover(table: Table, runs: lis
 
 def test_the_number_of_cells_is_paid_for(runs: list[Run]) -> None:
     by = {how: compare_runs(runs, TableOptions(baseline="good", correction=how))[0] for how in ("holm", "bh", "none")}
-    p = {how: [cell.against.p_adjusted for one in made.rows for cell in one.cells if cell and cell.against and cell.against.p_adjusted is not None]
-         for how, made in by.items()}  # fmt: skip
+    p = {
+        how: [
+            cell.against.p_adjusted
+            for one in made.rows
+            for cell in one.cells
+            if cell and cell.against and cell.against.p_adjusted is not None
+        ]
+        for how, made in by.items()
+    }
     assert len(p["holm"]) == 24 and all(made.tested is not None for made in by.values())
     assert all(a >= b >= c for a, b, c in zip(p["holm"], p["bh"], p["none"], strict=True)) and p["holm"] != p["none"]
     for how, words in (("holm", "Holm over 3"), ("bh", "Benjamini-Hochberg over 3"), ("none", "not adjusted over 3")):
@@ -280,9 +278,7 @@ def test_every_mean_and_difference_is_in_the_terminal(table: Table, width: int) 
             assert cell is not None and f"{cell.mean:.2f}" in words
             assert cell.against is None or f"{cell.against.difference:+.2f}" in words
     said = " ".join(text.split())
-    assert (
-        "Avg. less good is the question, a family of its own (Holm over 3): ▲ better, ▼ worse, ≈ equivalent, within ±0.5" in said
-    )
+    assert "Avg. less good is the question, a family of its own (Holm over 3): ▲ better, ▼ worse, ≈ equivalent, within ±0.5" in said
     assert "single tasks are exploratory, another family (Holm over 21): △ better, ▽ worse" in said
     assert "all pairs are one family (Holm over 6)" in said
 
@@ -290,8 +286,11 @@ def test_every_mean_and_difference_is_in_the_terminal(table: Table, width: int) 
 def test_eighty_columns_hold_the_scores_in_one_block(table: Table) -> None:
     headings = [line.split() for line in printed((table,), 80).splitlines() if "STS12  " in line]
     assert headings == [["#", "method", *STS, "Avg."]]
-    plain = replace(table, baseline=None, rows=tuple(replace(one, cost=None, cells=tuple(
-        cell and replace(cell, against=None) for cell in one.cells)) for one in table.rows))  # fmt: skip
+    plain = replace(
+        table,
+        baseline=None,
+        rows=tuple(replace(one, cost=None, cells=tuple(cell and replace(cell, against=None) for cell in one.cells)) for one in table.rows),
+    )
     headings = [line.split() for line in printed((plain,), 80).splitlines() if "STS12 " in line]
     assert headings == [["rank", "method", *STS, "Avg.", "95", "%"]]
 
@@ -358,8 +357,14 @@ def test_latex(table: Table, tmp_path: Path) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex here; the structure was checked")
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
-    done = subprocess.run(["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path,
-                          capture_output=True, text=True, errors="replace", timeout=100)  # fmt: skip
+    done = subprocess.run(
+        ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=100,
+    )
     assert done.returncode == 0, done.stdout[-1500:]
     assert "Overfull" not in done.stdout
 
@@ -374,9 +379,7 @@ def versions(one: RunRecord, **packages: str) -> RunRecord:
 def test_a_footnote_for_each_difference_and_a_mark_at_the_row() -> None:
     made = [record("a", 1), record("b", 1), record("b", 2), record("c", 1)]
     made[2] = versions(made[2], torch="2.6.0")
-    made[3] = structs.replace(
-        made[3], provenance=structs.replace(made[3].provenance, data={**made[3].provenance.data, "STS14": "9" * 64})
-    )
+    made[3] = structs.replace(made[3], provenance=structs.replace(made[3].provenance, data={**made[3].provenance.data, "STS14": "9" * 64}))
     nowhere = [(one, Path("nowhere") / one.run_id) for one in made]
     (table,) = compare_runs(nowhere, TableOptions())
     assert table.footnotes == (
@@ -409,9 +412,7 @@ def test_a_footnote_tells_rates_that_were_searched_from_a_rate_that_most_others_
     assert not table.footnotes
     chosen = RecipeValue(value=17, source="search s, 6 trials, dev 60.00")  # of a row; the recipe's own was best in the others
     other = structs.replace(made[2], recipe={**made[2].recipe, "batch_size": chosen})
-    (table,) = compare_runs(
-        [(one, Path("nowhere") / one.run_id) for one in (*made[:2], other, made[3])], TableOptions(strict=True)
-    )
+    (table,) = compare_runs([(one, Path("nowhere") / one.run_id) for one in (*made[:2], other, made[3])], TableOptions(strict=True))
     assert not table.footnotes, "rows of one search may differ in what it chose (docs/search.md)"
 
 
@@ -426,10 +427,7 @@ def test_what_has_only_another_text_form_or_protocol_is_named() -> None:
     assert tables["raw"].footnotes == ()
     with pytest.raises(BenchError, match="--strict.*raw-only"):
         compare_runs(nowhere, TableOptions(strict=True))
-    assert all(
-        table.footnotes == ()
-        for table in footnotes.with_footnotes(compare_runs(nowhere[1:], TableOptions()), {both.run_id: both})
-    )
+    assert all(table.footnotes == () for table in footnotes.with_footnotes(compare_runs(nowhere[1:], TableOptions()), {both.run_id: both}))
 
 
 def test_unequal_budgets_are_refused_and_named() -> None:
@@ -504,9 +502,7 @@ def test_the_printed_value_stands_beside_ours(tmp_path: Path) -> None:
 def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
     from factories import sts_scores
 
-    other = record(
-        "simcse", 1, backbone="bert-base-uncased", scores=tuple(structs.replace(s, protocol="other/9") for s in sts_scores())
-    )
+    other = record("simcse", 1, backbone="bert-base-uncased", scores=tuple(structs.replace(s, protocol="other/9") for s in sts_scores()))
     raw = record("simcse", 2, backbone="bert-base-uncased", scores=sts_scores(text="raw"))
     for one in (other, raw):
         (table,) = compare_runs([(one, Path("nowhere"))], TableOptions(with_paper=True))
@@ -516,10 +512,7 @@ def test_a_printed_value_of_another_protocol_is_not_ours() -> None:
 
 def test_with_three_values_the_others_are_all_that_are_not_named() -> None:
     """A footnote a value would call rows "the others" that have a third one."""
-    made = [
-        versions(record(name, 1), torch=torch)
-        for name, torch in (("a", "2.13.0"), ("b", "2.13.0"), ("c", "2.6.0"), ("d", "2.7.0"))
-    ]
+    made = [versions(record(name, 1), torch=torch) for name, torch in (("a", "2.13.0"), ("b", "2.13.0"), ("c", "2.6.0"), ("d", "2.7.0"))]
     (table,) = compare_runs([(one, Path("nowhere") / one.run_id) for one in made], TableOptions())
     assert table.footnotes == ("torch: 2.6.0 in c; 2.7.0 in d; 2.13.0 in the others",)
     assert {one.name: one.footnotes for one in table.rows} == {"a": (), "b": (), "c": (0,), "d": (0,)}

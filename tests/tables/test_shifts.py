@@ -33,19 +33,25 @@ def cxc(value: float, protocol: str, task: str = "CxC-STS") -> Score:
 
 
 def test_the_gap_is_cxc_less_sts_b_for_each_protocol_and_form() -> None:
-    near = [Score(suite="sts", task="STS-B", protocol="senteval-all/1", metric="spearman", value=value, n=1379, text=text)
-            for value, text in ((80.004, "tokenised"), (82.5, "raw"))]  # fmt: skip
+    near = [
+        Score(suite="sts", task="STS-B", protocol="senteval-all/1", metric="spearman", value=value, n=1379, text=text)
+        for value, text in ((80.004, "tokenised"), (82.5, "raw"))
+    ]
     section = report.domain_shift(record(scores=(*near, cxc(70.5, "cxc-promcse/1"), cxc(72, "cxc-parekh/1", "CxC-STS-parekh"))))
     assert section.rows == (
-        ("cxc-promcse/1", "tokenised", "80.00", "70.50", "-9.50"), ("cxc-parekh/1", "tokenised", "80.00", "72.00", "-8.00"),
-        ("cxc-promcse/1", "raw", "82.50", "70.50", "-12.00"), ("cxc-parekh/1", "raw", "82.50", "72.00", "-10.50"),
-    )  # fmt: skip
+        ("cxc-promcse/1", "tokenised", "80.00", "70.50", "-9.50"),
+        ("cxc-parekh/1", "tokenised", "80.00", "72.00", "-8.00"),
+        ("cxc-promcse/1", "raw", "82.50", "70.50", "-12.00"),
+        ("cxc-parekh/1", "raw", "82.50", "72.00", "-10.50"),
+    )
     assert report.domain_shift(record(scores=(cxc(70, "cxc-promcse/1"),))).rows == ()
 
 
 def test_alignment_has_three_decimals_and_no_minus_zero() -> None:
-    pair = [Score(suite="geometry", task="alignment", protocol="geometry-stsb/1", metric="alignment", value=value, n=231, text=text)
-            for value, text in ((0.2384, "tokenised"), (0.2381, "raw"))]  # fmt: skip
+    pair = [
+        Score(suite="geometry", task="alignment", protocol="geometry-stsb/1", metric="alignment", value=value, n=231, text=text)
+        for value, text in ((0.2384, "tokenised"), (0.2381, "raw"))
+    ]
     assert report.text_forms(record(scores=tuple(pair))).rows == (("geometry: alignment", "0.238", "0.238", "0.000"),)
 
 

@@ -31,9 +31,7 @@ HOSTILE = [
 
 
 def hostile() -> list[RunRecord]:
-    return [
-        record(name, seed, base=60 + i, variant=name, recipe={"t": name}) for i, name in enumerate(HOSTILE) for seed in (1, 2)
-    ]
+    return [record(name, seed, base=60 + i, variant=name, recipe={"t": name}) for i, name in enumerate(HOSTILE) for seed in (1, 2)]
 
 
 def printed(records: list[RunRecord], width: int, **options: object) -> str:
@@ -132,8 +130,14 @@ def test_hostile_names_in_csv() -> None:
 def test_latex_compiles_as_it_is(tmp_path: Path) -> None:
     records = [*hostile(), *family()]
     (tmp_path / "t.tex").write_text(render(summarise(records, baseline="simcse"), "latex"), encoding="utf-8")
-    done = subprocess.run(["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"], cwd=tmp_path,
-                          capture_output=True, text=True, errors="replace", timeout=100)  # fmt: skip
+    done = subprocess.run(
+        ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=100,
+    )
     assert done.returncode == 0, done.stdout[-1500:]
     assert (tmp_path / "t.pdf").stat().st_size > 1000
 
@@ -193,11 +197,7 @@ def test_signed(value: float, said: str) -> None:
 
 
 def test_sparkline_duration_and_size() -> None:
-    assert (
-        sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█"
-        and sparkline([3, 3]) == "▁▁"
-        and len(sparkline(list(range(1000)))) == 32
-    )
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7]) == "▁▂▃▄▅▆▇█" and sparkline([3, 3]) == "▁▁" and len(sparkline(list(range(1000)))) == 32
     assert [duration(s) for s in (14.24, 812.5, 7500)] == ["14.2 s", "13 min 32 s", "2 h 05 min"]
     assert [size(n) for n in (999, 10_600_000)] == ["999 B", "10.6 MB"]
 

@@ -109,9 +109,7 @@ def compared(alone: dict[str, Any], spread: dict[str, Any]) -> dict[str, float]:
 
 def answer(cls: type[TorchMethod], setting: str, variant: str, backbone: str, ranks: Ranks, folder: Path, **values: Any) -> Any:
     chunk = values.pop("chunk", None)
-    method = still(
-        built(cls, backbone, folder, setting=setting, variant=variant, context=Context(seed=1, folder=folder), **values)
-    )
+    method = still(built(cls, backbone, folder, setting=setting, variant=variant, context=Context(seed=1, folder=folder), **values))
     (kind, *_) = [kind for kind in reversed(cls.needs(setting, method.recipe)) if kind in COLUMNS]
     found = {}
     for name, count in SHARES.items():

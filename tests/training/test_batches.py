@@ -82,8 +82,10 @@ def test_a_gpus_batches_have_lengths_that_repeat_where_the_loss_allows_it(
 
 def test_tokens_are_those_of_the_whole_batch_on_every_rank(tmp_path: Path) -> None:
     order = [(0, np.array([2, 0, 4]))]
-    made = [list(batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=share))
-            for share in (None, lambda at: at[:1], lambda at: at[1:])]  # fmt: skip
+    made = [
+        list(batches(toy(tmp_path), Columns(TOY_ROWS), iter(order), 0, device=CPU, share=share))
+        for share in (None, lambda at: at[:1], lambda at: at[1:])
+    ]
     assert [(batch.tokens, batch.whole, batch.size) for (batch,) in made] == [(8, 3, 3), (8, 3, 1), (8, 3, 2)]
 
 
@@ -144,9 +146,7 @@ def test_padding_to_a_multiple_changes_no_loss(tiny: str, tmp_path: Path, cls: A
     assert method(wide).total.item() == pytest.approx(method(plain).total.item(), abs=2e-5)
 
 
-@pytest.mark.parametrize(
-    ("length", "longest", "wanted"), [(1, 512, 8), (8, 512, 8), (9, 512, 16), (509, 510, 510), (510, 510, 510)]
-)
+@pytest.mark.parametrize(("length", "longest", "wanted"), [(1, 512, 8), (8, 512, 8), (9, 512, 16), (509, 510, 510), (510, 510, 510)])
 def test_no_input_grows_beyond_what_the_method_takes(length: int, longest: int, wanted: int) -> None:
     view = pad([[3] * length, [4]], 1) | {"labels": torch.tensor([7, 9])}
     made = lengthen(Batch((view,)), 1, longest).columns[0]

@@ -199,11 +199,13 @@ def test_gpu_seconds_of_earlier_sittings_are_those_of_their_gpus(tmp_path: Path,
 @pytest.mark.parametrize(
     ("budget", "p", "left"),
     [
-        ("9steps", Progress(step=4), (5, None)), ("100tokens", Progress(step=4, tokens=40), (6, None)),
-        ("105tokens", Progress(step=4, tokens=40), (7, None)), ("60s", Progress(step=4, train_seconds=20.0), (None, 40.0)),
+        ("9steps", Progress(step=4), (5, None)),
+        ("100tokens", Progress(step=4, tokens=40), (6, None)),
+        ("105tokens", Progress(step=4, tokens=40), (7, None)),
+        ("60s", Progress(step=4, train_seconds=20.0), (None, 40.0)),
         ("60gpu-s", Progress(device_seconds=20.0, ranks=[1, 4]), (None, 10.0)),
     ],
-)  # fmt: skip
+)
 def test_what_is_left(budget: str, p: Progress, left: tuple[int | None, float | None]) -> None:
     """At 10 tokens a step."""
     assert Horizon(toy_recipe(budget=budget, epochs=None), 100).left(p, 10) == pytest.approx(left)

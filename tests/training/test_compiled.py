@@ -88,12 +88,13 @@ def choose_with(compiler: Compiler, method: Any, batch: Batch, **left: Any) -> C
 @pytest.mark.parametrize(
     ("compiler", "name"),
     [
-        (Compiler(1.0, compiled=0.5, graphs=0.8), COMPILED), (Compiler(1.0, compiled=0.5, graphs=0.2), GRAPHS),
+        (Compiler(1.0, compiled=0.5, graphs=0.8), COMPILED),
+        (Compiler(1.0, compiled=0.5, graphs=0.2), GRAPHS),
         (Compiler(1.0, compiled=0.99, graphs=1.5), AS_IT_IS),  # a gain that is noise
         (Compiler(1.0, compiled=0.5, graphs=0.2, broken="graphs"), COMPILED),
         (Compiler(1.0, compiled=0.1, graphs=0.5, wrong="compiled"), GRAPHS),
     ],
-)  # fmt: skip
+)
 def test_the_fastest_that_is_right_is_taken_and_told(method: Any, compiler: Compiler, name: str) -> None:
     choice = chosen(method, compiler)
     assert choice.name == name and choice.line.startswith(f"{name} (")
@@ -186,9 +187,7 @@ def test_what_is_scored_comes_from_the_encoder_as_it_is(method: Any, monkeypatch
     assert "forward" not in vars(method.encoder) and set(method.state_dict()) == names
 
 
-@pytest.mark.skipif(
-    torch.__version__.startswith("2.6."), reason="torch 2.6 cannot trace transformers 5.4; a training says so and goes on"
-)
+@pytest.mark.skipif(torch.__version__.startswith("2.6."), reason="torch 2.6 cannot trace transformers 5.4; a training says so and goes on")
 @pytest.mark.slow
 def test_torchs_compiler_gives_the_same_gradient(tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its tracer and without code generation, which takes minutes where there is no compiler."""

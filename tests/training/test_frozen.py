@@ -48,9 +48,14 @@ def tracked(method: Any, batch: Any, part: torch.nn.Module) -> bool:
     return any(found)
 
 
-@pytest.mark.parametrize(("prompt", "embeddings", "first_query", "second_query"), [
-    ("deep", False, False, True), ("layer-shared", False, False, True), ("input-layer", True, True, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("prompt", "embeddings", "first_query", "second_query"),
+    [
+        ("deep", False, False, True),
+        ("layer-shared", False, False, True),
+        ("input-layer", True, True, True),
+    ],
+)
 def test_below_the_prompt_nothing_is_kept(
     tiny: str, tmp_path: Path, prompt: str, embeddings: bool, first_query: bool, second_query: bool
 ) -> None:

@@ -24,8 +24,12 @@ from bench.run.recipes import merge
 from bench.training.gradient import backward
 
 REGISTRY = discover()
-COLUMNS = {"sentences": ("sentence",), "pairs": ("sent0", "sent1"), "triplets": ("sent0", "sent1", "hard_neg"),
-           "labelled": ("sent0", "sent1", "label")}  # fmt: skip
+COLUMNS = {
+    "sentences": ("sentence",),
+    "pairs": ("sent0", "sent1"),
+    "triplets": ("sent0", "sent1", "hard_neg"),
+    "labelled": ("sent0", "sent1", "label"),
+}
 VALUES: dict[str, dict[str, Any]] = {"dclr": {"teacher": "builtin"}, "sg-opt": {"head_width": 24}, "esimcse": {"queue_size": 11}}
 
 
@@ -122,9 +126,7 @@ DRAWN = {"diffcse", "dclr"}  # what is masked, or the noise, is drawn anew whate
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")], ids=" ".join
-)
+@pytest.mark.parametrize("case", [case for case in CASES if case[0] not in DRAWN and case[2] not in ("mlm", "drophead")], ids=" ".join)
 def test_without_dropout_it_is_that_of_the_whole_batch_at_once(case: tuple[str, str, str], tiny: str, tmp_path: Path) -> None:
     values = {"dropout": 0.0} | ({"prefix_dropout": 0.0} if case[0] in ("promcse", "dcpcse") else {})
     one, other = made(case, tiny, tmp_path, **values), made(case, tiny, tmp_path, **values)

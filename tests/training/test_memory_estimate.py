@@ -23,7 +23,7 @@ SHAPES = {
     "base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522},
     "large": {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096, "vocab_size": 50265},
     "narrow inside": {"hidden_size": 512, "num_hidden_layers": 6, "num_attention_heads": 8, "intermediate_size": 512, "vocab_size": 8192},
-}  # fmt: skip
+}
 
 
 def most_alive(shape: dict[str, Any], rows: int, length: int, precision: str) -> int:

@@ -31,15 +31,20 @@ STEPS = 37
 class Training:
     """One training of SimCSE on the tiny backbone; the optimiser that it made is kept for looking at."""
 
-    def __init__(self, tiny: str, folder: Path, seed: int = 1, stop: Callable[[], bool] = lambda: False,
-                 save_seconds: float = 1e9) -> None:  # fmt: skip
+    def __init__(self, tiny: str, folder: Path, seed: int = 1, stop: Callable[[], bool] = lambda: False, save_seconds: float = 1e9) -> None:
         probe = sentences(8, seed=99)
         self.folder = folder
         self.notes: list[str] = []
         reporter = SilentReporter()
         reporter.note = self.notes.append  # type: ignore[method-assign]
-        context = Context(folder=folder, seed=seed, should_stop=lambda: self.asked(), save_seconds=save_seconds, reporter=reporter,
-                          dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10)  # fmt: skip
+        context = Context(
+            folder=folder,
+            seed=seed,
+            should_stop=lambda: self.asked(),
+            save_seconds=save_seconds,
+            reporter=reporter,
+            dev_score=lambda method: float(method.encode(probe)[:, 0].mean()) * 10,
+        )
         self.method = built(SimCSE, tiny, folder, setting="unsupervised", seed=seed, context=context, **VALUES)
         ids = self.method.token_ids(sentences(ROWS, seed=5))
         self.corpus = Columns(ids)
@@ -118,8 +123,12 @@ def test_another_seed_gives_other_weights(tiny: str, tmp_path: Path, whole: Trai
 def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Training) -> None:
     curve = whole.outcome()["curve"]
     assert [(e["step"], "loss" in e, "dev_score" in e) for e in curve] == [
-        (10, False, True), (20, False, True), (25, True, False), (30, False, True), (37, True, False)
-    ]  # fmt: skip
+        (10, False, True),
+        (20, False, True),
+        (25, True, False),
+        (30, False, True),
+        (37, True, False),
+    ]
     scored = {e["step"]: e["dev_score"] for e in curve if "dev_score" in e}
     assert whole.report.best_step == max(scored, key=scored.__getitem__)
     assert whole.report.dev_score == max(scored.values())
@@ -127,9 +136,7 @@ def test_the_curve_has_a_line_for_every_window_and_every_dev_score(whole: Traini
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stops", [(0,), (7,), (10, 3), (25,), (31, 1, 1), (36,)])
-def test_a_stopped_training_ends_as_one_that_was_not_stopped(
-    tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]
-) -> None:
+def test_a_stopped_training_ends_as_one_that_was_not_stopped(tiny: str, tmp_path: Path, whole: Training, stops: tuple[int, ...]) -> None:
     """Before the first step, inside a logging window, at a dev score, at a logging step, near the end; several times."""
     for stop in stops:
         with pytest.raises(Interrupted, match="the same command goes on from there"):
@@ -200,10 +207,14 @@ def damage(path: Path, how: str) -> None:
         return
     whole = path.read_bytes()
     middle = len(whole) // 2
-    path.write_bytes({
-        "cut": whole[:middle], "garbage": b"\x80\x04" * 50, "empty": b"",
-        "one bit": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
-    }[how])  # fmt: skip
+    path.write_bytes(
+        {
+            "cut": whole[:middle],
+            "garbage": b"\x80\x04" * 50,
+            "empty": b"",
+            "one bit": whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :],
+        }[how]
+    )
 
 
 DAMAGES = ["cut", "garbage", "empty", "one bit", "other tensors"]
@@ -274,9 +285,7 @@ class Best:
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["used", "second"])
 @pytest.mark.parametrize("how", ["cut", "one bit"])
-def test_a_damaged_checkpoint_is_made_again_from_its_copy(
-    tiny: str, tmp_path: Path, whole: Training, which: str, how: str
-) -> None:
+def test_a_damaged_checkpoint_is_made_again_from_its_copy(tiny: str, tmp_path: Path, whole: Training, which: str, how: str) -> None:
     best = Best(tiny, tmp_path)
     damage(getattr(best, which), how)
     last = Training(tiny, tmp_path).run()

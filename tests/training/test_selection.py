@@ -25,9 +25,14 @@ from bench.training.state import saved_states
 
 
 def train(
-    folder: Path, scores: Sequence[float] | None = None, method: Toy | None = None, save_seconds: float = 60.0,
-    auto_batch: bool = False, chunk: int | None = None, **values: Any,
-) -> Any:  # fmt: skip
+    folder: Path,
+    scores: Sequence[float] | None = None,
+    method: Toy | None = None,
+    save_seconds: float = 60.0,
+    auto_batch: bool = False,
+    chunk: int | None = None,
+    **values: Any,
+) -> Any:
     """Train the toy with dev scores from a list; returns the report, the weights after each score, and the method."""
     seen: list[torch.Tensor] = []
 
@@ -51,7 +56,7 @@ def train(
 @pytest.mark.parametrize(
     ("scores", "best"),
     [([1, 2, 3, 4], 3), ([4, 3, 2, 1], 0), ([1, 3, 3, 2], 1), ([-5, -5, -4, -4.5], 2), ([2, 2, 2, 2], 0), ([0, 0, 0.001, 0], 2)],
-)  # fmt: skip
+)
 def test_the_kept_checkpoint_is_the_first_of_the_best(tmp_path: Path, scores: list[float], best: int) -> None:
     """Strictly better, as SimCSE's code has it: an equal score does not replace. 8 steps, a score after every second."""
     report, seen, method = train(tmp_path, scores, epochs=8 / 3, eval_steps=2)
@@ -162,10 +167,11 @@ def test_nothing_is_kept_or_scored_of_weights_that_are_no_numbers(tmp_path: Path
 
 def out_of_memory(kind: str) -> Exception:
     return {
-        "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."), "python": MemoryError(),
+        "cuda": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+        "python": MemoryError(),
         "cpu": RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
         "mps": RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
-    }[kind]  # fmt: skip
+    }[kind]
 
 
 class Holds(Toy):
@@ -212,9 +218,7 @@ class InParts(Toy):
             raise out_of_memory(self.kind)
         features = batch.columns[0]
         self.seen.append(features["input_ids"][:, 0].tolist())
-        counts = (
-            torch.nn.functional.one_hot(features["input_ids"], self.VOCABULARY).double() * features["attention_mask"][:, :, None]
-        )
+        counts = torch.nn.functional.one_hot(features["input_ids"], self.VOCABULARY).double() * features["attention_mask"][:, :, None]
         wanted = features["input_ids"].sum(1, keepdim=True).double() / 10
         return ((self.dense(counts.sum(1)) - wanted).square().mean(1),)
 
@@ -260,7 +264,13 @@ def test_auto_batch_in_the_middle_goes_on_as_if_the_step_had_not_been_tried(tmp_
             if batch.step == 3 and self.chunk is None:
                 raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    _, _, wanted = train(tmp_path / "roomy", None, holding(8, cls=type("Roomy", (Filling,), {"chunk": None, "prepare": lambda self, batch: self.dense.bias.data.add_(0.25)})), batch_size=4, epochs=3)  # fmt: skip
+    _, _, wanted = train(
+        tmp_path / "roomy",
+        None,
+        holding(8, cls=type("Roomy", (Filling,), {"chunk": None, "prepare": lambda self, batch: self.dense.bias.data.add_(0.25)})),
+        batch_size=4,
+        epochs=3,
+    )
     report, _, method = train(tmp_path / "small", None, holding(8, cls=Filling), batch_size=4, epochs=3, auto_batch=True)
     assert report.execution == {"chunk": 2} and report.steps == 6
     torch.testing.assert_close(method.dense.weight, wanted.dense.weight, rtol=0, atol=1e-6)

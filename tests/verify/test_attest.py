@@ -21,9 +21,7 @@ def store(tmp_path: Path) -> RunsFolder:
 
 def attested(store: RunsFolder, run: RunRecord, outcome: str = AGREES) -> bool:
     folder = store.folder(run.run_id)
-    report = verify_run(
-        folder, None, lambda *_: [Finding("encoding", "check CHECK", outcome, "" if outcome == AGREES else "why")]
-    )
+    report = verify_run(folder, None, lambda *_: [Finding("encoding", "check CHECK", outcome, "" if outcome == AGREES else "why")])
     found = entry(report, folder, date="2026-11-21", device="cpu")
     if found is not None:
         write(folder / "verified.json", {run.run_id: found})
@@ -36,9 +34,7 @@ def test_what_was_encoded_again_is_believed(store: RunsFolder) -> None:
     assert attested(store, run)
     found = attestation(store.folder(run.run_id))
     assert found is not None and (found.date, found.device, found.tasks) == ("2026-11-21", "cpu", 1)
-    assert found.words().startswith("encoded again from its checkpoint on 2026-11-21 (cpu, bench ") and found.words().endswith(
-        "on 1 task"
-    )
+    assert found.words().startswith("encoded again from its checkpoint on 2026-11-21 (cpu, bench ") and found.words().endswith("on 1 task")
 
 
 def test_what_was_not_is_not(store: RunsFolder) -> None:

@@ -67,10 +67,8 @@ def change_detail(run: RunRecord) -> RunRecord:
         (lambda run: replace(run, provenance=replace(run.provenance, data={})), {"data"}),
         (lambda run: replace(run, checkpoint={}), {"checkpoint"}),
     ],
-)  # fmt: skip
-def test_a_record_that_was_changed_is_found_out(
-    store: RunsFolder, change: Callable[[RunRecord], RunRecord], kinds: set[str]
-) -> None:
+)
+def test_a_record_that_was_changed_is_found_out(store: RunsFolder, change: Callable[[RunRecord], RunRecord], kinds: set[str]) -> None:
     run = finished_run(store)
     store.write(change(run))
     assert differing(store, run) == kinds
@@ -258,8 +256,9 @@ def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     for name in ("STS13", "STS-B"):
         pairs = read_sts(data, name)
         assert known().given[f"sts/{name}"] == {
-            "gold": values_sha256({"gold": pairs.gold}), "subset": values_sha256({"subset": np.array(pairs.subset)}),
-        }  # fmt: skip
+            "gold": values_sha256({"gold": pairs.gold}),
+            "subset": values_sha256({"subset": np.array(pairs.subset)}),
+        }
         assert known().data[f"sts/{name}"]["tokenised"] == pairs.sha256 != known().data[f"sts/{name}"]["raw"]
     trec = read_transfer(data, "TREC")
     assert known().given["transfer/TREC"]["gold"] == values_sha256({"gold": trec.labels[trec.split == "test"]})
@@ -309,9 +308,7 @@ def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolde
     assert fingerprint.of_record(replace(made, provenance=replace(made.provenance, determines=None))) is None
 
 
-def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(
-    store: RunsFolder, tmp_path: Path, shared: Path
-) -> None:
+def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(store: RunsFolder, tmp_path: Path, shared: Path) -> None:
     """STS13 of the shared folder; a folder without it; and a hash of another set."""
     from bench.data.sets import DataFolder
 

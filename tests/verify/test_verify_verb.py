@@ -86,8 +86,9 @@ def published(store: RunsFolder) -> Path:
         (store.path / "v1" / "records" / run.run_id / "checkpoint").rmdir()
     version = store.path / "v1"
     (version / "index.html").write_text("<!doctype html>")
-    files = {path.relative_to(version).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-             for path in version.rglob("*") if path.is_file()}  # fmt: skip
+    files = {
+        path.relative_to(version).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in version.rglob("*") if path.is_file()
+    }
     (version / "MANIFEST.json").write_text(json.dumps({"files": files}))
     return version
 

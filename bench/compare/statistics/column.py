@@ -149,10 +149,12 @@ class Column:
         seeds_freedom_P = self._seeds_freedom(one_P, other_P, first_P, second_P)
         error2_P = items_P + repeated_P + one_P + other_P
         return Differences(
-            self.mean_M[first_P] - self.mean_M[second_P], np.sqrt(error2_P),
+            self.mean_M[first_P] - self.mean_M[second_P],
+            np.sqrt(error2_P),
             _satterthwaite([(items_P, self.freedom), (repeated_P, self.repeated_freedom), (one_P + other_P, seeds_freedom_P)]),
-            one_P + other_P + self.seed_M[first_P] + self.seed_M[second_P], seeds_freedom_P,
-        )  # fmt: skip
+            one_P + other_P + self.seed_M[first_P] + self.seed_M[second_P],
+            seeds_freedom_P,
+        )
 
     def _seeds_freedom(self, one_P: Floats, other_P: Floats, first_P: NDArray[np.int64], second_P: NDArray[np.int64]) -> Floats:
         """Of a sum of two moderated variances: no more than all seeds of the column together."""
@@ -304,9 +306,7 @@ def verdicts(
     one_sided_P = found.equivalent_p_P(margin)
     agreed_P = np.zeros(len(p_P), dtype=bool)
     agreed_P[known_P] = adjusted(one_sided_P[known_P], how) < alpha
-    said = np.select(
-        [~known_P, equal_P & agreed_P, apart_P & (found.value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN
-    )
+    said = np.select([~known_P, equal_P & agreed_P, apart_P & (found.value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN)
     return [str(verdict) or None for verdict in said], adjusted_P, own_alpha
 
 
@@ -359,7 +359,5 @@ def quantile_of(probability: float, freedom: float) -> float:
 def _quantile(probability: float, freedom: Floats) -> Floats:
     from scipy.special import ndtri, stdtrit
 
-    found: Floats = np.where(
-        np.isinf(freedom), ndtri(probability), stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability)
-    )
+    found: Floats = np.where(np.isinf(freedom), ndtri(probability), stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability))
     return found

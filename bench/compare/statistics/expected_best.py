@@ -17,10 +17,7 @@ def expected_best(scores: Sequence[float | None]) -> list[float]:
     if not known:
         return []
     ordered, count = sorted(min(known) if score is None else score for score in scores), len(scores)
-    return [
-        sum(score * ((i / count) ** n - ((i - 1) / count) ** n) for i, score in enumerate(ordered, 1))
-        for n in range(1, count + 1)
-    ]
+    return [sum(score * ((i / count) ** n - ((i - 1) / count) ** n) for i, score in enumerate(ordered, 1)) for n in range(1, count + 1)]
 
 
 MANY = 6  # values of which each is a part of its own

@@ -53,9 +53,7 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
     rows = []
     for alike in named.values():
         first = [settings[runs[0].run_id] for runs in alike.values()]
-        keys = sorted(
-            key for key in {key for values in first for key in values} if key == SENDER or len({v.get(key) for v in first}) > 1
-        )
+        keys = sorted(key for key in {key for values in first for key in values} if key == SENDER or len({v.get(key) for v in first}) > 1)
         for runs in alike.values():
             values = settings[runs[0].run_id]
             differs = tuple((key, values[key]) for key in keys if key in values)

@@ -141,9 +141,7 @@ def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
     stored = found.pop(AVERAGE, None)
     if all(task in found for task in known):
         mean = round(math.fsum(round(found[task].value, 2) for task in known) / len(known), 2)
-        found[AVERAGE] = stored or structs.replace(
-            found[known[0]], task=AVERAGE, value=mean, n=sum(found[t].n for t in known), std=None
-        )
+        found[AVERAGE] = stored or structs.replace(found[known[0]], task=AVERAGE, value=mean, n=sum(found[t].n for t in known), std=None)
     return found
 
 
@@ -166,11 +164,12 @@ def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str])
         given = max(0, sum(row.cells[i] is not None for row in rows) - 1)
         marks.append(dict(zip(ordered, ("best", "second")[:given], strict=False)))
     return [
-        replace(row, cells=tuple(
-            cell and replace(cell, mark=marks[i].get(round(cell.mean, cell.decimals), "")) for i, cell in enumerate(row.cells)
-        ))
+        replace(
+            row,
+            cells=tuple(cell and replace(cell, mark=marks[i].get(round(cell.mean, cell.decimals), "")) for i, cell in enumerate(row.cells)),
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def against(table: Table, baseline: str | None) -> Table:

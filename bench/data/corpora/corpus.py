@@ -51,9 +51,7 @@ class Corpus:
         """
         texts = [name for name in self.columns if name != "label"]
         if column not in (*texts, "all"):
-            raise CorpusError(
-                f"{self.path} has no column '{column}'; it has {', '.join(texts)}", "--set corpus_column=all takes them all"
-            )
+            raise CorpusError(f"{self.path} has no column '{column}'; it has {', '.join(texts)}", "--set corpus_column=all takes them all")
         return Corpus(self.path, self.name, self._cache, column)
 
     def rows(self) -> Iterator[Row]:

@@ -58,9 +58,13 @@ class HubName:
 
 
 def hub_corpus(
-    text: str, *, offline: bool = False, report: Report | None = None, cache: Path | None = None,
+    text: str,
+    *,
+    offline: bool = False,
+    report: Report | None = None,
+    cache: Path | None = None,
     sleep: Callable[[float], None] = time.sleep,
-) -> tuple[Path, str]:  # fmt: skip
+) -> tuple[Path, str]:
     """The file with the rows of ``text``, made now where it is not here yet, and its name with the revision.
 
     Raises CorpusError (no such column, several tables, not text), DataMissing (``offline``, and not here), FetchFailed or
@@ -71,8 +75,10 @@ def hub_corpus(
     if (folder / "about.json").is_file():
         return _known(folder)
     if offline:
-        raise DataMissing(f"{text} is not on this machine, and nothing is fetched (--offline)",
-                          f"run the same command where there is a network, then bring {folder} over, to the same place or below BENCH_CACHE")  # fmt: skip
+        raise DataMissing(
+            f"{text} is not on this machine, and nothing is fetched (--offline)",
+            f"run the same command where there is a network, then bring {folder} over, to the same place or below BENCH_CACHE",
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with lock(folder.with_name(folder.name + ".lock")):
         if not (folder / "about.json").is_file():
@@ -148,8 +154,9 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
         readable = train or [file for file in readable if not OTHER_SPLIT.search(file)]
     tables = {(Path(file).parent.as_posix(), suffix_of(file)) for file in readable}
     if not readable:
-        raise CorpusError(f"{name.text}: {name.repo} has no training data in a format that is read here",
-                          f"formats: {', '.join(sorted(SUFFIXES))}")  # fmt: skip
+        raise CorpusError(
+            f"{name.text}: {name.repo} has no training data in a format that is read here", f"formats: {', '.join(sorted(SUFFIXES))}"
+        )
     if len(tables) > 1 or (suffix_of(readable[0]) == ".txt" and len(readable) > 1 and not name.path):
         raise CorpusError(f"{name.text}: {name.repo} has several tables", _choices(readable, name))
     return sorted(readable)
@@ -215,9 +222,7 @@ def read_rows(path: Path, file: str, name: HubName) -> Iterator[HubRow]:
         for our, column in zip(ours, name.columns, strict=True):
             value = row[our]
             if not (value is None or isinstance(value, str) or (our == "label" and type(value) is int)):
-                raise CorpusError(
-                    f"{name.text}: row {number} of {file} has a {type(value).__name__} in '{column}', expected text"
-                )
+                raise CorpusError(f"{name.text}: row {number} of {file} has a {type(value).__name__} in '{column}', expected text")
         yield row
 
 
@@ -287,6 +292,4 @@ def _parquet(path: Path, file: str, name: HubName) -> Iterator[Mapping[str, Any]
                 columns = [batch.column(column).to_pylist() for column in name.columns]
                 yield from (dict(zip(name.columns, cells, strict=True)) for cells in zip(*columns, strict=True))
     except (pyarrow.ArrowException, OSError) as error:
-        raise CorpusError(
-            f"{name.text}: {file} is no parquet file that can be read: {' '.join(str(error).split())[:120]}"
-        ) from None
+        raise CorpusError(f"{name.text}: {file} is no parquet file that can be read: {' '.join(str(error).split())[:120]}") from None

@@ -56,9 +56,7 @@ def read_lines(path: Path, seen: Callable[[bytes], object] | None = None, stream
             if tail:
                 yield _text(path, number + 1, tail)
     except EOFError:
-        raise CorpusError(
-            f"{path}: the archive ends too soon, after line {number}", "the download broke off: get it again"
-        ) from None
+        raise CorpusError(f"{path}: the archive ends too soon, after line {number}", "the download broke off: get it again") from None
     except (lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
         with path.open("rb") as file:
             right = file.read(6).startswith((b"\x1f\x8b", b"\xfd7zXZ"))

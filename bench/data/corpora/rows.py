@@ -14,8 +14,15 @@ COLUMNS = (("sentence",), ("sent0", "sent1"), ("sent0", "sent1", "hard_neg"), ("
 KINDS = dict(zip(COLUMNS, ("sentences", "pairs", "triplets", "labelled"), strict=True))  # what a method says that it needs
 LABELS = {"entailment": 0, "neutral": 1, "contradiction": 2}  # and their ids in the hub's SNLI and MNLI
 # other people's names: sentence-transformers', and those of SNLI and MNLI on the hub
-ALSO = {"text": "sentence", "anchor": "sent0", "positive": "sent1", "negative": "hard_neg",
-        "premise": "sent0", "hypothesis": "sent1", "gold_label": "label"}  # fmt: skip
+ALSO = {
+    "text": "sentence",
+    "anchor": "sent0",
+    "positive": "sent1",
+    "negative": "hard_neg",
+    "premise": "sent0",
+    "hypothesis": "sent1",
+    "gold_label": "label",
+}
 EXPECTED = "expected sentence, or sent0,sent1, or sent0,sent1,hard_neg, or sent0,sent1,label"
 
 Row = tuple[str, ...]
@@ -114,9 +121,7 @@ def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
     names = _keys(first)
     columns, order = _columns(names)
     if columns is None:
-        raise CorpusError(
-            f"{path}: line 1 has the keys {', '.join(map(repr, list(first)[:8])) or 'none'}; {EXPECTED}", "rename the keys"
-        )
+        raise CorpusError(f"{path}: line 1 has the keys {', '.join(map(repr, list(first)[:8])) or 'none'}; {EXPECTED}", "rename the keys")
     keys = [names[i] for i in order]
 
     def rows() -> Iterator[Row]:
@@ -171,9 +176,7 @@ def _row(path: Path, number: int, record: dict[str, Any], line: str, keys: list[
     if "\\u" in line:  # only an escape can make half of a surrogate pair or a NUL, which no tokenizer takes
         for key, text in zip(keys, texts, strict=True):
             if isinstance(text, str) and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
-                raise CorpusError(
-                    f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)"
-                )
+                raise CorpusError(f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)")
     return tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
 
 

@@ -92,18 +92,21 @@ def tokenise(
     Raises BenchError when the cache cannot be written, CorpusError when the text cannot be read.
     """
     about = {
-        "layout": LAYOUT, "sha256": corpus.sha256, "format": corpus.format, "columns": list(corpus.columns),
-        "tokenizer": tokenizer_key, "vocab_size": vocab_size, "column": corpus.column,
+        "layout": LAYOUT,
+        "sha256": corpus.sha256,
+        "format": corpus.format,
+        "columns": list(corpus.columns),
+        "tokenizer": tokenizer_key,
+        "vocab_size": vocab_size,
+        "column": corpus.column,
         "max_tokens": MAX_BYTES if tokenizer_key == AS_TEXT else MAX_TOKENS,
-    }  # fmt: skip
+    }
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     folder = (cache if cache is not None else default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
     found = _open(folder, about)
     if found is None:
         try:
-            build_folder(
-                folder, lambda aside: _build(aside, corpus, encode, about, progress), lambda: _open(folder, about) is not None
-            )
+            build_folder(folder, lambda aside: _build(aside, corpus, encode, about, progress), lambda: _open(folder, about) is not None)
         except OSError as error:
             raise BenchError(
                 f"the tokenised corpus cannot be written to {folder.parent}: {error.strerror or error}",
@@ -111,9 +114,7 @@ def tokenise(
             ) from None
         found = _open(folder, about)
     if found is None:
-        raise BenchError(
-            f"{folder}: written, and not readable as it was written", "check the disk, or set BENCH_CACHE to another"
-        )
+        raise BenchError(f"{folder}: written, and not readable as it was written", "check the disk, or set BENCH_CACHE to another")
     found.name = corpus.name  # the same text may lie under two names
     return found
 
@@ -148,9 +149,7 @@ def _dtype(vocab_size: int) -> np.dtype:
     return next(np.dtype(kind) for kind in ("<u1", "<u2", "<u4") if vocab_size - 1 <= np.iinfo(kind).max)
 
 
-def _build(
-    folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], progress: Callable[[int, int], None] | None
-) -> None:
+def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], progress: Callable[[int, int], None] | None) -> None:
     dtype, total = _dtype(about["vocab_size"]), len(corpus)
     writers = {f"{name}.{part}": _Writer(folder / f"{name}.{part}") for name in corpus.columns for part in ("ids", "offsets")}
     files: dict[str, dict[str, int]] = {}

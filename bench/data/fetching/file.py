@@ -39,9 +39,16 @@ class Download:
 
 
 def download(
-    where: Site, to: Path, *, sha256: str | None = None, most_bytes: int | None = None, report: Report | None = None, name: str | None = None,
-    sleep: Callable[[float], None] = time.sleep, free: Callable[[Path], int] | None = None,
-) -> Download:  # fmt: skip
+    where: Site,
+    to: Path,
+    *,
+    sha256: str | None = None,
+    most_bytes: int | None = None,
+    report: Report | None = None,
+    name: str | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    free: Callable[[Path], int] | None = None,
+) -> Download:
     """Fetch ``where`` into the file ``to``. A file of that name and checksum that is there already is taken as it is.
 
     A cut download goes on where it stopped, in this call and in later ones (``to`` + ".part"); two processes take turns. Passing
@@ -55,16 +62,16 @@ def download(
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return Download(to, sha256, to.stat().st_size, False)
-            part = _Part(
-                where, to, name or to.name, sha256, most_bytes, report, free or (lambda path: shutil.disk_usage(path).free)
-            )
+            part = _Part(where, to, name or to.name, sha256, most_bytes, report, free or (lambda path: shutil.disk_usage(path).free))
             found = part.fetch(sleep)
             os.replace(part.path, to)
             part.forget()
             return Download(to, found, to.stat().st_size, True)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise FetchFailed(f"no space left for {to.name} in {to.parent}", "free some space and run the command again: it goes on where it stopped") from None  # fmt: skip
+            raise FetchFailed(
+                f"no space left for {to.name} in {to.parent}", "free some space and run the command again: it goes on where it stopped"
+            ) from None
         raise FetchFailed(f"{to} cannot be written ({error.strerror or error})", "check the folder and its permissions") from None
 
 
@@ -73,7 +80,7 @@ class _Part:
 
     def __init__(
         self, where: Site, to: Path, name: str, sha256: str | None, most_bytes: int | None, report: Report, free: Callable[[Path], int]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.where, self.name, self.expected, self.most_bytes = where, name, sha256, most_bytes
         self.report, self.free = report, free
         self.path, self.about = to.with_name(to.name + ".part"), to.with_name(to.name + ".part.json")
@@ -104,7 +111,9 @@ class _Part:
                 failures = 1 if self._here() > before else failures + 1
                 if failures >= TRIES:
                     kept = f"; {self._here():,} bytes are kept" if self._here() else ""
-                    raise FetchFailed(f"{self.name}: {failure}, {TRIES} times{kept}", "run the command again: it goes on where it stopped") from None  # fmt: skip
+                    raise FetchFailed(
+                        f"{self.name}: {failure}, {TRIES} times{kept}", "run the command again: it goes on where it stopped"
+                    ) from None
                 pause(failure, failures, self.name, self.report, sleep)
 
     def _here(self) -> int:
@@ -207,9 +216,13 @@ class _Member:
 
 
 def unpack(
-    archive: Path, place: Callable[[str], Path | None], *, most_bytes: int = 2_000_000_000, most_members: int = 100_000,
+    archive: Path,
+    place: Callable[[str], Path | None],
+    *,
+    most_bytes: int = 2_000_000_000,
+    most_members: int = 100_000,
     free: Callable[[Path], int] | None = None,
-) -> dict[str, Path]:  # fmt: skip
+) -> dict[str, Path]:
     """Write the members for which ``place`` (of the member's name, without "./") names a file; gives name -> file.
 
     Only regular files are written, to the paths that ``place`` gives and to no others, so that links, devices, owners and modes
@@ -243,13 +256,14 @@ def unpack(
             with contextlib.suppress(OSError):
                 path.unlink()
         if isinstance(error, OSError) and not isinstance(error, tarfile.TarError | zipfile.BadZipFile):
-            raise FetchFailed(f"{archive.name} could not be unpacked ({error.strerror or error})", "check the disk's free space, then run the command again") from None  # fmt: skip
+            raise FetchFailed(
+                f"{archive.name} could not be unpacked ({error.strerror or error})",
+                "check the disk's free space, then run the command again",
+            ) from None
         if isinstance(
             error, tarfile.TarError | zipfile.BadZipFile | EOFError | zlib.error | ValueError | NotImplementedError | RuntimeError
         ):
-            raise DataDamaged(
-                f"{archive.name} cannot be unpacked: {' '.join(str(error).split())[:120]}", "fetch it again"
-            ) from None
+            raise DataDamaged(f"{archive.name} cannot be unpacked: {' '.join(str(error).split())[:120]}", "fetch it again") from None
         raise
     return written
 
@@ -269,7 +283,10 @@ def _check_room(to: Path, size: int, free: Callable[[Path], int] | None) -> None
     to.parent.mkdir(parents=True, exist_ok=True)
     there = free(to.parent) if free else shutil.disk_usage(to.parent).free
     if there < size:
-        raise FetchFailed(f"{to.name} needs {size / 1e6:,.0f} MB and {to.parent} has {there / 1e6:,.0f} MB free", "free some space, then run the command again")  # fmt: skip
+        raise FetchFailed(
+            f"{to.name} needs {size / 1e6:,.0f} MB and {to.parent} has {there / 1e6:,.0f} MB free",
+            "free some space, then run the command again",
+        )
 
 
 def _write(archive: Path, member: _Member, to: Path) -> None:

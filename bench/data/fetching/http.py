@@ -84,9 +84,7 @@ class Passing(Exception):
 
 def offline_now() -> bool:
     """Whether HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) forbids connections."""
-    return any(
-        os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-    )
+    return any(os.environ.get(name, "0").upper() in ("1", "ON", "YES", "TRUE") for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
 
 
 def endpoint() -> str:
@@ -142,9 +140,7 @@ def dataset_info(repo: str, revision: str) -> DatasetInfo:
         info = api.dataset_info(repo, revision=revision, files_metadata=True, timeout=TIMEOUT)
     except HfHubHTTPError as error:
         _has_answered(host(where.url))
-        raise refusal(
-            where, error.response.status_code, {key.lower(): value for key, value in error.response.headers.items()}
-        ) from None
+        raise refusal(where, error.response.status_code, {key.lower(): value for key, value in error.response.headers.items()}) from None
     except Exception as error:  # the hub's client raises many kinds
         raise _unreachable(where.url, error) from None
     _has_answered(host(where.url))
@@ -250,16 +246,14 @@ def refusal(where: Site, status: int, headers: Mapping[str, str]) -> Exception:
     if status in PASSING:
         wait = seconds_to_wait(headers.get("retry-after"))
         if wait is not None and wait > LONGEST_WAIT:
-            return FetchFailed(f"{host(where.url)} asks to wait {_duration(wait)} before the next request (status {status})",
-                               f"run the command again in {_duration(wait)}; what has arrived is kept")  # fmt: skip
-        return Passing(
-            {429: f"{host(where.url)} says: too many requests"}.get(status, f"{host(where.url)} answered {status}"), wait
-        )
+            return FetchFailed(
+                f"{host(where.url)} asks to wait {_duration(wait)} before the next request (status {status})",
+                f"run the command again in {_duration(wait)}; what has arrived is kept",
+            )
+        return Passing({429: f"{host(where.url)} says: too many requests"}.get(status, f"{host(where.url)} answered {status}"), wait)
     said = headers.get("x-error-message", "")
     if status in (401, 403) and where.login:
-        return FetchFailed(
-            f"{where.url} is gated, private or not there (status {status}{': ' + said[:120] if said else ''})", where.login
-        )
+        return FetchFailed(f"{where.url} is gated, private or not there (status {status}{': ' + said[:120] if said else ''})", where.login)
     if status in (401, 403):
         return FetchFailed(
             f"{where.url} is not open to us (status {status})", "get the file by hand; bench data list NAME says where it goes"

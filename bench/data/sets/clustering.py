@@ -101,9 +101,7 @@ def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedT
     labels, texts = [], []
     for number, (label, text) in enumerate(cells(found_file.text or "", found_file.file), start=1):
         if not label.strip().isdecimal():
-            raise DataDamaged(
-                f"{task}: line {number}: '{label[:40]}' is no label, in {found_file.path}", f"to get it: {wanted.get}"
-            )
+            raise DataDamaged(f"{task}: line {number}: '{label[:40]}' is no label, in {found_file.path}", f"to get it: {wanted.get}")
         labels.append(int(label))
         texts.append(text.strip() or ".")
     return ClassedTexts(

@@ -104,9 +104,7 @@ def _captions(wanted: DataSet, folder: DataFolder, ids: Copy) -> Found:
     file = wanted.split("captions")[0]
     path = ids.place / file.path
     if not path.is_file():
-        raise DataMissing(
-            f"{CXC}: {path} is missing; {ids.files[0].file.name} holds caption ids only", f"to get it: {wanted.get}"
-        )
+        raise DataMissing(f"{CXC}: {path} is missing; {ids.files[0].file.name} holds caption ids only", f"to get it: {wanted.get}")
     try:
         return recognise(wanted, file, path)
     except DataDamaged:
@@ -141,9 +139,7 @@ def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, s
         split="test",
         caption1=np.array([_number(key) for key in first], dtype=np.int64),
         caption2=np.array([_number(key) for key in second], dtype=np.int64),
-        image=images(
-            first, [pair for pair, how in zip(zip(first, second, strict=True), method, strict=True) if how == SAME_IMAGE]
-        ),
+        image=images(first, [pair for pair, how in zip(zip(first, second, strict=True), method, strict=True) if how == SAME_IMAGE]),
         form=form,
         sha256=sha256,
     )
@@ -171,9 +167,7 @@ def images(captions: Sequence[str], rings: Sequence[tuple[str, str]]) -> np.ndar
                     ring.add(other)
                     waiting.append(other)
         if len(ring) != PER_IMAGE or any(len(set(beside[key])) != 2 for key in ring):
-            raise DataDamaged(
-                f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected"
-            )
+            raise DataDamaged(f"{CXC}: caption {caption} is tied to {len(ring) - 1} others of its image, {PER_IMAGE - 1} expected")
         image.update(dict.fromkeys(ring, len(image) // PER_IMAGE))
     return np.array([image[caption] for caption in captions], dtype=np.int64)
 

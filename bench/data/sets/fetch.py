@@ -32,9 +32,13 @@ class Fetcher:
     """Fills one data folder. What is there and whole is not fetched again; two processes that want the same take turns."""
 
     def __init__(
-        self, store: Path, report: Report | None = None, *, sleep: Callable[[float], None] = time.sleep,
+        self,
+        store: Path,
+        report: Report | None = None,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
         free: Callable[[Path], int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.store, self.report, self._sleep, self._free = store, report or Quiet(), sleep, free
         self._told: set[str] = set()  # sources, each told once
 
@@ -83,15 +87,15 @@ class Fetcher:
                 now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
                 url = site(source.site, source.repo, revision, source.archive or "").url
                 write_receipt(receipt_path(place, source.name), Receipt(source.name, url, revision, now, downloads), work)
-                for left in [
-                    path for path in work.iterdir() if path.name != READY
-                ]:  # before: a process that is killed between the last
+                for left in [path for path in work.iterdir() if path.name != READY]:  # before: a process that is killed between the last
                     shutil.rmtree(left) if left.is_dir() else left.unlink()  # move and the end would leave it for ever
                 for ready in [path for path in (work / READY).rglob("*") if path.is_file()]:
                     _move(ready, place / ready.relative_to(work / READY))
                 shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
-            raise FetchFailed(f"{place} cannot be written ({error.strerror or error})", "check the disk and the folder's permissions") from None  # fmt: skip
+            raise FetchFailed(
+                f"{place} cannot be written ({error.strerror or error})", "check the disk and the folder's permissions"
+            ) from None
 
     def _revision(self, source: Source) -> str:
         if source.site != "hub" or source.pinned:
@@ -100,13 +104,17 @@ class Fetcher:
 
     def _download(self, where: Site, to: Path, sha256: str | None, most_bytes: int) -> str:
         return download(
-            where, to, name=where.url.rsplit("/", 1)[-1], sha256=sha256, most_bytes=most_bytes, report=self.report, sleep=self._sleep,
+            where,
+            to,
+            name=where.url.rsplit("/", 1)[-1],
+            sha256=sha256,
+            most_bytes=most_bytes,
+            report=self.report,
+            sleep=self._sleep,
             free=self._free,
-        ).sha256  # fmt: skip
+        ).sha256
 
-    def _fetch_files(
-        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
-    ) -> dict[str, str]:
+    def _fetch_files(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
         """Every file of the set that is missing, into ``work``/READY. Gives path in the source -> sha256."""
         downloads: dict[str, str] = {}
         for file in wanted.files:
@@ -140,9 +148,7 @@ class Fetcher:
         _move(arrived, work / READY / file.path)
         return downloads
 
-    def _fetch_archive(
-        self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]
-    ) -> dict[str, str]:
+    def _fetch_archive(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
         """Every file of every set that the archive has and that the manifests know, into ``work``/READY."""
         sets = [data_set(name) for name in source.sets]
         assert source.archive is not None

@@ -65,7 +65,10 @@ class DataFolder:
         """Raises DataMissing where the user gave a folder that there is not."""
         if self.root is not None and not self.root.is_dir():
             what = "is no folder" if self.root.exists() else "does not exist"
-            raise DataMissing(f"the data folder {self.root} {what}", f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it")  # fmt: skip
+            raise DataMissing(
+                f"the data folder {self.root} {what}",
+                f"check --data or BENCH_DATA; bench data fetch sts --data {self.root} makes and fills it",
+            )
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -123,9 +126,7 @@ class DataFolder:
         def here() -> Path | None:
             return next((path for root in self.roots if (path := root / "train" / file).is_file()), None)
 
-        wanted = next(
-            (data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].path == file), None
-        )
+        wanted = next((data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].path == file), None)
         if here() is None and wanted is not None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
         return here()

@@ -151,9 +151,7 @@ def parse_manifest(manifest: Mapping[str, Any], where: str) -> list[DataSet]:
 
 
 def _data_set(raw: Mapping[str, Any]) -> DataSet:
-    files = tuple(
-        DataFile(**{**file, "forms": {name: Form(**form) for name, form in file["forms"].items()}}) for file in raw["files"]
-    )
+    files = tuple(DataFile(**{**file, "forms": {name: Form(**form) for name, form in file["forms"].items()}}) for file in raw["files"])
     lists = {key: tuple(raw[key]) for key in ("suites", "also", "shared") if key in raw}
     return DataSet(**{**raw, **lists, "files": files})
 

@@ -65,9 +65,7 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
         raise damaged_file(wanted, f"{len(rows):,} rows found, {file.rows:,} expected in {path}")
     short = next((i for i, row in enumerate(rows) if len(row) < file.columns), None)
     if short is not None:
-        raise damaged_file(
-            wanted, f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected, in {path}"
-        )
+        raise damaged_file(wanted, f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected, in {path}")
     found = content_hash(rows)
     if file.content is None or found != file.content:
         expected = file.content or next(iter(file.forms.values())).sha256
@@ -155,9 +153,7 @@ def read_receipt(path: Path) -> Receipt | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataDamaged(
-            f"{path} is no receipt of a download ({error})", "remove it to fetch again and trust what comes"
-        ) from None
+        raise DataDamaged(f"{path} is no receipt of a download ({error})", "remove it to fetch again and trust what comes") from None
 
 
 def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> None:

@@ -178,12 +178,16 @@ def pending_set(wanted: DataSet, text: str) -> Pending:
     every = sources_of(wanted, text)
     first = first_of(wanted, every)
     return Pending(
-        name=wanted.name, kind="corpus" if wanted.kind == "corpus" else "data", where=" and ".join(source.where for source in first),
+        name=wanted.name,
+        kind="corpus" if wanted.kind == "corpus" else "data",
+        where=" and ".join(source.where for source in first),
         urls=tuple(site(source.site, source.repo, source.revision, source.archive or "").url for source in every),
-        bytes=max(wanted.bytes, sum(source.about_bytes or 0 for source in first)), licence=wanted.licence,
-        terms=wanted.terms if wanted.accept else "", notes=tuple(f"{source.name}: {source.note}" for source in first if source.note),
+        bytes=max(wanted.bytes, sum(source.about_bytes or 0 for source in first)),
+        licence=wanted.licence,
+        terms=wanted.terms if wanted.accept else "",
+        notes=tuple(f"{source.name}: {source.note}" for source in first if source.note),
         archives={source.name: source.sets for source in first if source.archive},
-    )  # fmt: skip
+    )
 
 
 def fetched_folder() -> Path:

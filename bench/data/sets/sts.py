@@ -44,9 +44,7 @@ class SentencePairs:
         return len(self.sentences1)
 
 
-def read_sts(
-    folder: DataFolder, task: str, *, text: str = "tokenised", split: str = "test", keep_spaces: bool = False
-) -> SentencePairs:
+def read_sts(folder: DataFolder, task: str, *, text: str = "tokenised", split: str = "test", keep_spaces: bool = False) -> SentencePairs:
     """The pairs of an STS task, checked against what is known of its files.
 
     ``text``: "tokenised", "raw", a form's full name ("other-1a2b3c4d"), or "any" for whichever is there. ``split``: "test";
@@ -125,9 +123,7 @@ def parse_gold(text: str, file: DataFile) -> list[float | None]:
     return scores
 
 
-def parse_table(
-    text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False
-) -> list[tuple[str, str, float]]:
+def parse_table(text: str, file: DataFile, columns: tuple[int, int, int], keep_spaces: bool = False) -> list[tuple[str, str, float]]:
     """Rows of (first sentence, second sentence, score), taken from these columns. Quotes are text, as in SentEval."""
     first, second, gold = columns
     rows = []

@@ -39,9 +39,7 @@ class Options:
     command: str | None = None  # what the record says made it; None: this process's command line
 
 
-def build(
-    run: PlannedRun, options: Options, reporter: Reporter, folder: Path, should_stop: Callable[[], bool] = lambda: False
-) -> Method:
+def build(run: PlannedRun, options: Options, reporter: Reporter, folder: Path, should_stop: Callable[[], bool] = lambda: False) -> Method:
     """The method of a run on its backbone, with initial weights that the seed fixes."""
     devices.keep_freed_memory()
     devices.reset_peak_memory(options.device)
@@ -86,6 +84,4 @@ def training_corpus(corpus: Corpus, method: TorchMethod, options: Options) -> To
     context.reporter.phase("tokenise")
     if method.trains_on == "text":
         return as_text(corpus, options.cache, progress)
-    return tokenise(
-        corpus, backbone.ids, provenance.tokenizer_key(backbone.tokenizer), len(backbone.tokenizer), options.cache, progress
-    )
+    return tokenise(corpus, backbone.ids, provenance.tokenizer_key(backbone.tokenizer), len(backbone.tokenizer), options.cache, progress)

@@ -58,11 +58,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
         if options.fresh and folder.exists():
             forget(run, store, reporter)
         died, record = read_end(folder), _stored(run, store)
-        if (
-            record is not None
-            and (title := run.backbone.title)
-            and title != (known := record.provenance.backbone or {}).get("title")
-        ):
+        if record is not None and (title := run.backbone.title) and title != (known := record.provenance.backbone or {}).get("title"):
             record = replace(record, provenance=replace(record.provenance, backbone={**known, "title": title}))
             store.write(record)
         if record is not None and (of_file := known_by_file(record, run)) != record:
@@ -96,9 +92,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             _keep(run, record, store, "failed", failed)
             raise failed from None
         except Exception as error:  # a method's own code
-            failed = RunFailed(
-                f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}"
-            )
+            failed = RunFailed(f"{run.method} raised {' '.join(f'{type(error).__name__}: {error}'.split())}", f"see {folder / TRACEBACK}")
             with contextlib.suppress(OSError):
                 (folder / TRACEBACK).write_text(traceback.format_exc(), encoding="utf-8")
             _keep(run, record, store, "failed", failed)
@@ -170,9 +164,7 @@ def _new_record(run: PlannedRun, options: Options) -> RunRecord:
 class Execution:
     """Of one run, from where its record and its folder are to a finished record; each step is recorded when it is done."""
 
-    def __init__(
-        self, run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter, should_stop: Callable[[], bool]
-    ) -> None:
+    def __init__(self, run: PlannedRun, store: RunsFolder, options: Options, reporter: Reporter, should_stop: Callable[[], bool]) -> None:
         self.run, self.store, self.options, self.should_stop = run, store, options, should_stop
         self.reporter, self.folder = EncodingReporter(reporter), store.folder(run.run_id)
 
@@ -238,21 +230,32 @@ class Execution:
         assert isinstance(method, TorchMethod)
         report = train_on_all(method, training_corpus(run.corpus, method, options), run, options.ranks)
         cost = replace(
-            cost, checkpoint_bytes=provenance.folder_bytes(checkpoint), train_seconds=round(report.train_seconds, 2),
-            dev_seconds=round(report.dev_seconds, 2), train_sentences_per_second=round(report.sentences_per_second, 1),
+            cost,
+            checkpoint_bytes=provenance.folder_bytes(checkpoint),
+            train_seconds=round(report.train_seconds, 2),
+            dev_seconds=round(report.dev_seconds, 2),
+            train_sentences_per_second=round(report.sentences_per_second, 1),
             train_tokens_per_second=round(report.tokens_per_second, 1) if report.tokens else None,
-            peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
+            peak_memory_bytes=devices.peak_memory_bytes(options.device),
+            host_memory_bytes=devices.host_memory_bytes(),
             energy_joules=None if report.joules is None else round(report.joules, 1),
-        )  # fmt: skip
+        )
         training = Training(
-            steps=report.steps, best_step=report.best_step, dev_score=report.dev_score, sentences=report.sentences,
-            tokens=report.tokens or None, **dev_set(run),
-        )  # fmt: skip
+            steps=report.steps,
+            best_step=report.best_step,
+            dev_score=report.dev_score,
+            sentences=report.sentences,
+            tokens=report.tokens or None,
+            **dev_set(run),
+        )
         execution = {**(record.provenance.execution or {}), **report.execution} or None
         return replace(
-            record, cost=cost, training=training, checkpoint=folder_sha256(checkpoint),
+            record,
+            cost=cost,
+            training=training,
+            checkpoint=folder_sha256(checkpoint),
             provenance=replace(record.provenance, execution=execution),
-        )  # fmt: skip
+        )
 
     def score(self, method: Method, record: RunRecord, tasks: Sequence[KnownTask]) -> RunRecord:
         """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
@@ -271,10 +274,12 @@ class Execution:
             store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
             speed = scored.sentences_per_second
             cost = replace(
-                before, eval_seconds=round((before.eval_seconds or 0.0) + scored.seconds, 2),
+                before,
+                eval_seconds=round((before.eval_seconds or 0.0) + scored.seconds, 2),
                 encode_sentences_per_second=before.encode_sentences_per_second if speed is None else round(speed, 1),
-                peak_memory_bytes=devices.peak_memory_bytes(options.device), host_memory_bytes=devices.host_memory_bytes(),
-            )  # fmt: skip
+                peak_memory_bytes=devices.peak_memory_bytes(options.device),
+                host_memory_bytes=devices.host_memory_bytes(),
+            )
             data = {**record.provenance.data, data_key(result.task, result.text, result.suite): scored.of.sha256}
             record = replace(
                 record, scores=merge_scores(record.scores, [result]), provenance=replace(record.provenance, data=data), cost=cost
@@ -283,9 +288,7 @@ class Execution:
             store.write(record)
             if self.should_stop():
                 raise Interrupted(f"stopped after scoring {result.task}; the same command goes on from there")
-        corpus = with_overlap(
-            record, run.corpus, [*self.uncounted(record, done), *done], options, self.reporter, self.should_stop
-        )
+        corpus = with_overlap(record, run.corpus, [*self.uncounted(record, done), *done], options.cache, self.reporter, self.should_stop)
         backbone = record.provenance.backbone
         if about := method.about():
             backbone = {**(backbone or {}), "model": {**kind_of(run.backbone), **stores.shape_facts(), **about}}
@@ -356,11 +359,7 @@ def left_to_do(run: PlannedRun, record: RunRecord | None, folder: Path, reporter
     broken = prediction_problems(record, folder)
     pairs = list(zip(run.tasks, run.task_data, strict=True))
     asked = {(task.suite, task.name, task.protocol, known_task.form): known_task for task, known_task in pairs}
-    scored = {
-        (task.suite, task.name, task.protocol, known_task.form)
-        for task, known_task in pairs
-        if is_scored(record, task, known_task)
-    }
+    scored = {(task.suite, task.name, task.protocol, known_task.form) for task, known_task in pairs if is_scored(record, task, known_task)}
     again_too = [key for key in broken if key in scored]
     if again_too:
         reporter.note(f"predictions are made again: {', '.join(f'{_name(key)} ({broken[key]})' for key in again_too)}")
@@ -431,9 +430,7 @@ def tell_forgotten(run: PlannedRun, record: RunRecord, reporter: Reporter) -> No
     asked = {task.suite for task in run.tasks}
     gone = list(dict.fromkeys(score.suite for score in record.scores if score.suite not in asked))
     if gone:
-        reporter.note(
-            f"the scores of {', '.join(gone)} were of the old weights and are gone: --suite {','.join(gone)} scores the new ones"
-        )
+        reporter.note(f"the scores of {', '.join(gone)} were of the old weights and are gone: --suite {','.join(gone)} scores the new ones")
 
 
 def _name(key: tuple[str, str, str, str | None]) -> str:

@@ -54,9 +54,7 @@ def check(resources: Resources) -> str | None:
         try:
             ray.init(address=asked, log_to_driver=False, logging_level=logging.ERROR, namespace="bench")
         except (ConnectionError, ValueError) as error:
-            raise BenchError(
-                f"no Ray cluster at {asked}: {one_line(error, 120)}", "ray start --head, or RAY_ADDRESS=HOST:PORT"
-            ) from None
+            raise BenchError(f"no Ray cluster at {asked}: {one_line(error, 120)}", "ray start --head, or RAY_ADDRESS=HOST:PORT") from None
         except RuntimeError as error:
             what = "of another version" if "ersion mismatch" in str(error) else "cannot be used"
             raise BenchError(
@@ -67,13 +65,9 @@ def check(resources: Resources) -> str | None:
     if not any(all(node.get(key, 0) >= value for key, value in wanted.items()) for node in alive):
         most = {key: max((node.get(key, 0) for node in alive), default=0) for key in wanted}
         lacks = next((key for key, value in wanted.items() if most[key] < value), "CPU")
-        shown = {"CPU": f"--cpus {wanted['CPU']}", "GPU": f"--gpus {wanted['GPU']}", "memory": f"--memory {resources.memory}"}[
-            lacks
-        ]
+        shown = {"CPU": f"--cpus {wanted['CPU']}", "GPU": f"--gpus {wanted['GPU']}", "memory": f"--memory {resources.memory}"}[lacks]
         has = f"{most[lacks] / 2**30:.1f} GiB" if lacks == "memory" else f"{most[lacks]:.0f}"
-        raise BenchError(
-            f"{shown}: no node of the Ray cluster has that for one run; the most is {has}", "ask for less, or add a node"
-        )
+        raise BenchError(f"{shown}: no node of the Ray cluster has that for one run; the most is {has}", "ask for less, or add a node")
     return asked
 
 
@@ -137,9 +131,12 @@ def check_visible(batch: Batch) -> None:
 
     look = ray.remote(num_cpus=0, max_retries=1)(unseen)
     asked = {
-        node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(batch.needed())
-        for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
-    }  # fmt: skip
+        node["NodeManagerHostname"]: look.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
+            batch.needed()
+        )
+        for node in ray.nodes()
+        if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+    }
     for name, answer in asked.items():
         try:
             lacking = ray.get(answer, timeout=60)
@@ -312,12 +309,8 @@ def travelling(batch: Batch) -> dict[str, Any]:
     if not batch.resources.returns:
         return {"files": None}
     runs = batch.folder.parents[1]
-    plugins = [
-        Path(value).parent for word, value in zip(batch.arguments, batch.arguments[1:], strict=False) if word == "--plugin"
-    ]
-    files = {
-        path.relative_to(runs).as_posix(): path.read_bytes() for plugin in plugins for path in plugin.rglob("*") if path.is_file()
-    }
+    plugins = [Path(value).parent for word, value in zip(batch.arguments, batch.arguments[1:], strict=False) if word == "--plugin"]
+    files = {path.relative_to(runs).as_posix(): path.read_bytes() for plugin in plugins for path in plugin.rglob("*") if path.is_file()}
     return {"files": files, "home": hashlib.sha256(f"{socket.gethostname()} {runs}".encode()).hexdigest()[:12]}
 
 

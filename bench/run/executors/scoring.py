@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from bench.data.corpora import Corpus
-    from bench.run.executors.build import Options
     from bench.runs import RunRecord
     from bench.score.suites import LoadedTask, TaskResult
     from bench.score.suites.known import KnownTask
@@ -201,9 +200,13 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
 
 
 def with_overlap(
-    record: RunRecord, corpus: Corpus | None, scored: Sequence[tuple[TaskResult | Score, LoadedTask]], options: Options,
-    reporter: Reporter, should_stop: Callable[[], bool],
-) -> Mapping[str, Any] | None:  # fmt: skip
+    record: RunRecord,
+    corpus: Corpus | None,
+    scored: Sequence[tuple[TaskResult | Score, LoadedTask]],
+    cache: Path | None,
+    reporter: Reporter,
+    should_stop: Callable[[], bool],
+) -> Mapping[str, Any] | None:
     """``record.provenance.corpus`` with the overlap of what was scored just now in the place of older counts of the same tasks.
 
     A corpus that cannot be read any more leaves the rest as it is, with a note: the scores do not depend on it. Tasks of which
@@ -224,7 +227,7 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        found = count_overlaps(corpus, known, cache=options.cache, progress=progress)
+        found = count_overlaps(corpus, known, cache=cache, progress=progress)
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about

@@ -80,9 +80,13 @@ def script(batch: Batch) -> str:
     """The job of one element; what it is submitted with stands in a comment."""
     resources = batch.resources
     options = {
-        "output": "slurm.log", "open-mode": "append", "nodes": "1", "ntasks": "1", "requeue": "",
+        "output": "slurm.log",
+        "open-mode": "append",
+        "nodes": "1",
+        "ntasks": "1",
+        "requeue": "",
         "signal": f"B:USR1@{BEFORE_LIMIT}",
-    }  # fmt: skip
+    }
     if resources.cpus is not None:
         options["cpus-per-task"] = str(resources.cpus)
     if resources.gpus is not None:
@@ -93,11 +97,17 @@ def script(batch: Batch) -> str:
     lines = [f"#SBATCH --{key}" + (f"={_quoted(value)}" if value else "") for key, value in options.items()]
     variables = [f"export {key}={shlex.quote(value)}" for key, value in sorted(batch.environment.items())]
     arguments = [_shown(argument) for argument in submission(batch, 0, len(batch.runs), resources.parallel)]
-    return "\n".join([
-        "#!/bin/sh", *lines, f"# submitted as: {' '.join(arguments)}  ({len(batch.runs)} runs; as many arrays as the cluster's MaxArraySize asks for)",
-        f"# each job attends:  bench run {shlex.join(batch.arguments)} --only RUN_ID", *variables,
-        f'exec {shlex.quote(batch.python)} -P -m bench.run.executors.slurm {shlex.quote(str(batch.folder))} "$1"', "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "#!/bin/sh",
+            *lines,
+            f"# submitted as: {' '.join(arguments)}  ({len(batch.runs)} runs; as many arrays as the cluster's MaxArraySize asks for)",
+            f"# each job attends:  bench run {shlex.join(batch.arguments)} --only RUN_ID",
+            *variables,
+            f'exec {shlex.quote(batch.python)} -P -m bench.run.executors.slurm {shlex.quote(str(batch.folder))} "$1"',
+            "",
+        ]
+    )
 
 
 def _quoted(value: str) -> str:
@@ -172,9 +182,7 @@ def check_visible(batch: Batch) -> list[str]:
     if done.returncode == 0:
         return []
     if UNSEEN <= done.returncode < UNSEEN + len(paths):
-        raise BenchError(
-            f"a node of Slurm does not see {paths[done.returncode - UNSEEN]}", "folders that all nodes share: --runs, --data"
-        )
+        raise BenchError(f"a node of Slurm does not see {paths[done.returncode - UNSEEN]}", "folders that all nodes share: --runs, --data")
     _call(["scancel", f"--name={name}"], SECONDS)
     return [f"no node has said whether it sees {batch.folder.parents[1]} ({_said(done)})"]
 

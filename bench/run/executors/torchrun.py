@@ -36,9 +36,7 @@ def ranks_asked(executor: str, gpus: int | None, device: str) -> int:
         return 1
     if not device.startswith("cuda"):
         if gpus is None or device != "cpu":
-            raise BenchError(
-                f"--executor torchrun on {device}: how many processes?", "--device cpu --gpus 2 makes two on the CPU"
-            )
+            raise BenchError(f"--executor torchrun on {device}: how many processes?", "--device cpu --gpus 2 makes two on the CPU")
         if gpus > (cores := cores_here()):
             raise BenchError(
                 f"--gpus {gpus} on the CPU: {gpus} processes are more than its {cores} core{'s' * (cores > 1)}", f"--gpus {cores}"
@@ -73,10 +71,17 @@ def launch(arguments: Sequence[str], count: int) -> int:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     logs = Path(tempfile.mkdtemp(prefix="bench-ranks-"))
     config = LaunchConfig(
-        min_nodes=1, max_nodes=1, nproc_per_node=count, run_id=uuid.uuid4().hex, max_restarts=0, monitor_interval=0.1,
-        rdzv_backend="c10d", rdzv_endpoint="localhost:0", local_addr="localhost",
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=count,
+        run_id=uuid.uuid4().hex,
+        max_restarts=0,
+        monitor_interval=0.1,
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        local_addr="localhost",
         logs_specs=DefaultLogsSpecs(log_dir=str(logs), redirects={rank: Std.ALL for rank in range(1, count)}),
-    )  # fmt: skip
+    )
     _set_environment(count)
     code = 0
     try:

@@ -44,9 +44,7 @@ def attend(
         state["deaths"] = state.get("deaths", 0) + 1
         state["why"] = "its node or its attendant was lost"
     folder, log = batch.parents[1] / run["run_id"], batch / "logs" / f"{run['run_id']}.log"
-    command = [
-        about["python"], "-P", "-m", "bench", "run", *about["arguments"], "--only", run["run_id"], "--planned", run["planned"]
-    ]  # fmt: skip
+    command = [about["python"], "-P", "-m", "bench", "run", *about["arguments"], "--only", run["run_id"], "--planned", run["planned"]]
     while True:
         if state.get("deaths", 0) > about["retries"]:
             why = f"its worker ended {state['deaths']} times, at last: {state.get('why') or 'without a word'}"
@@ -58,9 +56,7 @@ def attend(
         write_state(file, state)
         told = {**job, "attempts": state["attempts"], "attendant": os.getpid()}
         began = log.stat().st_size if log.exists() else 0
-        code, reason = run_command(
-            command, {**about["environment"], "BENCH_JOB": json.dumps(told)}, about["directory"], log, stop
-        )
+        code, reason = run_command(command, {**about["environment"], "BENCH_JOB": json.dumps(told)}, about["directory"], log, stop)
         outcome, said = outcome_of(code, reason, folder), last_error(log, began)
         if outcome == "died" and code == 1 and said:  # it could say why, but not record it: a full disk
             outcome = "failed"
@@ -101,9 +97,14 @@ def run_command(
     """The exit code (minus the signal's number) and why it was asked to end. What it says goes to the end of ``log``."""
     with open(log, "ab") as out:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=directory, env={**os.environ, **environment},
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=directory,
+            env={**os.environ, **environment},
             start_new_session=True,
-        )  # fmt: skip
+        )
     reason, until = None, float("inf")
     try:
         while not _ended(child, LOOK_EVERY):

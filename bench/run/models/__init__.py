@@ -57,9 +57,15 @@ class Model:
 
 
 def find_model(
-    given: Any, *, runs: RunsFolder, name: str = "", prompt: str = "", prompts: Mapping[str, str] | None = None,
-    values: Mapping[str, str] | None = None, server: ServerOptions | None = None,
-) -> Model:  # fmt: skip
+    given: Any,
+    *,
+    runs: RunsFolder,
+    name: str = "",
+    prompt: str = "",
+    prompts: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
+    server: ServerOptions | None = None,
+) -> Model:
     """What an argument means. ``values`` are recipe values (``--set``) of what is built from a folder or the hub.
 
     Raises BenchError for what is no model, or for options that do not go with it.
@@ -89,8 +95,10 @@ def find_model(
         plugin = server_plugin(text, server)
         return Model(text, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
     if server != ServerOptions():
-        raise BenchError(f"--model, --batch, --dimensions and --key-env are for a server, and {text} is none",
-                         "http://HOST:PORT/v1/embeddings --model NAME")  # fmt: skip
+        raise BenchError(
+            f"--model, --batch, --dimensions and --key-env are for a server, and {text} is none",
+            "http://HOST:PORT/v1/embeddings --model NAME",
+        )
     folder = _run_folder(text, runs)
     if folder is not None:
         if overrides:
@@ -101,9 +109,7 @@ def find_model(
 
 def _refuse(what: str, values: Mapping[str, str] | None, server: ServerOptions) -> None:
     if values:
-        raise BenchError(
-            f"--set {next(iter(values))}=...: {what} is not built here", "--set is for a folder or a model of the hub"
-        )
+        raise BenchError(f"--set {next(iter(values))}=...: {what} is not built here", "--set is for a folder or a model of the hub")
     if server != ServerOptions():
         raise BenchError(f"--model, --batch, --dimensions and --key-env are for a server, and {what} is none", "leave them out")
 
@@ -145,9 +151,11 @@ def not_kept(record: RunRecord) -> NotAModel | None:
     about = (record.provenance.backbone or {}).get("model")
     kind = about.get("kind") if isinstance(about, Mapping) else None
     words = {
-        "object": "an object of a Python process", "function": "a function of a Python process", "vectors": "vectors that were given",
+        "object": "an object of a Python process",
+        "function": "a function of a Python process",
+        "vectors": "vectors that were given",
         "server": "a server",
-    }.get(str(kind))  # fmt: skip
+    }.get(str(kind))
     if words is None or not was_given(record):
         return None
     return NotAModel(
@@ -192,7 +200,5 @@ def short_name(text: str) -> str:
     """A name that can stand in a table and in a run's id. Raises BenchError for that of the backbone inside this package."""
     name = public_name(text).strip()[:60] or "model"
     if name == "builtin":
-        raise BenchError(
-            "builtin is the name of the backbone inside this package, and this is another model", "a name of its own"
-        )
+        raise BenchError("builtin is the name of the backbone inside this package, and this is another model", "a name of its own")
     return name

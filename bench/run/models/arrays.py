@@ -23,8 +23,9 @@ def as_vectors(found: Any, texts: Sequence[str], who: str, dimension: int | None
         array = np.asarray(found)
     except (TypeError, ValueError):  # rows of different lengths
         lengths = sorted({len(row) for row in found if hasattr(row, "__len__")})
-        raise RunFailed(f"{who} returned vectors of different dimensions: {', '.join(map(str, lengths[:4]))}",
-                        "one dimension for all sentences") from None  # fmt: skip
+        raise RunFailed(
+            f"{who} returned vectors of different dimensions: {', '.join(map(str, lengths[:4]))}", "one dimension for all sentences"
+        ) from None
     if array.dtype.kind not in "fiu":
         what = {
             "U": "text",
@@ -33,18 +34,20 @@ def as_vectors(found: Any, texts: Sequence[str], who: str, dimension: int | None
             "b": "true and false",
             "c": "complex numbers",
         }
-        raise RunFailed(
-            f"{who} returned {what.get(array.dtype.kind, str(array.dtype))}, not numbers", "an array (n, d) of floats"
-        )
+        raise RunFailed(f"{who} returned {what.get(array.dtype.kind, str(array.dtype))}, not numbers", "an array (n, d) of floats")
     if array.ndim != 2 or len(array) != len(texts) or not array.shape[1]:
-        raise RunFailed(f"{who} returned shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)",
-                        "encode takes a list of n strings and returns n vectors")  # fmt: skip
+        raise RunFailed(
+            f"{who} returned shape {array.shape} for {len(texts)} sentences; expected ({len(texts)}, d)",
+            "encode takes a list of n strings and returns n vectors",
+        )
     if dimension not in (None, array.shape[1]):
         raise RunFailed(f"{who} returned {array.shape[1]} dimensions, before {dimension}", "one dimension for all sentences")
     with np.errstate(over="ignore"):  # of float64: what float32 cannot hold is told of below
         vectors = np.ascontiguousarray(array, dtype=np.float32)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(bad):
-        raise RunFailed(f"{who} returned NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'",
-                        "finite numbers for every sentence")  # fmt: skip
+        raise RunFailed(
+            f"{who} returned NaN or infinity for {len(bad)} of {len(texts)} sentences, first '{texts[bad[0]][:60]}'",
+            "finite numbers for every sentence",
+        )
     return vectors

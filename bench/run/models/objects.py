@@ -43,9 +43,13 @@ def object_plugin(given: Any, name: str = "") -> Plugin:
     own = (_facts_of(given)["loaded_from"] if sentence_transformer else None) or own
     called = short_name(name or ("function" if own == "<lambda>" else own))
     return given_plugin(
-        ObjectModel, own_backbone=called, given=staticmethod(lambda: given), kind="object" if callable(encode) else "function",
-        whole=sentence_transformer, identity={},
-    )  # fmt: skip
+        ObjectModel,
+        own_backbone=called,
+        given=staticmethod(lambda: given),
+        kind="object" if callable(encode) else "function",
+        whole=sentence_transformer,
+        identity={},
+    )
 
 
 def is_sentence_transformer(given: Any) -> bool:
@@ -107,8 +111,10 @@ def asked(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, di
     except (BenchError, KeyboardInterrupt):
         raise
     except Exception as error:  # somebody else's code
-        raise RunFailed(f"{who} raised {one_line(error)} for {len(texts)} sentences, the first is '{texts[0][:60]}'",
-                        "it takes a list of strings and returns an array (n, d)") from error  # fmt: skip
+        raise RunFailed(
+            f"{who} raised {one_line(error)} for {len(texts)} sentences, the first is '{texts[0][:60]}'",
+            "it takes a list of strings and returns an array (n, d)",
+        ) from error
     return as_vectors(found, texts, who, dimension)
 
 
@@ -136,17 +142,19 @@ def _content(model: Any) -> str:
 
 
 def _facts_of(model: Any) -> dict[str, Any]:
-    config = getattr(getattr(model[0], "model", None), "config", None) or getattr(
-        getattr(model[0], "auto_model", None), "config", None
-    )
+    config = getattr(getattr(model[0], "model", None), "config", None) or getattr(getattr(model[0], "auto_model", None), "config", None)
     source = str(getattr(config, "_name_or_path", "") or "")
     dtype = str(next(model.parameters()).dtype).removeprefix("torch.")
     default = model.prompts.get(model.default_prompt_name or "", "") or ""
     return {
-        "modules": [type(part).__name__ for part in model], "pooling": pooling_of(model), "dtype": DTYPES.get(dtype, dtype),
-        "max_tokens": model.max_seq_length, "own_prompt": default, "loaded_from": short_name(source) if source else None,
+        "modules": [type(part).__name__ for part in model],
+        "pooling": pooling_of(model),
+        "dtype": DTYPES.get(dtype, dtype),
+        "max_tokens": model.max_seq_length,
+        "own_prompt": default,
+        "loaded_from": short_name(source) if source else None,
         "loaded_revision": getattr(config, "_commit_hash", None),
-    }  # fmt: skip
+    }
 
 
 def pooling_of(model: Any) -> str | None:

@@ -44,20 +44,25 @@ def server_plugin(address: str, options: ServerOptions) -> Plugin:
     if not parts.hostname:
         raise BenchError(f"{address[:60]} is no address", "http://HOST:PORT/v1/embeddings")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise BenchError(f"the address at {parts.hostname} has more than a host and a path: a record would show it",
-                         "http://HOST:PORT/v1/embeddings; the key stands in the environment (--key-env NAME)")  # fmt: skip
+        raise BenchError(
+            f"the address at {parts.hostname} has more than a host and a path: a record would show it",
+            "http://HOST:PORT/v1/embeddings; the key stands in the environment (--key-env NAME)",
+        )
     if not options.model:
         raise BenchError(f"{address}: which model?", "--model NAME, as the server calls it")
     if options.key_env and not os.environ.get(options.key_env):
-        raise BenchError(
-            f"--key-env {options.key_env}: nothing of that name is in the environment", f"export {options.key_env}=..."
-        )
+        raise BenchError(f"--key-env {options.key_env}: nothing of that name is in the environment", f"export {options.key_env}=...")
     return given_plugin(
-        ServerModel, own_backbone=short_name(options.model), batch=options.batch,
+        ServerModel,
+        own_backbone=short_name(options.model),
+        batch=options.batch,
         key_env=options.key_env or ("OPENAI_API_KEY" if parts.hostname == OPENAI else "BENCH_API_KEY"),
-        defaults={"address": Value(address, "given"), "model": Value(options.model, "given"),
-                  **({"dimensions": Value(options.dimensions, "given")} if options.dimensions else {})},
-    )  # fmt: skip
+        defaults={
+            "address": Value(address, "given"),
+            "model": Value(options.model, "given"),
+            **({"dimensions": Value(options.dimensions, "given")} if options.dimensions else {}),
+        },
+    )
 
 
 class ServerModel(GivenModel):
@@ -89,14 +94,14 @@ class ServerModel(GivenModel):
         if not new:
             return f"{address}: all {len(texts):,} sentences are in the cache; nothing is asked"
         cached = f"; {len(texts) - len(new):,} more are in the cache" if len(new) < len(texts) else ""
-        return (f"{address}: {len(new):,} sentences, {characters:,} characters (some {characters // CHARACTERS_A_TOKEN:,} tokens, if "
-                f"{CHARACTERS_A_TOKEN} characters are one), {-(-len(new) // cls.batch):,} requests{cached}")  # fmt: skip
+        return (
+            f"{address}: {len(new):,} sentences, {characters:,} characters (some {characters // CHARACTERS_A_TOKEN:,} tokens, if "
+            f"{CHARACTERS_A_TOKEN} characters are one), {-(-len(new) // cls.batch):,} requests{cached}"
+        )
 
     def build(self, backbone: Any, recipe: Recipe) -> None:
         super().build(backbone, recipe)
-        self.client = Client(
-            recipe["address"], recipe["model"], recipe.get("dimensions"), os.environ.get(self.key_env), self.key_env, self
-        )
+        self.client = Client(recipe["address"], recipe["model"], recipe.get("dimensions"), os.environ.get(self.key_env), self.key_env, self)
         self.asked = False
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
@@ -130,8 +135,10 @@ class ServerModel(GivenModel):
             return
         (now,), (before,) = self.client.vectors([known], None), store([known])
         if now.shape != before.shape or now @ before < SAME * np.linalg.norm(now) * np.linalg.norm(before):
-            raise RunFailed(f"{self.recipe['address']} answers otherwise than when the cache was filled, for '{known[:60]}': another model?",
-                            f"remove {self.place()}, which is paid for, or give the model another name")  # fmt: skip
+            raise RunFailed(
+                f"{self.recipe['address']} answers otherwise than when the cache was filled, for '{known[:60]}': another model?",
+                f"remove {self.place()}, which is paid for, or give the model another name",
+            )
 
     def about(self) -> dict[str, Any]:
         server = {key: self.recipe[key] for key in ("address", "model")}
@@ -196,9 +203,7 @@ class Client:
             return [row["embedding"] for row in in_order]
         except (ValueError, KeyError, TypeError, RecursionError):
             said = self._clean(content[:120].decode("utf-8", "replace"))
-            raise RunFailed(
-                f"{there} answered what are no embeddings: {said}", "is it the address of an embeddings interface?"
-            ) from None
+            raise RunFailed(f"{there} answered what are no embeddings: {said}", "is it the address of an embeddings interface?") from None
 
     def _refusal(self, error: urllib.error.HTTPError, there: str) -> Exception:
         try:

@@ -34,9 +34,7 @@ def file_plugin(file: Path) -> Plugin:
 def table_plugin(table: Mapping[str, Any], name: str = "") -> Plugin:
     """The method of a mapping from sentences to vectors."""
     if not table or not all(isinstance(one, str) for one in table):
-        raise BenchError(
-            "a mapping of sentences to vectors needs strings as keys, and some", "{'a sentence': [0.1, 0.2, ...], ...}"
-        )
+        raise BenchError("a mapping of sentences to vectors needs strings as keys, and some", "{'a sentence': [0.1, 0.2, ...], ...}")
     sentences = list(table)
     return _plugin(sentences, [table[sentence] for sentence in sentences], name or "the mapping", short_name(name or "vectors"))
 
@@ -65,9 +63,7 @@ def _plugin(sentences: list[str], found: Any, who: str, called: str) -> Plugin:
     for i, sentence in enumerate(sentences):
         before = row_of.setdefault(sentence, i)
         if before != i and not np.array_equal(vectors[before], vectors[i]):
-            raise BenchError(
-                f"{who}: two different vectors for '{sentence[:60]}', rows {before} and {i}", "one vector for each sentence"
-            )
+            raise BenchError(f"{who}: two different vectors for '{sentence[:60]}', rows {before} and {i}", "one vector for each sentence")
     digest = hashlib.sha256(vectors.tobytes())
     digest.update("\0".join(sentences).encode("utf-8", "surrogatepass"))
     return given_plugin(VectorsModel, own_backbone=called, row_of=row_of, vectors=vectors, who=who, content=digest.hexdigest())
@@ -94,8 +90,10 @@ class VectorsModel(GivenModel):
         lacking = [text for text in texts if text not in cls.row_of]
         if lacking:
             shown = ", ".join(repr(text[:60]) for text in lacking[:3])
-            raise BenchError(f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {shown}{', ...' * (len(lacking) > 3)}",
-                             "bench evaluate --list-sentences FILE writes every sentence that these suites ask for")  # fmt: skip
+            raise BenchError(
+                f"{cls.who} lacks {len(lacking):,} of {len(texts):,} sentences: {shown}{', ...' * (len(lacking) > 3)}",
+                "bench evaluate --list-sentences FILE writes every sentence that these suites ask for",
+            )
         return None
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:

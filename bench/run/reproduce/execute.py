@@ -84,11 +84,16 @@ def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: Asked) -> 
     theirs = asked_corpus(own, asked.corpora)
     defaults = merge(cls, None, "", {}, trained=learns(cls, run.setting))
     return Job(
-        run, recipe=merged, note=note, corpus=own, in_fp16=_in_fp16(entry), needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
+        run,
+        recipe=merged,
+        note=note,
+        corpus=own,
+        in_fp16=_in_fp16(entry),
+        needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
         seeds=(None,) if run.setting in cls.deterministic else asked.seeds,
         set_here=tuple(key for key, value in merged.items() if value != defaults.get(key)),
         hours=gpu_hours(cls, merged, run.backbone, theirs or own) if learns(cls, run.setting) else None,
-    )  # fmt: skip
+    )
 
 
 def _in_fp16(entry: Entry | None) -> bool:

@@ -111,9 +111,7 @@ GPU_SPEED = 100e12
 """Floating point operations a second: a third of what an A100 can do in half precision. Assumed; no GPU was measured."""
 STEP_SECONDS = 0.015
 """The least that a training step takes, however small: starting its kernels. Assumed."""
-ASSUMED = (
-    "arithmetic for one GPU that reaches 100 TFLOP/s and takes 15 ms a step at least; none was measured, scoring is not in it"
-)
+ASSUMED = "arithmetic for one GPU that reaches 100 TFLOP/s and takes 15 ms a step at least; none was measured, scoring is not in it"
 
 ROWS = {
     "wiki1m": (1_000_000, 2),

@@ -142,11 +142,18 @@ def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) 
     if spread is None and comparable:
         notes += ("one seed says nothing of other seeds: --seeds with two at least, or more methods of the table",)
     return Reproduced(
-        printed=cell, mean=mean, sd=spread[0] if spread else None, freedom=spread[1] if spread and math.isfinite(spread[1]) else None,
-        difference=round(round(mean, places) - cell.value, places), verdict=INCONCLUSIVE if comparable else "not comparable",
-        seeds=tuple(one[0].seed for one, _ in having), runs=tuple(one[0].run_id for one, _ in having),
-        protocol=having[0][1].protocol, text=having[0][1].text, notes=notes,
-    )  # fmt: skip
+        printed=cell,
+        mean=mean,
+        sd=spread[0] if spread else None,
+        freedom=spread[1] if spread and math.isfinite(spread[1]) else None,
+        difference=round(round(mean, places) - cell.value, places),
+        verdict=INCONCLUSIVE if comparable else "not comparable",
+        seeds=tuple(one[0].seed for one, _ in having),
+        runs=tuple(one[0].run_id for one, _ in having),
+        protocol=having[0][1].protocol,
+        text=having[0][1].text,
+        notes=notes,
+    )
 
 
 @dataclass(frozen=True)
@@ -188,9 +195,7 @@ def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
     rows: dict[tuple[object, ...], list[int]] = {}
     for i, cell in enumerate(cells):
         if cell.verdict == INCONCLUSIVE and cell.sd is not None:
-            rows.setdefault(
-                (cell.printed.label, cell.printed.backbone, cell.printed.own_result, cell.printed.setting), []
-            ).append(i)
+            rows.setdefault((cell.printed.label, cell.printed.backbone, cell.printed.own_result, cell.printed.setting), []).append(i)
     made = list(cells)
     for places in rows.values():
         for i, cell in zip(places, _row([cells[i] for i in places], margin), strict=True):
@@ -205,9 +210,7 @@ def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
     for cell in cells:
         errors, off, half = _errors(cell, len(cell.seeds)), _off(cell), _half_unit(cell)
         different.append(_two_sided(max(0.0, abs(off + errors.shift) - half), errors.difference, errors.freedom))
-        equivalent.append(
-            two_one_sided(abs(off) + half, math.sqrt(errors.own_variance), errors.own_freedom, _margin(cell, margin))
-        )
+        equivalent.append(two_one_sided(abs(off) + half, math.sqrt(errors.own_variance), errors.own_freedom, _margin(cell, margin)))
     return [
         _with_verdict(one, float(d), float(e), len(cells), margin)
         for one, d, e in zip(cells, adjusted(different), adjusted(equivalent), strict=True)
@@ -256,9 +259,15 @@ def _with_verdict(cell: Reproduced, different: float, equivalent: float, cells: 
         what = "one run" if count == 1 else f"the {'best' if best else 'mean'} of {count} runs"
         notes += (f"no number of our seeds settles what is left open here: the print is {what}, and varies as far by itself",)
     return replace(
-        cell, low=cell.mean + errors.shift - half, high=cell.mean + errors.shift + half, verdict=verdict, p_different=different,
-        p_equivalent=equivalent, seeds_needed=needed, notes=notes,
-    )  # fmt: skip
+        cell,
+        low=cell.mean + errors.shift - half,
+        high=cell.mean + errors.shift + half,
+        verdict=verdict,
+        p_different=different,
+        p_equivalent=equivalent,
+        seeds_needed=needed,
+        notes=notes,
+    )
 
 
 def _needed(cell: Reproduced, cells: int, margin: float) -> int | None:
@@ -288,9 +297,7 @@ def score_of(record: RunRecord, cell: ReferenceResult, text: str) -> Score | Non
     if cell.protocol == WEIGHTED:
         return _weighted_score(record, cell, text)
     protocol = None if cell.protocol == UNKNOWN else cell.protocol
-    fitting = [
-        s for s in record.scores if (s.suite, s.task) == (SUITES[cell.metric], cell.task) and protocol in (None, s.protocol)
-    ]
+    fitting = [s for s in record.scores if (s.suite, s.task) == (SUITES[cell.metric], cell.task) and protocol in (None, s.protocol)]
     of_form = [s for s in fitting if text == "any" or s.text in (text, None)]
     return next(iter(of_form or (fitting if not cell.text else [])), None)
 
@@ -319,9 +326,7 @@ def _dev_score(record: RunRecord) -> Score | None:
     trained = record.training
     if trained is None or trained.dev_score is None or trained.dev_task != DEV_SET:
         return None
-    return Score(
-        suite=SUITES[DEV], task=DEV_SET, protocol="stsb-dev/1", metric=DEV, value=trained.dev_score, n=trained.dev_pairs or 1500
-    )
+    return Score(suite=SUITES[DEV], task=DEV_SET, protocol="stsb-dev/1", metric=DEV, value=trained.dev_score, n=trained.dev_pairs or 1500)
 
 
 # --- how many runs a printed value is of, and what the paper says of their spread ---

@@ -66,9 +66,7 @@ class WantedRun:
         changes = tuple(sorted({**self.changes, **self.asked}.items()))
         return (self.method, self.variant, self.setting, self.backbone, changes, below) if self.method else self.rows
 
-    def request(
-        self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, below: str = ""
-    ) -> Request:  # fmt: skip
+    def request(self, seeds: tuple[int, ...], *, text: str, corpus: str | None, precision: str, below: str = "") -> Request:
         """What ``bench run`` would be asked; ``below``: the folder of the run that it stands on."""
         value = {self.on_as: below} if self.on_as and below else {}
         return Request(
@@ -78,9 +76,14 @@ class WantedRun:
 
 
 def wanted(
-    paper: str, table: str, registry: Registry, *, words: Sequence[str] = (), backbones: Sequence[str] = (),
+    paper: str,
+    table: str,
+    registry: Registry,
+    *,
+    words: Sequence[str] = (),
+    backbones: Sequence[str] = (),
     asked: Mapping[str, str] | None = None,
-) -> tuple[WantedRun, ...]:  # fmt: skip
+) -> tuple[WantedRun, ...]:
     """The runs of a table, in its order; rows that mean the same run are one. Those that cannot be run say why.
 
     ``words`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
@@ -123,9 +126,15 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
         for changes in series(dict([runs.series]) if runs.series else {}):
             for backbone, instead_of in places:
                 run = WantedRun(
-                    rows=(), method=method, setting=setting, backbone=own or backbone, suites=runs.suites, changes=changes,
-                    instead_of="" if own else instead_of, doubts=(runs.open,) if runs.open else (),
-                )  # fmt: skip
+                    rows=(),
+                    method=method,
+                    setting=setting,
+                    backbone=own or backbone,
+                    suites=runs.suites,
+                    changes=changes,
+                    instead_of="" if own else instead_of,
+                    doubts=(runs.open,) if runs.open else (),
+                )
                 found[run.identity] = run
     return tuple(found.values())
 
@@ -143,9 +152,7 @@ def part(
     if paper_part.how != RUNS:
         raise BenchError(f"{paper_part.name} means no runs: it shows {paper_part.shows}", paper_part.command or paper_part.why)
     if words:
-        raise BenchError(
-            f"--rows {','.join(words)}: {paper_part.part} of {paper_part.paper} has no rows", "--rows belongs to tables"
-        )
+        raise BenchError(f"--rows {','.join(words)}: {paper_part.part} of {paper_part.paper} has no rows", "--rows belongs to tables")
     return figure(next(drawn for drawn in figure_runs() if drawn.part == paper_part), registry, backbones=backbones)
 
 
@@ -166,8 +173,9 @@ def _choose(every: Sequence[Row], words: Sequence[str], name: str) -> list[Row]:
     for word in words:
         if not any(_fits(row, word) for row in every):
             labels = ", ".join(dict.fromkeys(row.first.label for row in every))
-            raise BenchError(f"--rows {word}: no row of {name} has it: {labels}",
-                             "a setting, a method, own, copied, or part of a row's label")  # fmt: skip
+            raise BenchError(
+                f"--rows {word}: no row of {name} has it: {labels}", "a setting, a method, own, copied, or part of a row's label"
+            )
     return [row for row in every if not words or any(_fits(row, word) for word in words)]
 
 
@@ -209,15 +217,20 @@ def _meant(row: Row, backbone: str, instead_of: str, registry: Registry) -> Want
     cls = registry[means.method].cls
     setting = _setting(cls, means.setting or first.setting, means.on)
     if setting is None:
-        return WantedRun(
-            rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}"
-        )
+        return WantedRun(rows=(row,), why_not=f"{means.method} has no {first.setting} setting here, only {', '.join(cls.settings)}")
     if means.variant and means.variant not in cls.variants:
         return WantedRun(rows=(row,), why_not=f"{means.method} has no variant '{means.variant}' here")
     run = WantedRun(
-        rows=(row,), method=means.method, variant=means.variant, setting=setting, backbone=cls.own_backbone or backbone,
-        suites=(SUITES[first.metric],), changes=means.set, doubts=doubts, instead_of="" if cls.own_backbone else instead_of,
-    )  # fmt: skip
+        rows=(row,),
+        method=means.method,
+        variant=means.variant,
+        setting=setting,
+        backbone=cls.own_backbone or backbone,
+        suites=(SUITES[first.metric],),
+        changes=means.set,
+        doubts=doubts,
+        instead_of="" if cls.own_backbone else instead_of,
+    )
     key, below = next(iter(means.uses.items()), ("", means.on))
     if not below:
         return run
@@ -237,10 +250,13 @@ def _setting(cls: type[Method], printed: str, on: str) -> str | None:
 def _together(a: WantedRun, b: WantedRun) -> WantedRun:
     suites = tuple(dict.fromkeys(a.suites + b.suites))
     return replace(
-        a, rows=a.rows + b.rows, suites=suites, doubts=tuple(dict.fromkeys(a.doubts + b.doubts)),
+        a,
+        rows=a.rows + b.rows,
+        suites=suites,
+        doubts=tuple(dict.fromkeys(a.doubts + b.doubts)),
         on=replace(a.on, suites=suites) if a.on else None,
         instead_of=", ".join(dict.fromkeys(filter(None, [*a.instead_of.split(", "), *b.instead_of.split(", ")]))),
-    )  # fmt: skip
+    )
 
 
 def check_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> None:

@@ -39,17 +39,17 @@ def check_optuna(sampler: str, pruner: str) -> None:
             import optuna  # noqa: F401
         except ImportError:
             what = f"--sampler {sampler}" if sampler in (TPE, GP) else f"--pruner {pruner}"
-            raise BenchError(f"{what} needs Optuna, which is not installed",
-                             "pip install 'sentence-bench[search]', or --sampler random, which needs nothing") from None  # fmt: skip
+            raise BenchError(
+                f"{what} needs Optuna, which is not installed",
+                "pip install 'sentence-bench[search]', or --sampler random, which needs nothing",
+            ) from None
 
 
 def check_grid(method: str, space: Space, trials: int) -> None:
     """Raises BenchError where a grid has fewer points than there are trials: each method gets as many as every other."""
     points = len(grid(space, ""))
     if points < trials:
-        raise BenchError(
-            f"--sampler grid: the grid of {method} has {points} points, fewer than {trials} trials", f"--trials {points}"
-        )
+        raise BenchError(f"--sampler grid: the grid of {method} has {points} points, fewer than {trials} trials", f"--trials {points}")
 
 
 class Sampling:

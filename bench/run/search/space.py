@@ -191,9 +191,7 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
             raise wrong("a value stands there twice")
         return Dimension(key=key, source=source, values=tuple(values))
     if isinstance(like, bool | str):
-        raise wrong(
-            f"{key} is {'true or false' if isinstance(like, bool) else 'a word'}: a range has no meaning, values = [...] has"
-        )
+        raise wrong(f"{key} is {'true or false' if isinstance(like, bool) else 'a word'}: a range has no meaning, values = [...] has")
     scale = bounds.get("scale", UNIFORM)
     if "factor" in bounds:
         factor = bounds["factor"]
@@ -221,13 +219,7 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
 
 def _check_kind(key: str, value: Any, like: Any, wrong: Any) -> None:
     """Is it of the recipe value's kind, and sensible? As ``--set`` would be asked, but for that no text stands for a number here."""
-    kinds = (
-        (bool, "true or false")
-        if isinstance(like, bool)
-        else (str, "a word")
-        if isinstance(like, str)
-        else ((int, float), "a number")
-    )
+    kinds = (bool, "true or false") if isinstance(like, bool) else (str, "a word") if isinstance(like, str) else ((int, float), "a number")
     if (value is None and key in MAY_BE_NONE) or (like is None and key not in WHOLE):
         return
     if not isinstance(value, kinds[0]) or (isinstance(value, bool) and not isinstance(like, bool)):

@@ -39,9 +39,7 @@ class Wanted:
     pruner: str
     spaces: Mapping[str, str]  # --space
     name: str | None
-    suites: tuple[
-        str, ...
-    ]  # that the tuned methods will be scored on: nothing of them is read but which pairs the dev set shares
+    suites: tuple[str, ...]  # that the tuned methods will be scored on: nothing of them is read but which pairs the dev set shares
 
 
 @dataclass(frozen=True)
@@ -92,9 +90,16 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: 
         if first.seed is None:
             raise BenchError(f"{method} cannot be searched: it has no dev score while it is fitted", "leave the method out")
         space = space_of(
-            first.plugin.folder, method, setting=first.setting, backbone=first.backbone.model, variant=first.variant, recipe=first.recipe,
-            places=first.plugin.cls.places, given=wanted.spaces, fixed=fixed,
-        )  # fmt: skip
+            first.plugin.folder,
+            method,
+            setting=first.setting,
+            backbone=first.backbone.model,
+            variant=first.variant,
+            recipe=first.recipe,
+            places=first.plugin.cls.places,
+            given=wanted.spaces,
+            fixed=fixed,
+        )
         if not space:
             raise BenchError(
                 f"the space of {method} is empty: no recipe file says what is searched of it",
@@ -102,9 +107,7 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: 
             )
         if wanted.sampler == GRID:
             check_grid(method, space, wanted.trials)
-        sampling = Sampling(
-            folder, method, space, sampler=wanted.sampler, pruner=wanted.pruner, seeds=tuple(run.seed or 0 for run in runs)
-        )
+        sampling = Sampling(folder, method, space, sampler=wanted.sampler, pruner=wanted.pruner, seeds=tuple(run.seed or 0 for run in runs))
         jobs[method] = Job(method, tuple(runs), space, sampling)
     for key in wanted.spaces:
         if not any(dimension.key == key for job in jobs.values() for dimension in job.space):
@@ -124,9 +127,7 @@ def unequal_budgets(jobs: Mapping[str, Job]) -> list[str]:
     rows = Counter(recipe.batch_size for recipe in recipes.values())
     if len(rows) > 1 and all(budget is not None and budget.unit == STEPS for budget in budgets):
         usual = max(rows, key=lambda size: (rows[size], -size))
-        each = ", ".join(
-            f"{recipe.batch_size} rows in {method}" for method, recipe in recipes.items() if recipe.batch_size != usual
-        )
+        each = ", ".join(f"{recipe.batch_size} rows in {method}" for method, recipe in recipes.items() if recipe.batch_size != usual)
         lines.append(
             f"a step has {each} and {usual} in the others, so as many steps are not as much training; "
             f"--set batch_size={usual}, or a budget of sentences, gives each the same"
@@ -177,10 +178,16 @@ def _searched(job: Job) -> Searched:
     corpus = "" if run.corpus is None else f"{run.corpus.name}@{run.corpus.sha256}"
     varied = {dimension.key for dimension in job.space}
     return Searched(
-        setting=run.setting, variant=run.variant, plugin=run.plugin.sha256, backbone=run.backbone.name, revision=run.backbone.revision,
-        corpus=corpus, dev=run.dev.sha256 if run.dev else "", space={dimension.key: dimension.to_json() for dimension in job.space},
+        setting=run.setting,
+        variant=run.variant,
+        plugin=run.plugin.sha256,
+        backbone=run.backbone.name,
+        revision=run.backbone.revision,
+        corpus=corpus,
+        dev=run.dev.sha256 if run.dev else "",
+        space={dimension.key: dimension.to_json() for dimension in job.space},
         recipe={key: value for key, value in run.recipe.items() if key not in varied},
-    )  # fmt: skip
+    )
 
 
 def open_study(folder: Path, wanted: Study) -> Study:
@@ -238,5 +245,7 @@ def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder)
     """Raises BenchError for a seed that a scored run of these methods has: a search's seeds are never those that are published."""
     for record in store.records()[0]:
         if record.method in methods and record.seed in seeds and record.scores:
-            raise BenchError(f"seed {record.seed} is that of {record.run_id}, which is scored: a search has seeds of its own",
-                             "--seeds 901, or others that no run has")  # fmt: skip
+            raise BenchError(
+                f"seed {record.seed} is that of {record.run_id}, which is scored: a search has seeds of its own",
+                "--seeds 901, or others that no run has",
+            )

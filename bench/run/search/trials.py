@@ -135,15 +135,24 @@ class Worker:
             state, problem = FAILED, error.message
         taken = time.perf_counter() - began
         self.inside += taken
-        ended = structs.replace(trial, state=state, dev=tuple(dev), steps=steps, seconds=round(max(spent, taken), 2), error=problem,
-                                runs=tuple(run.run_id for run in runs))  # fmt: skip
+        ended = structs.replace(
+            trial,
+            state=state,
+            dev=tuple(dev),
+            steps=steps,
+            seconds=round(max(spent, taken), 2),
+            error=problem,
+            runs=tuple(run.run_id for run in runs),
+        )
         return self._still_together(self._ended(ended))
 
     def _still_together(self, trial: Trial) -> Trial:
         """Raises RunFailed where a failure of one rank alone has parted the processes: they can train nothing more."""
         if self.options.ranks is not None and self.options.ranks.broken:
-            raise RunFailed(f"{trial.method}, trial {trial.number} failed and counts as a trial: {trial.error}; the ranks were parted by it",
-                            "the same command goes on with the next trial")  # fmt: skip
+            raise RunFailed(
+                f"{trial.method}, trial {trial.number} failed and counts as a trial: {trial.error}; the ranks were parted by it",
+                "the same command goes on with the next trial",
+            )
         return trial
 
     def _ended(self, trial: Trial) -> Trial:
@@ -163,9 +172,7 @@ class Worker:
         """Tell Optuna what the last trials became."""
         with RunsFolder(self.folder).lock("study", WAIT):
             for method, job in self.jobs.items():
-                job.sampling.tell(
-                    {n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None}
-                )
+                job.sampling.tell({n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None})
 
 
 class PruningReporter:

@@ -95,9 +95,7 @@ class VectorStore:
                         stream.flush()
                         os.fsync(stream.fileno())
             except OSError as error:
-                raise RunFailed(
-                    f"vectors cannot be written to {self._folder}: {error.strerror or error}", "free disk space"
-                ) from None
+                raise RunFailed(f"vectors cannot be written to {self._folder}: {error.strerror or error}", "free disk space") from None
             self._vectors = _mapped(files[0], vectors.shape[1])
         self._row.update((key, i) for i, key in enumerate(keys, start=len(self._row)))
 
@@ -108,10 +106,7 @@ class VectorStore:
     def _open(self, folder: Path) -> None:
         for dim in {int(file.stem.rpartition("-")[2]) for end in ("f32", "keys") for file in folder.glob(f"{self._key}-*.{end}")}:
             vectors, keys = self._files(dim)
-            sides = [
-                (file, file.stat().st_size if file.exists() else 0, width)
-                for file, width in ((vectors, 4 * dim), (keys, KEY_BYTES))
-            ]
+            sides = [(file, file.stat().st_size if file.exists() else 0, width) for file, width in ((vectors, 4 * dim), (keys, KEY_BYTES))]
             rows = min(size // width for _, size, width in sides)
             for file, size, width in sides:
                 if size != rows * width:  # what a kill or a full disk left, also where it came before the first key

@@ -104,9 +104,15 @@ def encode_stream(
 
 
 def _write(
-    sentences: Iterator[str], encode: Callable[[list[str]], np.ndarray], out: Path, about: Mapping[str, Any], part: Path,
-    should_stop: Callable[[], bool], progress: Callable[[int], None], block: int,
-) -> dict[str, Any]:  # fmt: skip
+    sentences: Iterator[str],
+    encode: Callable[[list[str]], np.ndarray],
+    out: Path,
+    about: Mapping[str, Any],
+    part: Path,
+    should_stop: Callable[[], bool],
+    progress: Callable[[int], None],
+    block: int,
+) -> dict[str, Any]:
     sink = SINKS[out.suffix.lower()](part)
     state = _begun(part, about)
     digest = _skip(sentences, state, out, block)

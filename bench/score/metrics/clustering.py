@@ -55,9 +55,7 @@ def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
     labels_NR = np.asarray(predicted_NR)
     if labels_NR.ndim != 2 or not labels_NR.shape[1]:
         raise ValueError(f"one column per clustering expected, got shape {labels_NR.shape}")
-    runs: list[Mapping[str, float]] = [
-        {"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)} for labels_N in labels_NR.T
-    ]
+    runs: list[Mapping[str, float]] = [{"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)} for labels_N in labels_NR.T]
     found = {}
     for name in runs[0]:
         each = np.array([run[name] for run in runs])

@@ -85,9 +85,7 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(cosine_N, dtype=np.float64)
 
 
-def correlate_groups(
-    predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correlation: Correlation = spearman
-) -> Grouped:
+def correlate_groups(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correlation: Correlation = spearman) -> Grouped:
     """The correlation over all items, within each group, and the two means over groups.
 
     ``groups`` names the group of every item. Raises ValueError where the correlation over all items is undefined; a single

@@ -39,9 +39,7 @@ def draw(labels_N: ArrayLike, k: int, task: str, seed: int) -> NDArray[np.int64]
     return np.array(sorted(chosen), dtype=np.int64)
 
 
-def fit_predict(
-    train_ND: NDArray[np.floating], labels_N: ArrayLike, test_MD: NDArray[np.floating], *, iterations: int = 1000
-) -> Fitted:
+def fit_predict(train_ND: NDArray[np.floating], labels_N: ArrayLike, test_MD: NDArray[np.floating], *, iterations: int = 1000) -> Fitted:
     """scikit-learn's LogisticRegression (L2, C = 1, L-BFGS) in float64, features as they are."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

@@ -105,7 +105,5 @@ def histograms(values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], 
         inside = values_N[level_N == i]
         summaries: dict[str, Any] = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
         summed = {key: float(of(inside)) if len(inside) else None for key, of in summaries.items()}
-        made.append(
-            {"gold": [low, high], "n": len(inside), **summed, "counts": np.histogram(inside, bins=list(edges))[0].tolist()}
-        )
+        made.append({"gold": [low, high], "n": len(inside), **summed, "counts": np.histogram(inside, bins=list(edges))[0].tolist()})
     return made

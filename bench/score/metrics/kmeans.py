@@ -276,7 +276,5 @@ class _Start:
         self._sum_up()
         centres_KD = self.centres_KD.astype(np.float64)
         squares_K = np.einsum("kd,kd->k", centres_KD, centres_KD)
-        inertia = (
-            self.points.squares - 2 * float(np.einsum("kd,kd->", centres_KD, self._sum_KD)) + float(squares_K @ self._count_K)
-        )
+        inertia = self.points.squares - 2 * float(np.einsum("kd,kd->", centres_KD, self._sum_KD)) + float(squares_K @ self._count_K)
         return Clustering(self._label_N, max(inertia, 0.0) * self.points.unit**2, self.iterations)

@@ -239,9 +239,7 @@ def _fold(grid: Sequence[float], penalty: float, fit: Fit, test: float, settings
     return Fold(dev=max(grid), test=test, penalty=penalty, epochs=fit.epochs, grid=named)
 
 
-def _tested(
-    x_ND: Floats, y_N: Rows, test: Rows, grid: list[float], penalty: float, fit: Fit, settings: Settings, fits: int
-) -> Probe:
+def _tested(x_ND: Floats, y_N: Rows, test: Rows, grid: list[float], penalty: float, fit: Fit, settings: Settings, fits: int) -> Probe:
     predicted = fit.predict(x_ND[test])
     fold = _fold(grid, penalty, fit, accuracy(predicted, y_N[test]), settings)
     return Probe(fold.dev, fold.test, predicted, np.zeros(len(test), dtype=np.int64), (fold,), fits)

@@ -62,9 +62,7 @@ class _Pool:
         self.y_N = torch.from_numpy(np.ascontiguousarray(y_N)).to(device)
         self.classes, self.jobs, self.settings = classes, jobs, settings
         self.orders = Orders(settings.seed)
-        self.penalty_F = torch.tensor(
-            [penalty for job in jobs for penalty in job.penalties], dtype=self.x_ND.dtype, device=device
-        )
+        self.penalty_F = torch.tensor([penalty for job in jobs for penalty in job.penalties], dtype=self.x_ND.dtype, device=device)
         weight_CD, bias_C = initial_weights(x_ND.shape[1], classes, settings.seed)
         first_CP = torch.from_numpy(np.column_stack([weight_CD, bias_C])).to(self.x_ND)
         self.weight_FCP = first_CP.repeat(len(self.penalty_F), 1, 1)

@@ -312,9 +312,7 @@ def _check_definition(found: object, whose: str) -> None:
         if task.suite != found.name:
             raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={found.name!r}")
         if task.name in taken:
-            raise BenchError(
-                f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it"
-            )
+            raise BenchError(f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it")
         taken[task.name] = found.name
     if absent := set(found.average or ()) - {task.name for task in found.tasks}:
         raise BenchError(f"{whose}: average names {', '.join(sorted(absent))}, which the suite has not", "names of its tasks")

@@ -45,9 +45,7 @@ class LoadedTexts(LoadedTask):
         try:
             found = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
         except ValueError as error:
-            raise RunFailed(
-                f"{name}: {error}", "did the training collapse? curve.jsonl in the run's folder has its losses"
-            ) from None
+            raise RunFailed(f"{name}: {error}", "did the training collapse? curve.jsonl in the run's folder has its losses") from None
         predictions = {
             "prediction": np.stack([clustering.labels_N for clustering in found], axis=1).astype(np.int16),
             "gold": self.data.labels,
@@ -78,9 +76,15 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedTexts:
 
 def _task(name: str) -> Task:
     return Task(
-        suite="clustering", name=name, protocol=PROTOCOL, metric="clustering-accuracy", n=data_set(name).items["test"],
-        data=(name,), read=_read, rescore=score_predictions,
-    )  # fmt: skip
+        suite="clustering",
+        name=name,
+        protocol=PROTOCOL,
+        metric="clustering-accuracy",
+        n=data_set(name).items["test"],
+        data=(name,),
+        read=_read,
+        rescore=score_predictions,
+    )
 
 
 SUITE = Suite(

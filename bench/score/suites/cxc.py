@@ -59,12 +59,18 @@ def score_predictions(predictions: Mapping[str, np.ndarray], task: str, protocol
     n = len(predictions["gold"])
     detail = {
         "draws": {
-            "count": DRAWS, "seed": SEED, "of": PROTOCOLS[protocol].summary, "min": float(values.min()), "low": float(low),
-            "median": float(median), "high": float(high), "max": float(values.max()),
+            "count": DRAWS,
+            "seed": SEED,
+            "of": PROTOCOLS[protocol].summary,
+            "min": float(values.min()),
+            "low": float(low),
+            "median": float(median),
+            "high": float(high),
+            "max": float(values.max()),
         },
         "pooled": {"spearman": ranked.all, "pearson": linear.all, "n": n},
         "subsets": by_subset(ranked, linear),
-    }  # fmt: skip
+    }
     return TaskScore(float(values.mean()), n, float(values.std()), detail)
 
 
@@ -75,10 +81,16 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
 def _task(protocol: str) -> Task:
     """Both protocols have one name for the task: their predictions are the same."""
     return Task(
-        suite="cxc", name=CXC, protocol=protocol, metric="spearman-bootstrap", n=data_set(CXC).items["test"],
-        data=(CXC, CXC_OFFICIAL), read=_read, rescore=partial(score_predictions, protocol=protocol),
+        suite="cxc",
+        name=CXC,
+        protocol=protocol,
+        metric="spearman-bootstrap",
+        n=data_set(CXC).items["test"],
+        data=(CXC, CXC_OFFICIAL),
+        read=_read,
+        rescore=partial(score_predictions, protocol=protocol),
         needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
-    )  # fmt: skip
+    )
 
 
 SUITE = Suite(

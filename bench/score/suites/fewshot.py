@@ -69,9 +69,11 @@ class LoadedFewShot(LoadedTask):
         """The task's result. Raises RunFailed where the vectors cannot be scored."""
         rows = self.needed
         asked = replace(
-            self.data, texts=tuple([texts[row] for row in rows] for texts in self.data.texts),
-            labels=self.data.labels[rows], split=self.data.split[rows],
-        )  # fmt: skip
+            self.data,
+            texts=tuple([texts[row] for row in rows] for texts in self.data.texts),
+            labels=self.data.labels[rows],
+            split=self.data.split[rows],
+        )
         x_ND = features(asked, vectors, self.task.name)
         place = np.full(len(self.data), -1)
         place[rows] = np.arange(len(rows))
@@ -117,9 +119,15 @@ def _task(name: str) -> Task:
     """One transfer set from few examples. Called "MR-16", for a run may hold the set's full transfer score beside it."""
     items = data_set(name).items
     return Task(
-        suite="fewshot", name=f"{name}-{SHOTS}", protocol=PROTOCOL, metric="accuracy", data=(name,), read=_read,
-        n=_items(items["test"], len(CLASSES[name]), "train" in items), rescore=score_predictions,
-    )  # fmt: skip
+        suite="fewshot",
+        name=f"{name}-{SHOTS}",
+        protocol=PROTOCOL,
+        metric="accuracy",
+        data=(name,),
+        read=_read,
+        n=_items(items["test"], len(CLASSES[name]), "train" in items),
+        rescore=score_predictions,
+    )
 
 
 SUITE = Suite(

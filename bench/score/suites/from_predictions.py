@@ -62,9 +62,7 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
     if suite not in suite_names():
         return None
     found = find_suite(suite)
-    known = {protocol: found.tasks[0] for protocol in found.earlier} | {
-        scored_task.protocol: scored_task for scored_task in found.tasks
-    }
+    known = {protocol: found.tasks[0] for protocol in found.earlier} | {scored_task.protocol: scored_task for scored_task in found.tasks}
     scorer = known[protocol].rescore if protocol in known else None
     if scorer is None or suite_plugin(suite) is None:
         return scorer(arrays, task) if scorer else None

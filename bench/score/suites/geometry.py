@@ -128,9 +128,7 @@ def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskS
     positive_N = predictions["gold"] > ABOVE
     if not positive_N.any():
         raise ValueError(f"no pair with a gold score above {ABOVE:g}")
-    return TaskScore(
-        float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=_of_pairs(predictions) if whole else {}
-    )
+    return TaskScore(float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=_of_pairs(predictions) if whole else {})
 
 
 def _of_sentences(predictions: Mapping[str, np.ndarray]) -> dict[str, Any]:

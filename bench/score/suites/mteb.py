@@ -47,9 +47,7 @@ class MtebEncoder:
     def mteb_model_meta(self) -> Any:
         return self._meta
 
-    def encode(
-        self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: Any
-    ) -> np.ndarray:
+    def encode(self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **_: Any) -> np.ndarray:
         """(n, dim) float32 of every text in the batches, in their order. Raises RunFailed, naming the first bad sentence."""
         sentences = [text for batch in inputs for text in batch["text"]]
         return check_vectors(self._vectors(sentences), sentences, str(task_metadata.name))
@@ -121,9 +119,15 @@ class LoadedMteb(LoadedTask):
             encoder = MtebEncoder(f"bench/{place.name}", place.revision, vectors=vectors)
             try:
                 run = mteb.evaluate(
-                    encoder, task, cache=mteb.ResultCache(folder), overwrite_strategy="always", prediction_folder=predictions,
-                    encode_kwargs={"batch_size": BATCH, "show_progress_bar": False}, show_progress_bar=False, co2_tracker=False,
-                )  # fmt: skip
+                    encoder,
+                    task,
+                    cache=mteb.ResultCache(folder),
+                    overwrite_strategy="always",
+                    prediction_folder=predictions,
+                    encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
+                    show_progress_bar=False,
+                    co2_tracker=False,
+                )
             except (BenchError, MemoryError):
                 raise
             except Exception as error:
@@ -137,27 +141,36 @@ class LoadedMteb(LoadedTask):
             hint = "the model gives every pair the same similarity: did its training collapse?"
             raise RunFailed(f"{self.name}: mteb's {task.metadata.main_score} is not a number", hint)
         return TaskResult(
-            suite="mteb", task=self.name, protocol=PROTOCOL, metric=str(task.metadata.main_score), value=100 * value,
-            n=_items(task) or self.n, detail=self._detail(task, result, folder, place.folder),
+            suite="mteb",
+            task=self.name,
+            protocol=PROTOCOL,
+            metric=str(task.metadata.main_score),
+            value=100 * value,
+            n=_items(task) or self.n,
+            detail=self._detail(task, result, folder, place.folder),
             predictions=_predictions(task, predictions),
-        )  # fmt: skip
+        )
 
     def _detail(self, task: Any, result: Any, folder: Path, above: Path) -> dict[str, Any]:
         scores = {
-            split: [{key: _plain(value) for key, value in part.items() if isinstance(value, bool | int | float | str | list | None)
-                     and not (isinstance(value, list) and value and not isinstance(value[0], str | int | float))}
-                    for part in each]
+            split: [
+                {
+                    key: _plain(value)
+                    for key, value in part.items()
+                    if isinstance(value, bool | int | float | str | list | None)
+                    and not (isinstance(value, list) and value and not isinstance(value[0], str | int | float))
+                }
+                for part in each
+            ]
             for split, each in result.scores.items()
-        }  # fmt: skip
+        }
         return {
             "mteb_version": result.mteb_version,
             "type": task.metadata.type,
             "dataset": {"path": self.pristine.metadata.dataset["path"], "revision": result.dataset_revision},
             "source": self.source.words,
             "superseded_by": task.metadata.superseded_by,
-            "subtasks": {leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)}
-            if _aggregate(task)
-            else {},
+            "subtasks": {leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)} if _aggregate(task) else {},
             "scores": scores,
             "results": sorted(str(file.relative_to(above)) for file in folder.glob(f"results/**/{self.name}.json")),
             "predictions": [
@@ -200,12 +213,8 @@ def chosen(names: str) -> Suite:
         raise BenchError("mteb: names no task", "for example --suite mteb:STSBenchmark,Banking77Classification")
     other = [name for name, task in found.items() if set(task.metadata.modalities) != {"text"}]
     if other:
-        raise BenchError(
-            f"mteb: {len(other)} of {len(found)} tasks are not about text, first {other[0]}", "name the tasks of text alone"
-        )
-    return _suite(
-        tuple(mteb_task(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items())
-    )
+        raise BenchError(f"mteb: {len(other)} of {len(found)} tasks are not about text, first {other[0]}", "name the tasks of text alone")
+    return _suite(tuple(mteb_task(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items()))
 
 
 def _named(mteb: Any, name: str) -> list[Any]:
@@ -253,9 +262,7 @@ def _scored_data(task: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _items(task: Any) -> int:
     """Items that were scored: of retrieval the queries, of everything else the rows."""
-    return sum(
-        len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data) for _, _, data in _scored_data(task)
-    )
+    return sum(len(data["queries"] if isinstance(data, Mapping) and "queries" in data else data) for _, _, data in _scored_data(task))
 
 
 def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
@@ -304,7 +311,9 @@ def _suite(tasks: tuple[Task, ...]) -> Suite:
 _STS = {name: name for name in ("STS12", "STS13", "STS14", "STS15", "STS16")} | {"STSBenchmark": "STS-B", "SICK-R": "SICK-R"}
 _WHOLE = ("SICK-R",)  # mteb scores train, trial and test together
 
-SUITE = _suite(tuple(
-    mteb_task(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
-    for name, ours in _STS.items()
-))  # fmt: skip
+SUITE = _suite(
+    tuple(
+        mteb_task(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
+        for name, ours in _STS.items()
+    )
+)

@@ -79,10 +79,15 @@ def source_of(task: Any, data: DataFolder) -> Source:
         if not _hosted(leaf) or leaf.data_loaded or _cached(leaf.metadata.dataset):
             continue
         if data.later is not None:
-            data.later.note(Pending(
-                name=f"mteb:{name}", kind="data", where=f"hub data set {leaf.metadata.dataset['path']}", urls=(f"{endpoint()}/datasets/{leaf.metadata.dataset['path']}",),
-                licence=leaf.metadata.license or ON_ITS_PAGE,
-            ))  # fmt: skip
+            data.later.note(
+                Pending(
+                    name=f"mteb:{name}",
+                    kind="data",
+                    where=f"hub data set {leaf.metadata.dataset['path']}",
+                    urls=(f"{endpoint()}/datasets/{leaf.metadata.dataset['path']}",),
+                    licence=leaf.metadata.license or ON_ITS_PAGE,
+                )
+            )
             raise NotFetchedYet(name)
         if data.offline or offline_now():
             raise missing(leaf)

@@ -93,9 +93,12 @@ class BenchTask(AbsTask):
         def encode(sentences: Sequence[str]) -> np.ndarray:
             rows: Any = [{"text": sentence} for sentence in sentences]
             vectors = model.encode(
-                DataLoader(rows, batch_size=size), task_metadata=self.metadata, hf_split=hf_split, hf_subset=hf_subset,
+                DataLoader(rows, batch_size=size),
+                task_metadata=self.metadata,
+                hf_split=hf_split,
+                hf_subset=hf_subset,
                 **(encode_kwargs or {}),
-            )  # fmt: skip
+            )
             return vectors.detach().float().cpu().numpy() if hasattr(vectors, "detach") else np.asarray(vectors)
 
         store = VectorStore()
@@ -122,9 +125,15 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
                          prediction_folder: Path | None = None, **rest: Any) -> Any:  # fmt: skip
         store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
         theirs = AbsTaskSTS._evaluate_subset(
-            self, _Answering(model, store), data_split, encode_kwargs=encode_kwargs, hf_split=hf_split, hf_subset=hf_subset,
-            prediction_folder=prediction_folder, **rest,
-        )  # fmt: skip
+            self,
+            _Answering(model, store),
+            data_split,
+            encode_kwargs=encode_kwargs,
+            hf_split=hf_split,
+            hf_subset=hf_subset,
+            prediction_folder=prediction_folder,
+            **rest,
+        )
         return {**theirs, **scores_of(self.loaded.score(store))}
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **options: Any) -> Any:

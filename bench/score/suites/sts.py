@@ -88,9 +88,7 @@ class LoadedCleanDev(LoadedTask):
     @property
     def sha256(self) -> str:
         """Over the text and the gold score of every pair that is left, in order."""
-        rows = [
-            list(row) for part in self.parts for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)
-        ]
+        rows = [list(row) for part in self.parts for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     @property
@@ -132,8 +130,15 @@ def clean_dev_task(data: DataFolder, text: str = "any") -> LoadedCleanDev:
     for name in ("STS-B", "SICK-R"):
         whole = read_sts(data, name, text=text, split="dev")
         left = [i for i, sets in enumerate(find_test_sets(whole, data)) if not sets]
-        parts.append(replace(whole, sentences1=[whole.sentences1[i] for i in left], sentences2=[whole.sentences2[i] for i in left],
-                             gold=whole.gold[left], subset=[whole.subset[i] for i in left]))  # fmt: skip
+        parts.append(
+            replace(
+                whole,
+                sentences1=[whole.sentences1[i] for i in left],
+                sentences2=[whole.sentences2[i] for i in left],
+                gold=whole.gold[left],
+                subset=[whole.subset[i] for i in left],
+            )
+        )
         dropped.append(len(whole) - len(left))
     return LoadedCleanDev(tuple(parts), tuple(dropped))
 
@@ -191,9 +196,7 @@ def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
 def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
     pairs, whole = read_sts(data, task.name, text=text), None
     if task.name == WITH_ALL_SPLITS:
-        with contextlib.suppress(
-            DataMissing
-        ):  # the other splits are for comparison only; the protocol needs the test split alone
+        with contextlib.suppress(DataMissing):  # the other splits are for comparison only; the protocol needs the test split alone
             whole = read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all")
     return LoadedPairs(task, pairs, whole)
 

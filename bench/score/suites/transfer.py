@@ -130,9 +130,15 @@ def transfer_task(set_name: str, name: str, suite: str, protocol: str, classify:
         return LoadedTransfer(task, read_transfer(data, set_name, text=text), classify)
 
     return Task(
-        suite=suite, name=name, protocol=protocol, metric="accuracy", n=data_set(set_name).items["test"], data=(set_name,),
-        read=read, rescore=score_predictions,
-    )  # fmt: skip
+        suite=suite,
+        name=name,
+        protocol=protocol,
+        metric="accuracy",
+        n=data_set(set_name).items["test"],
+        data=(set_name,),
+        read=read,
+        rescore=score_predictions,
+    )
 
 
 SUITE = Suite(

@@ -5,6 +5,7 @@ figures(board)        # those that the records have data for; the three of the m
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.show.figures.figure import Figure
@@ -23,6 +24,41 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
     ``pairs`` are the sentences of STS-B test, where they are at hand (``bench.show.figures.groups.pairs``): with them, and with the
     vectors that a run has kept, groups of sentences are drawn.
     """
-    from bench.show.figures.every import every
+    from bench.show.figures.ablation import ablations
+    from bench.show.figures.cost import encoding, parameters, time
+    from bench.show.figures.few_shot import few_shot
+    from bench.show.figures.frequent import frequent
+    from bench.show.figures.gains import gains, paper_gains
+    from bench.show.figures.groups import grouped
+    from bench.show.figures.learning import learning
+    from bench.show.figures.papers import papers
+    from bench.show.figures.points import groups
+    from bench.show.figures.search import board_gain, board_values
+    from bench.show.figures.shift import shift
+    from bench.show.figures.spectrum import spectrum
+    from bench.show.figures.sphere import sphere
 
-    return every(board, pairs)
+    board = replace(board, tables=tuple(table for table in board.tables if table.checked))  # a caption is no sender's word
+    runs = {run.record.run_id: run for run in board.runs}
+    records = {run_id: run.record for run_id, run in runs.items()}
+    found, values = groups(board), board_values(board.searches)
+    made: list[Figure | None] = [] if found else [papers(board)]
+    for i, group in enumerate(found):
+        made += [gains(group)]
+        made += [*values[:1], paper_gains(group)] if i == 0 else []
+        made += [time(group), encoding(group), shift(group), learning(group, runs), board_gain(group, records)]
+        made += [papers(board), *values[1:]] if i == 0 else []
+        made += [
+            sphere(group),
+            spectrum(group, runs),
+            parameters(group),
+            frequent(group, records),
+            few_shot(group, records),
+            *ablations(group),
+        ]
+        made += [grouped(group, runs, pairs)] if i == 0 else []  # t-SNE takes a second
+    named: dict[str, Figure] = {}
+    for figure in made:
+        if figure is not None:
+            named.setdefault(figure.name, figure)
+    return tuple(named.values())

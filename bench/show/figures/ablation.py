@@ -17,9 +17,11 @@ FEWEST = 3  # points of a curve
 MOST = 6  # curves of a group
 MAIN, BESIDE = "sts", "cxc"  # the suite whose average is drawn where it was scored, and the one that has a panel under it
 PAPERS: Mapping[str, str] = {
-    "prompt_length": "PromCSE, Figure 2", "eh_margin": "PromCSE, Table 4", "temperature": "Focal-InfoNCE, Table 4",
+    "prompt_length": "PromCSE, Figure 2",
+    "eh_margin": "PromCSE, Table 4",
+    "temperature": "Focal-InfoNCE, Table 4",
     "hardness_m": "Focal-InfoNCE, Table 5",
-}  # fmt: skip
+}
 """Where papers show the same recipe value."""
 
 
@@ -98,8 +100,11 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
         lowest, top = min(means), max(means)
         highest = leading([(f"{value:g}", point.cell.mean) for value, point in zip(curve.values, curve.points, strict=True)])
         over = f"over {curve.values[0]:g} to {curve.values[-1]:g}"
-        finding = (f"{curve.method} is highest at {curve.key} = {listed(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
-                   if len(highest) < len(curve.values) else f"{curve.method} stays at {score(top)} {over} of {curve.key}.")  # fmt: skip
+        finding = (
+            f"{curve.method} is highest at {curve.key} = {listed(highest)}: {score(top)}; {over} it moves by {score(top - lowest)} points."
+            if len(highest) < len(curve.values)
+            else f"{curve.method} stays at {score(top)} {over} of {curve.key}."
+        )
         seeds = sorted({len(point.row.runs) for point in curve.points})
         how = (
             f"Runs that are equal in all else, {counted(seeds[-1], 'seed')} each."
@@ -134,12 +139,7 @@ def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]
             if name == curve.method and set(means.set) == {curve.key} and cell.metric in ("spearman", "spearman-bootstrap"):
                 found.setdefault(panel, {})[float(means.set[curve.key])] = cell.value
         for drawn in figure_runs():
-            if (
-                drawn.backbone == backbone
-                and (group.setting, curve.method) in drawn.runs
-                and drawn.series
-                and drawn.series[0] == curve.key
-            ):
+            if drawn.backbone == backbone and (group.setting, curve.method) in drawn.runs and drawn.series and drawn.series[0] == curve.key:
                 points = [point for point in printed_points(drawn.part) if (point.panel, point.key) == (task, curve.key)]
                 found.setdefault(panel, {}).update({point.x: point.y for point in points})
     return {panel: sorted(values.items()) for panel, values in found.items()}
@@ -147,9 +147,12 @@ def _printed(group: Group, curve: Swept) -> dict[str, list[tuple[float, float]]]
 
 def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> lines.Line:
     return lines.Line(
-        label="", x=tuple(x for x, _ in at), y=tuple(y for _, y in at), joined=False,
+        label="",
+        x=tuple(x for x, _ in at),
+        y=tuple(y for _, y in at),
+        joined=False,
         tips=tuple(f"{x:g}: {what} printed {score(y)}" for x, y in at),
-    )  # fmt: skip
+    )
 
 
 def _axis(axes: object, values: Sequence[float], log: bool) -> None:
@@ -169,6 +172,10 @@ def _axis(axes: object, values: Sequence[float], log: bool) -> None:
 def _line(what: str, xs: Sequence[float], shown: Sequence[Point]) -> lines.Line:
     """Nothing stands at its end: a panel has one line, and says what it is."""
     return lines.Line(
-        label="", x=tuple(xs), y=tuple(point.cell.mean for point in shown), strong=True, bars=tuple(ends(point.cell) for point in shown),
+        label="",
+        x=tuple(xs),
+        y=tuple(point.cell.mean for point in shown),
+        strong=True,
+        bars=tuple(ends(point.cell) for point in shown),
         tips=tuple(f"{x:g}: {what} {score(point.cell.mean)}" for x, point in zip(xs, shown, strict=True)),
-    )  # fmt: skip
+    )

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 Priced = list[tuple[float, Point]]
 SECONDS: dict[float, str] = {1: "1 s", 3: "3 s", 10: "10 s", 30: "30 s", 60: "1 min", 180: "3 min", 600: "10 min", 1800: "30 min", 3600: "1 h", 10800: "3 h",
            36000: "10 h", 86400: "1 d", 259200: "3 d", 864000: "10 d"}  # fmt: skip
-NUMBERS: dict[float, str] = {
-    10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)
-}
+NUMBERS: dict[float, str] = {10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)}
 FREE = "none"  # the tick of what cost nothing
 
 
@@ -47,11 +45,7 @@ ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
 def encoding(group: Group) -> Figure | None:
     """Average of the STS sets against the time that encoding takes, of rows that were measured under one condition."""
     table = group.tables.get("sts")
-    condition = (
-        next((row.cost.encode_condition for row in table.table.rows if row.cost and row.cost.encode_condition), "")
-        if table
-        else ""
-    )
+    condition = next((row.cost.encode_condition for row in table.table.rows if row.cost and row.cost.encode_condition), "") if table else ""
     return _figure(group, "encoding", "Quality against time of encoding", "time to encode 1,000 sentences", ENCODING, lambda p: _encoding(p),
                    _briefly, f"Measured by bench speed: {condition}.")  # fmt: skip
 
@@ -84,9 +78,15 @@ def front(priced: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _figure(
-    group: Group, kind: str, title: str, what: str, ticks: Mapping[float, str], cost: Callable[[Point], float | None],
-    words: Callable[[float], str], how: str,
-) -> Figure | None:  # fmt: skip
+    group: Group,
+    kind: str,
+    title: str,
+    what: str,
+    ticks: Mapping[float, str],
+    cost: Callable[[Point], float | None],
+    words: Callable[[float], str],
+    how: str,
+) -> Figure | None:
     table = group.tables["sts"].table if "sts" in group.tables else None
     if table is None:
         return None
@@ -110,11 +110,18 @@ def _figure(
         name, heading = group.name(kind), group.titled(title)
         alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; on the front: {listed(names, 5)}."
         return Figure(
-            name=name, kind=kind, title=heading, caption=caption, alt=alt, svg=drawing.svg(name, heading, alt),
+            name=name,
+            kind=kind,
+            title=heading,
+            caption=caption,
+            alt=alt,
+            svg=drawing.svg(name, heading, alt),
             header=("method", what, f"STS {table.head}", "low", "high", "on the front"),
-            data=tuple((point.label, spent, round(point.cell.mean, 4), *_rounded(ends(point.cell)), "yes" if i in on_front else "no")
-                       for i, (spent, point) in enumerate(priced)),
-        )  # fmt: skip
+            data=tuple(
+                (point.label, spent, round(point.cell.mean, 4), *_rounded(ends(point.cell)), "yes" if i in on_front else "no")
+                for i, (spent, point) in enumerate(priced)
+            ),
+        )
 
 
 def _rounded(bar: tuple[float, float] | None) -> tuple[float | str, float | str]:
@@ -126,9 +133,15 @@ def _without(many: int) -> str:
 
 
 def _draw(
-    drawing: Drawing, axes: Axes, priced: Priced, on_front: Sequence[int], ticks: Mapping[float, str], words: Callable[[float], str],
-    what: str, y_name: str,
-) -> int:  # fmt: skip
+    drawing: Drawing,
+    axes: Axes,
+    priced: Priced,
+    on_front: Sequence[int],
+    ticks: Mapping[float, str],
+    words: Callable[[float], str],
+    what: str,
+    y_name: str,
+) -> int:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     paid = [spent for spent, _ in priced if spent > 0]

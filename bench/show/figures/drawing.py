@@ -32,10 +32,17 @@ def library() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update({
-            "svg.fonttype": "none", "svg.hashsalt": HASHSALT, "font.family": ["DejaVu Sans"], "text.usetex": False,
-            "text.parse_math": False, "axes.unicode_minus": True, "path.simplify": False,
-        })  # fmt: skip
+        matplotlib.rcParams.update(
+            {
+                "svg.fonttype": "none",
+                "svg.hashsalt": HASHSALT,
+                "font.family": ["DejaVu Sans"],
+                "text.usetex": False,
+                "text.parse_math": False,
+                "axes.unicode_minus": True,
+                "path.simplify": False,
+            }
+        )
         yield
 
 
@@ -113,20 +120,34 @@ class Drawing:
     def specks(self, axes: Axes, x: Sequence[float], y: Sequence[float]) -> None:
         """Small dots: points that only show where the others are."""
         if x:
-            axes.plot(x, y, marker="o", markersize=3, linestyle="", markerfacecolor=QUIET, markeredgewidth=0, alpha=0.6, zorder=4,
-                      clip_on=False)  # fmt: skip
+            axes.plot(
+                x, y, marker="o", markersize=3, linestyle="", markerfacecolor=QUIET, markeredgewidth=0, alpha=0.6, zorder=4, clip_on=False
+            )
 
     def label(
-        self, axes: Axes, points: Sequence[tuple[float, float]], texts: Sequence[str], *, strong: Sequence[bool],
-        avoid: Sequence[Box] = (), specks: Sequence[tuple[float, float]] = (),
-    ) -> int:  # fmt: skip
+        self,
+        axes: Axes,
+        points: Sequence[tuple[float, float]],
+        texts: Sequence[str],
+        *,
+        strong: Sequence[bool],
+        avoid: Sequence[Box] = (),
+        specks: Sequence[tuple[float, float]] = (),
+    ) -> int:
         """Labels beside points, those of ``strong`` ones first; returns how many found a place."""
         order = sorted(range(len(points)), key=lambda i: not strong[i])
         spots = [self.at(axes, *points[i]) for i in order]
         inside = self.box(axes)
         frame = Box(inside.left - 4, inside.low + 2, WIDTH - 2, inside.high + 8)
-        found = placed(spots, [texts[i] for i in order], frame, size=TEXT, radius=RADIUS, avoid=avoid,
-                       specks=[self.at(axes, *speck) for speck in specks])  # fmt: skip
+        found = placed(
+            spots,
+            [texts[i] for i in order],
+            frame,
+            size=TEXT,
+            radius=RADIUS,
+            avoid=avoid,
+            specks=[self.at(axes, *speck) for speck in specks],
+        )
         for i, spot, place in zip(order, spots, found, strict=True):
             if place is None:
                 continue
@@ -139,8 +160,15 @@ class Drawing:
         """A thin line between two places on the sheet."""
         from matplotlib.lines import Line2D
 
-        self.sheet.add_artist(Line2D([begin[0] / WIDTH, end[0] / WIDTH], [begin[1] / self.height, end[1] / self.height],
-                                     color=colour, linewidth=0.6, transform=self.sheet.transFigure))  # fmt: skip
+        self.sheet.add_artist(
+            Line2D(
+                [begin[0] / WIDTH, end[0] / WIDTH],
+                [begin[1] / self.height, end[1] / self.height],
+                color=colour,
+                linewidth=0.6,
+                transform=self.sheet.transFigure,
+            )
+        )
 
     def svg(self, name: str, title: str, alt: str) -> str:
         """The finished element."""

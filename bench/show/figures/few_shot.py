@@ -103,9 +103,7 @@ def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
         _panel(drawing, axes, task, [draws[task] for _, draws in rows])
         if i % 2 == 0:
             for k, (name, _) in enumerate(rows):
-                drawing.text(
-                    0, top - HEAD - STEP * (k + 0.5) - 0.35 * TEXT, fitting(name, names - 6), colour=INK if k else ACCENT
-                )
+                drawing.text(0, top - HEAD - STEP * (k + 0.5) - 0.35 * TEXT, fitting(name, names - 6), colour=INK if k else ACCENT)
     return drawing
 
 
@@ -132,9 +130,7 @@ def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]
 def _violin(axes: Axes, k: int, values: list[float], colour: str) -> None:
     if max(values) - min(values) < 1e-6:  # nothing varies: there is no density
         return
-    body = axes.violinplot([values], positions=[k], orientation="horizontal", widths=0.85, showextrema=False, points=OUTLINE)[
-        "bodies"
-    ]
+    body = axes.violinplot([values], positions=[k], orientation="horizontal", widths=0.85, showextrema=False, points=OUTLINE)["bodies"]
     for item in body:  # type: ignore[attr-defined]
         item.set(facecolor=colour, edgecolor=colour, alpha=None, linewidth=0.6)
         item.set_facecolor((*_rgb(colour), 0.3))

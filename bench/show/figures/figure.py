@@ -24,7 +24,9 @@ class Figure:
     """One drawing of a version, with the data that it was drawn from."""
 
     name: str  # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
-    kind: str  # "gains", "cost", "parameters", "shift", "papers", "geometry", "spectrum", "frequent-words", "few-shot", "ablation", "groups"
+    kind: (
+        str  # "gains", "cost", "parameters", "shift", "papers", "geometry", "spectrum", "frequent-words", "few-shot", "ablation", "groups"
+    )
     title: str  # a heading
     caption: str  # the finding, computed; then how it was made
     alt: str  # what is to be seen, in one or two sentences

@@ -29,9 +29,7 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     rows = methods(points(table, "alignment"), table)
     curves = [(p.label, curve) for p in rows if (curve := _curve(p.row, records, table.protocol, table.text))]
     steps = sorted({k for _, curve in curves for k in curve})
-    whole = sorted(
-        [(name, curve) for name, curve in curves if len(curve) == len(steps)], key=lambda pair: (-pair[1][steps[0]], pair[0])
-    )
+    whole = sorted([(name, curve) for name, curve in curves if len(curve) == len(steps)], key=lambda pair: (-pair[1][steps[0]], pair[0]))
     if len(whole) < 2 or len(steps) < 2:
         return None
     gains = [curve[steps[-1]] - curve[steps[0]] for _, curve in whole]
@@ -39,11 +37,14 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     shown = sorted({*range(min(lines.MOST, len(whole))), highest, lowest})
     drawn = [
         lines.Line(
-            label=whole[i][0], x=tuple(range(len(steps))), y=tuple(whole[i][1][k] for k in steps), strong=i == highest,
+            label=whole[i][0],
+            x=tuple(range(len(steps))),
+            y=tuple(whole[i][1][k] for k in steps),
+            strong=i == highest,
             tips=tuple(f"{whole[i][0]}, {k} words fewer: {score(whole[i][1][k])}" for k in steps),
         )
         for i in shown
-    ]  # fmt: skip
+    ]
     with library():
         drawing = Drawing()
         axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
@@ -54,18 +55,18 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         name, title = group.name("frequent-words"), group.titled("Without the most frequent words")
         said = ends_words((whole[highest][0], gains[highest]), (whole[lowest][0], gains[lowest]), len(whole))
         finding = f"Without the {steps[-1]} most frequent words {said}."
-        rest = (
-            f" The {len(shown)} lines are those highest at first; the table has all {len(whole)}."
-            if len(shown) < len(whole)
-            else ""
-        )
+        rest = f" The {len(shown)} lines are those highest at first; the table has all {len(whole)}." if len(shown) < len(whole) else ""
         alt = f"Lines of {len(shown)} methods: correlation on STS-B test against the number of words taken out. {finding}"
         return Figure(
-            name=name, kind="frequent-words", title=title, alt=alt, svg=drawing.svg(name, title, alt),
+            name=name,
+            kind="frequent-words",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
             caption=f"{finding} The words are the most frequent ones of STS-B test; means over seeds. {UNLIKE}{rest}",
             header=("method", *(f"{k} words taken out" for k in steps)),
             data=tuple((name, *(round(curve[k], 4) for k in steps)) for name, curve in whole),
-        )  # fmt: skip
+        )
 
 
 def ends_words(highest: tuple[str, float], lowest: tuple[str, float], count: int) -> str:

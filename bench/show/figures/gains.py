@@ -60,9 +60,7 @@ def gains(group: Group) -> Figure | None:
     with library():
         drawing = Drawing(height=TOP + BOTTOM + ROW * len(shown))
         lowest, highest = fences([gain.against.difference for gain in shown], margin)
-        ends = [
-            end for gain in shown for end in (gain.against.low, gain.against.high, gain.against.difference) if end is not None
-        ]
+        ends = [end for gain in shown for end in (gain.against.low, gain.against.high, gain.against.difference) if end is not None]
         ends = [min(max(end, lowest), highest) for end in ends]
         left = min(150.0, max(width(gain.label, TEXT) for gain in shown) + 14)
         axes = _axes(drawing, left, [*ends, -margin, margin], len(shown))
@@ -75,13 +73,17 @@ def gains(group: Group) -> Figure | None:
             if not lowest <= value <= highest:
                 far += 1
                 below = value < lowest
-                drawing.text(drawing.at(axes, edges[not below], i)[0], drawing.at(axes, 0, i)[1] - 0.35 * SMALL,
-                             f"← {signed(value)}" if below else f"{signed(value)} →", size=SMALL, anchor="start" if below else "end", colour=QUIET)  # fmt: skip
+                drawing.text(
+                    drawing.at(axes, edges[not below], i)[0],
+                    drawing.at(axes, 0, i)[1] - 0.35 * SMALL,
+                    f"← {signed(value)}" if below else f"{signed(value)} →",
+                    size=SMALL,
+                    anchor="start" if below else "end",
+                    colour=QUIET,
+                )
             else:
                 if row_gain.against.low is not None and row_gain.against.high is not None:
-                    drawing.bar(
-                        axes, (max(row_gain.against.low, edges[0]), min(row_gain.against.high, edges[1])), (i, i), strong=told
-                    )
+                    drawing.bar(axes, (max(row_gain.against.low, edges[0]), min(row_gain.against.high, edges[1])), (i, i), strong=told)
                 drawing.dot(axes, value, i, f"{row_gain.label}: {_told(row_gain)}", strong=told)
             height = drawing.at(axes, 0, i)[1]
             drawing.text(2, height - 0.35 * TEXT, fitting(row_gain.label, left - 10))
@@ -131,15 +133,16 @@ def other_sign(point: Point, base: Point) -> int:
 def gain_words(found: Sequence[Gain], base: str) -> str:
     """How many rows are better, worse, equivalent, unknown; how often a pair of single runs says otherwise."""
     by = {verdict: [gain for gain in found if gain.against.verdict == verdict] for verdict in VERDICTS}
-    names = ", ".join(f"{len(ones)} {verdict}" + (f" ({listed([gain.label for gain in ones])})" if verdict == "better" else "")
-                      for verdict, ones in by.items() if ones)  # fmt: skip
+    names = ", ".join(
+        f"{len(ones)} {verdict}" + (f" ({listed([gain.label for gain in ones])})" if verdict == "better" else "")
+        for verdict, ones in by.items()
+        if ones
+    )
     parts = [f"Of {counted(len(found), 'row')} compared with {base}: {names}."]
     paired = [gain for gain in found if gain.pairs > 1]
     if paired:
         pairs, otherwise = (sum(getattr(gain, name) for gain in paired) for name in ("pairs", "otherwise"))
-        parts.append(
-            f"One run against one run of {base} has the other sign in {otherwise} of {pairs:,} pairs" + _worst(paired) + "."
-        )
+        parts.append(f"One run against one run of {base} has the other sign in {otherwise} of {pairs:,} pairs" + _worst(paired) + ".")
     return " ".join(parts)
 
 
@@ -155,8 +158,10 @@ def _worst(paired: Sequence[Gain]) -> str:
 def _how(tested: Tested) -> str:
     family = tested.family(PRIMARY)
     adjusted = f", {CORRECTIONS[family.how]} over {family.size}" if family is not None and family.how != "none" else ""
-    return (f"Bars: the interval that the verdict goes by ({100 * (1 - tested.alpha):g} % for the family{adjusted}). Filled: better or worse. "
-            f"Band: within {tested.margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's.")  # fmt: skip
+    return (
+        f"Bars: the interval that the verdict goes by ({100 * (1 - tested.alpha):g} % for the family{adjusted}). Filled: better or worse. "
+        f"Band: within {tested.margin:g} points. Other sign: of all pairs of one run each, those whose difference has not the sign of the mean's."
+    )
 
 
 def _told(row_gain: Gain) -> str:
@@ -258,10 +263,7 @@ def paper_gains(group: Group) -> Figure | None:
 def _names(printed: Sequence[PrintedGain]) -> list[str]:
     """With the backbone where one name would stand for several points."""
     count = Counter(gain.label for gain in printed)
-    return [
-        f"{gain.label}, {gain.first.backbone.removesuffix('-uncased')}" if count[gain.label] > 1 else gain.label
-        for gain in printed
-    ]
+    return [f"{gain.label}, {gain.first.backbone.removesuffix('-uncased')}" if count[gain.label] > 1 else gain.label for gain in printed]
 
 
 PAPER_HOW = (
@@ -278,8 +280,10 @@ def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
         for noise in noises
         for above in [sum(gain.gain > noise.least for gain in printed)]
     ]
-    return (f"{counted(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
-            f"certain size on: {'; '.join(told)}.")  # fmt: skip
+    return (
+        f"{counted(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
+        f"certain size on: {'; '.join(told)}."
+    )
 
 
 def _line_names(drawing: Drawing, axes: Axes, noises: Sequence[Noise], rows: int) -> None:

@@ -78,11 +78,11 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
             _panel(drawing, lines.panel(drawing, left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
         name, title = group.name("groups"), group.titled("Sentences that mean the same")
         cosines = [_cosines(x_ND, wanted) for _, x_ND in found]
-        finding = gap_words(
-            [(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(found, cosines, strict=True)]
+        finding = gap_words([(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(found, cosines, strict=True)])
+        how = (
+            f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
+            "a picture, distances between groups mean nothing."
         )
-        how = (f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
-               "a picture, distances between groups mean nothing.")  # fmt: skip
         alt = f"Sentence pairs as points in a plane, for {listed([label for label, _ in found])}. {finding}"
         return Figure(
             name=name, kind="groups", title=title, caption=f"{finding} {how}", alt=alt, svg=drawing.svg(name, title, alt),
@@ -94,7 +94,9 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
 def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
     """How far pairs of gold 5 lie above those of gold 0, the farthest first; below where they do."""
     ordered = sorted(gaps, key=lambda pair: (-pair[1], pair[0]))
-    return f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {listed([f'{signed(gap)} in {name}' for name, gap in ordered])}."
+    return (
+        f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {listed([f'{signed(gap)} in {name}' for name, gap in ordered])}."
+    )
 
 
 def _chosen(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:

@@ -85,8 +85,10 @@ def placed(
         [Box(x - radius, y - radius, x + radius, y + radius) for x, y in points]
         + [Box(x - SPECK, y - SPECK, x + SPECK, y + SPECK) for x, y in specks]
     )
-    options = [_options(point, text, frame, size, radius, i, dots_P4, _sides(avoid)) if text else []
-               for i, (point, text) in enumerate(zip(points, texts, strict=True))]  # fmt: skip
+    options = [
+        _options(point, text, frame, size, radius, i, dots_P4, _sides(avoid)) if text else []
+        for i, (point, text) in enumerate(zip(points, texts, strict=True))
+    ]
     search = _Search(options)
     order = [i for i, possible in enumerate(options) if possible]
     best: dict[int, int] = {}
@@ -131,9 +133,9 @@ class _Search:
                 free = own[~self.collide_KK[np.ix_(own, taken)].any(axis=1)]
                 costs = self.costs_K[free]
                 if sweep == 0:  # leave room for those that come after: their best places come first
-                    costs = costs + 0.1 * self.areas_KK[
-                        np.ix_(free, np.array([self.own[k][0] for k in order[rank + 1 :]], dtype=int))
-                    ].sum(axis=1)
+                    costs = costs + 0.1 * self.areas_KK[np.ix_(free, np.array([self.own[k][0] for k in order[rank + 1 :]], dtype=int))].sum(
+                        axis=1
+                    )
                 chosen.pop(i, None)
                 if len(free):
                     chosen[i] = int(free[np.argmin(costs)])
@@ -184,10 +186,15 @@ def _around(point: tuple[float, float], text: str, size: float, radius: float) -
     for far in DISTANCES:
         d, slant = radius + far, 0.7 * (radius + far)
         for dx, base, anchor in (
-            (d, middle, "start"), (-d, middle, "end"), (0.0, y + d - 2, "middle"), (0.0, y - d - high + 2, "middle"),
-            (slant, y + slant - 2, "start"), (slant, y - slant - high + 4, "start"),
-            (-slant, y + slant - 2, "end"), (-slant, y - slant - high + 4, "end"),
-        ):  # fmt: skip
+            (d, middle, "start"),
+            (-d, middle, "end"),
+            (0.0, y + d - 2, "middle"),
+            (0.0, y - d - high + 2, "middle"),
+            (slant, y + slant - 2, "start"),
+            (slant, y - slant - high + 4, "start"),
+            (-slant, y + slant - 2, "end"),
+            (-slant, y - slant - high + 4, "end"),
+        ):
             at = x + dx
             left = at - {"start": 0.0, "middle": long / 2, "end": long}[anchor]
             box = Box(left, base - low, left + long, base + high)

@@ -65,9 +65,7 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     dev = sets.most_common(1)[0][0] or "dev"
     found = []
     for row in scored:
-        seeds = tuple(
-            (seed, course) for run, seed in zip(row.runs, row.seeds, strict=True) if (course := _points(runs[run], dev))
-        )
+        seeds = tuple((seed, course) for run, seed in zip(row.runs, row.seeds, strict=True) if (course := _points(runs[run], dev)))
         if not seeds or len(seeds[0][1]) < 2 or len({tuple(dev_point.steps for dev_point in course) for _, course in seeds}) > 1:
             continue
         timed = (
@@ -129,9 +127,7 @@ def _finding(found: Sequence[Course]) -> str:
     rising = sum(course[-1][1] > course[-2][1] for _, course in ends)
     first = f"{listed(best)} {'ends' if len(best) == 1 else 'end'} highest, at {top}"
     many = "all" if rising == len(ends) else "none" if not rising else f"{rising} of {len(ends)}"
-    return (
-        f"{first}; {many} {'was' if rising == 1 and len(ends) > 1 else 'were'} higher at the last score than at the one before."
-    )
+    return f"{first}; {many} {'was' if rising == 1 and len(ends) > 1 else 'were'} higher at the last score than at the one before."
 
 
 def _draw(shown: Sequence[Course], axes: Sequence[tuple[str, str]], dev: str) -> Drawing:
@@ -139,9 +135,16 @@ def _draw(shown: Sequence[Course], axes: Sequence[tuple[str, str]], dev: str) ->
     best = leading([(course.label, course.mean("steps")[-1][1]) for course in shown])
     for i, (axis, words) in enumerate(axes):
         there = [course for course in shown if axis != "seconds" or course.timed]
-        made = [lines.Line(course.label, tuple(x for x, _ in course.mean(axis)), tuple(y for _, y in course.mean(axis)),
-                           tuple(f"{course.label}: {score(y)} at {x:,.0f} {axis}" for x, y in course.mean(axis)), strong=course.label in best)
-                for course in there]  # fmt: skip
+        made = [
+            lines.Line(
+                course.label,
+                tuple(x for x, _ in course.mean(axis)),
+                tuple(y for _, y in course.mean(axis)),
+                tuple(f"{course.label}: {score(y)} at {x:,.0f} {axis}" for x, y in course.mean(axis)),
+                strong=course.label in best,
+            )
+            for course in there
+        ]
         top = drawing.height - i * (HEAD + HIGH + FOOT) - HEAD
         panel = lines.panel(drawing, LEFT, top - HIGH, WIDTH - lines.room(made), top)
         _panel(drawing, panel, there, made, axis)

@@ -39,10 +39,7 @@ def compared(board: Board) -> list[Compared]:
         for table in board.tables
         for row in table.table.rows
         for task, cell in zip(table.table.columns, row.cells, strict=True)
-        if cell is not None
-        and cell.printed
-        and (task != AVERAGE or len(table.table.columns) == 1)
-        and task not in LOWER_IS_BETTER
+        if cell is not None and cell.printed and (task != AVERAGE or len(table.table.columns) == 1) and task not in LOWER_IS_BETTER
     ]
 
 
@@ -54,12 +51,16 @@ def papers(board: Board) -> Figure | None:
     outside = [cell.printed.inside is False for cell in cells]
     far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
     marks = [
-        scatter.Mark(one.printed.value, one.cell.mean, visible(f"{one.method} {one.task}", limit=30) if i in far else "",
-                     f"{one.method}, {one.task}: printed {score(one.printed.value)}, here {score(one.cell.mean)} "
-                     f"({signed(one.printed.difference)})",
-                     strong=outside[i], y_bar=(one.cell.spread.low, one.cell.spread.high) if one.cell.spread else None)
+        scatter.Mark(
+            one.printed.value,
+            one.cell.mean,
+            visible(f"{one.method} {one.task}", limit=30) if i in far else "",
+            f"{one.method}, {one.task}: printed {score(one.printed.value)}, here {score(one.cell.mean)} ({signed(one.printed.difference)})",
+            strong=outside[i],
+            y_bar=(one.cell.spread.low, one.cell.spread.high) if one.cell.spread else None,
+        )
         for i, one in enumerate(cells)
-    ]  # fmt: skip
+    ]
     with library():
         drawing = Drawing()
         axes = drawing.axes()

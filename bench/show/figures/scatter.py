@@ -68,9 +68,13 @@ def draw(drawing: Drawing, axes: Axes, marks: Sequence[Mark], avoid: Sequence[Bo
     for mark in full:
         drawing.dot(axes, mark.x, mark.y, mark.tip, strong=mark.strong)
     labelled = drawing.label(
-        axes, [(mark.x, mark.y) for mark in full], [mark.label for mark in full], strong=[mark.strong for mark in full],
-        avoid=covered, specks=[(mark.x, mark.y) for mark in small],
-    )  # fmt: skip
+        axes,
+        [(mark.x, mark.y) for mark in full],
+        [mark.label for mark in full],
+        strong=[mark.strong for mark in full],
+        avoid=covered,
+        specks=[(mark.x, mark.y) for mark in small],
+    )
     return len(marks) - labelled
 
 

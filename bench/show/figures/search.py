@@ -56,14 +56,10 @@ def counted_trials(trials: Sequence[Trial]) -> list[Trial]:
 def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | None:
     """None where no method has two trials."""
     curves = {method: expected_best([trial.score for trial in counted_trials(own)]) for method, own in trials.items()}
-    curves = {
-        method: curve for method, curve in sorted(curves.items(), key=lambda item: -max(item[1], default=0.0)) if len(curve) > 1
-    }
+    curves = {method: curve for method, curve in sorted(curves.items(), key=lambda item: -max(item[1], default=0.0)) if len(curve) > 1}
     if not curves:
         return None
-    own = {
-        method: trial.score for method in curves for trial in trials[method] if trial.number == RECIPE and trial.score is not None
-    }
+    own = {method: trial.score for method in curves for trial in trials[method] if trial.number == RECIPE and trial.score is not None}
     best = leading([(method, curve[-1]) for method, curve in curves.items()])
     shown, most = list(curves.items())[: lines.MOST], max(map(len, curves.values()))
     finding = expected_words(curves)
@@ -72,12 +68,22 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
     with library():
         drawing = Drawing(height=TOP + BOTTOM + 190)
         drawn = [
-            lines.Line(method, tuple(range(1, len(curve) + 1)), tuple(curve), tuple(f"{method}, {counted(n, 'trial')}: {score(y)}" for n, y in enumerate(curve, 1)),
-                       strong=method in best)
+            lines.Line(
+                method,
+                tuple(range(1, len(curve) + 1)),
+                tuple(curve),
+                tuple(f"{method}, {counted(n, 'trial')}: {score(y)}" for n, y in enumerate(curve, 1)),
+                strong=method in best,
+            )
             for method, curve in shown
-        ]  # fmt: skip
-        recipes = [lines.Line("", (0.0,), (own[method],), (f"{method}, the recipe as it is: {score(own[method])}",), strong=method in best, joined=False)
-                   for method, _ in shown if method in own]  # fmt: skip
+        ]
+        recipes = [
+            lines.Line(
+                "", (0.0,), (own[method],), (f"{method}, the recipe as it is: {score(own[method])}",), strong=method in best, joined=False
+            )
+            for method, _ in shown
+            if method in own
+        ]
         axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
         axes.set_xlim(-0.4, most + 0.2)
         _marks_alone(drawing, axes, recipes, drawn)
@@ -86,9 +92,15 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
         drawing.names(axes, "trials", study.select_on)
         rest = f" Shown are {len(shown)} of {len(curves)} methods." if len(shown) < len(curves) else ""
         return Figure(
-            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {CURVE}{rest}",
-            header=("method", "trials", "expected best"), data=tuple((method, float(n), round(y, 4)) for method, curve in curves.items() for n, y in enumerate(curve, 1)),
-        )  # fmt: skip
+            name=name,
+            kind="search",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            caption=f"{finding} {CURVE}{rest}",
+            header=("method", "trials", "expected best"),
+            data=tuple((method, float(n), round(y, 4)) for method, curve in curves.items() for n, y in enumerate(curve, 1)),
+        )
 
 
 def _marks_alone(drawing: Drawing, axes: Any, recipes: Sequence[lines.Line], drawn: Sequence[lines.Line]) -> None:
@@ -105,8 +117,11 @@ def expected_words(curves: Mapping[str, Sequence[float]]) -> str:
     if len(curves) == 1:
         ((method, curve),) = curves.items()
         return f"{method}: {score(curve[0])} of one trial, {score(curve[-1])} of {len(curve)}."
-    since = next(n for n in range(1, most + 1)
-                 if all(leading([(method, curve[i - 1]) for method, curve in curves.items()]) == ends for i in range(n, most + 1)))  # fmt: skip
+    since = next(
+        n
+        for n in range(1, most + 1)
+        if all(leading([(method, curve[i - 1]) for method, curve in curves.items()]) == ends for i in range(n, most + 1))
+    )
     top = score(max(curve[most - 1] for curve in curves.values()))
     lead = f"With {most} trials {listed(ends)} {'is' if len(ends) == 1 else 'are'} expected to lead, at {top}"
     if since == 1:
@@ -147,20 +162,14 @@ def board_gain(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     for point in points(table, table.head):
         kinds = {kind_of_values(records[run]) for run in point.row.runs if run in records}
         if "" not in kinds:
-            rows.setdefault(point.row.name, {}).setdefault(all(kind.startswith(TUNED) for kind in kinds), []).append(
-                point.cell.mean
-            )
+            rows.setdefault(point.row.name, {}).setdefault(all(kind.startswith(TUNED) for kind in kinds), []).append(point.cell.mean)
     pairs = [
         Pair(name, sides[False][0], sides[True][0])
         for name, sides in rows.items()
         if {len(sides.get(tuned, [])) for tuned in (True, False)} == {1}
     ]
-    how = (
-        f"Hollow: with the recipe's or the paper's values; filled: with tuned ones. Means over seeds; {table.suite} {table.head}."
-    )
-    return gain_figure(
-        pairs, group.name("tuning"), group.titled("What tuning gains"), f"{table.suite} {table.head}", how, (table.suite,)
-    )
+    how = f"Hollow: with the recipe's or the paper's values; filled: with tuned ones. Means over seeds; {table.suite} {table.head}."
+    return gain_figure(pairs, group.name("tuning"), group.titled("What tuning gains"), f"{table.suite} {table.head}", how, (table.suite,))
 
 
 def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: str, suites: tuple[str, ...]) -> Figure | None:
@@ -172,17 +181,26 @@ def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: st
     alt = f"{counted(len(pairs), 'line')}, one a method, from its score before tuning to that after. {finding}"
     with library():
         drawing, axes = _rows(
-            [pair.label for pair in pairs], [f"{pair.after - pair.before:+.2f}" for pair in pairs],
-            [end for pair in pairs for end in (pair.before, pair.after)], what,
-        )  # fmt: skip
+            [pair.label for pair in pairs],
+            [f"{pair.after - pair.before:+.2f}" for pair in pairs],
+            [end for pair in pairs for end in (pair.before, pair.after)],
+            what,
+        )
         for i, pair in enumerate(reversed(pairs)):
             drawing.bar(axes, (pair.before, pair.after), (i, i), strong=True)
             drawing.dot(axes, pair.before, i, f"{pair.label} before: {score(pair.before)}")
             drawing.dot(axes, pair.after, i, f"{pair.label} tuned: {score(pair.after)}", strong=True)
         return Figure(
-            name=name, kind="tuning", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {how}", of=suites,
-            header=("method", "before", "tuned"), data=tuple((pair.label, round(pair.before, 4), round(pair.after, 4)) for pair in pairs),
-        )  # fmt: skip
+            name=name,
+            kind="tuning",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            caption=f"{finding} {how}",
+            of=suites,
+            header=("method", "before", "tuned"),
+            data=tuple((pair.label, round(pair.before, 4), round(pair.after, 4)) for pair in pairs),
+        )
 
 
 def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], what: str) -> tuple[Drawing, Any]:
@@ -209,16 +227,16 @@ def gain_words(pairs: Sequence[Pair]) -> str:
     gain, apart, tuned = gains(before, after)
     most = max(pairs, key=lambda pair: pair.after - pair.before)
     first, then = (leading(list(side.items())) for side in (before, after))
-    larger = (
-        "more than" if round(gain, 2) > round(apart, 2) else "less than" if round(gain, 2) < round(apart, 2) else "as much as"
-    )
+    larger = "more than" if round(gain, 2) > round(apart, 2) else "less than" if round(gain, 2) < round(apart, 2) else "as much as"
     same = (
         f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before and after"
         if first == then
         else f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before, {listed(then)} after"
     )
-    return (f"Tuning moves a method by {gain:+.2f} on average (most: {most.label}, {most.after - most.before:+.2f}), {larger} the {score(apart)} that the methods "
-            f"differ by before; after it they differ by {score(tuned)}. {same}.")  # fmt: skip
+    return (
+        f"Tuning moves a method by {gain:+.2f} on average (most: {most.label}, {most.after - most.before:+.2f}), {larger} the {score(apart)} that the methods "
+        f"differ by before; after it they differ by {score(tuned)}. {same}."
+    )
 
 
 # --- what values do beside what methods do ---
@@ -262,18 +280,25 @@ def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, where: s
     alt = f"{counted(len(scores), 'row')} of points, a row a method, a point a trial. {finding}"
     with library():
         drawing, axes = _rows(
-            list(scores), [score(max(own) - min(own)) for own in scores.values()],
-            [value for own in scores.values() for value in own], dev,
-        )  # fmt: skip
+            list(scores),
+            [score(max(own) - min(own)) for own in scores.values()],
+            [value for own in scores.values() for value in own],
+            dev,
+        )
         for i, (method, own) in enumerate(reversed(scores.items())):
             drawing.bar(axes, (min(own), max(own)), (i, i))
             for value in sorted(own):
                 drawing.dot(axes, value, i, f"{method}: {score(value)}", strong=value == max(own))
         return Figure(
-            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt), header=("method", dev),
+            name=name,
+            kind="search",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            header=("method", dev),
             caption=f"{finding} A point is a trial: other values of the same recipe, same budget and seeds; filled: the best. Trials without a score are not drawn.",
             data=tuple((method, round(value, 4)) for method, own in scores.items() for value in own),
-        )  # fmt: skip
+        )
 
 
 def values_words(scores: Mapping[str, Sequence[float]]) -> str:
@@ -284,8 +309,10 @@ def values_words(scores: Mapping[str, Sequence[float]]) -> str:
     usual, apart = round(median(moves.values()), 2), round(best[first] - best[last], 2)
     least, most = (pick(moves, key=lambda method: moves[method]) for pick in (min, max))
     larger = "more than" if usual > apart else "less than" if usual < apart else "as much as"
-    return (f"From its worst trial to its best a method moves by {score(usual)} at the median (least: {least}, {score(moves[least])}; most: {most}, "
-            f"{score(moves[most])}), {larger} the {score(apart)} between the best trials of the methods ({last}, {score(best[last])}, to {first}, {score(best[first])}).")  # fmt: skip
+    return (
+        f"From its worst trial to its best a method moves by {score(usual)} at the median (least: {least}, {score(moves[least])}; most: {most}, "
+        f"{score(moves[most])}), {larger} the {score(apart)} between the best trials of the methods ({last}, {score(best[last])}, to {first}, {score(best[first])})."
+    )
 
 
 # --- what each value does ---
@@ -318,10 +345,17 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
         failed = len(counted_trials(trials)) - len(scored)
         rest = f" {counted(failed, 'trial')} without a score {'is' if failed == 1 else 'are'} not drawn." if failed else ""
         return Figure(
-            name=name, kind="search", title=title, alt=alt, svg=drawing.svg(name, title, alt),
-            caption=f"{finding} Each point is a trial; the other values differ, too. Filled: the best.{rest}", header=("trial", *keys, study.select_on),
-            data=tuple((float(trial.number), *(_mark(trial.values[key]) for key in keys), round(trial.score or 0.0, 4)) for trial in scored),
-        )  # fmt: skip
+            name=name,
+            kind="search",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            caption=f"{finding} Each point is a trial; the other values differ, too. Filled: the best.{rest}",
+            header=("trial", *keys, study.select_on),
+            data=tuple(
+                (float(trial.number), *(_mark(trial.values[key]) for key in keys), round(trial.score or 0.0, 4)) for trial in scored
+            ),
+        )
 
 
 def _x_axis(drawing: Drawing, axes: Any, bounds: Mapping[str, Any], values: Sequence[Any]) -> list[float]:

@@ -38,11 +38,16 @@ def shift(group: Group) -> Figure | None:
         alt = f"Scatter of {len(pairs)} methods: CxC-STS against the average of the STS sets. {finding}"
         how = f"Seven STS sets ({sts.protocol}) across, captions of images ({cxc.protocol}) upwards."
         return Figure(
-            name=name, kind="shift", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="PromCSE, Figure 1",
+            name=name,
+            kind="shift",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            paper_figure="PromCSE, Figure 1",
             caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), scatter.unlabelled(left_out)))),
             header=("method", "STS Avg.", "low", "high", "CxC-STS", "low", "high"),
             data=tuple((point.label, *_numbers(point), *_numbers(other)) for point, other in pairs),
-        )  # fmt: skip
+        )
 
 
 def _numbers(point: Point) -> tuple[float | str, ...]:
@@ -53,11 +58,7 @@ def _numbers(point: Point) -> tuple[float | str, ...]:
 def _finding(pairs: Sequence[Pair]) -> str:
     here, there = (leading([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1))
     are = "is" if len(here) == 1 else "are"
-    first = (
-        f"{listed(here)} {are} highest on both"
-        if here == there
-        else f"{listed(here)} {are} highest on STS, {listed(there)} on CxC"
-    )
+    first = f"{listed(here)} {are} highest on both" if here == there else f"{listed(here)} {are} highest on STS, {listed(there)} on CxC"
     alike, all_of = agreeing([(point.cell.mean, other.cell.mean) for point, other in pairs])
     if len(pairs) < 3:
         return f"{first}."

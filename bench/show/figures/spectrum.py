@@ -48,11 +48,14 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     best = leading([(made.label, made.rank) for made in found])
     drawn = [
         lines.Line(
-            label=made.label, x=tuple(range(len(places))), y=tuple(made.share[k - 1] for k in places), strong=made.label in best,
+            label=made.label,
+            x=tuple(range(len(places))),
+            y=tuple(made.share[k - 1] for k in places),
+            strong=made.label in best,
             tips=tuple(f"{made.label}, singular value {k}: {made.share[k - 1]:.3f} of the largest" for k in places),
         )
         for made in shown
-    ]  # fmt: skip
+    ]
     name, title, finding = group.name("spectrum"), group.titled("How many directions the vectors use"), spectrum_words(found)
     rest = f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
     alt = f"Falling lines of {counted(len(shown), 'method')}: singular values over the largest. {finding}"
@@ -64,10 +67,17 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
         lines.ticks(drawing, axes, range(len(places)), [str(k) for k in places])
         drawing.names(axes, "singular value, the largest first", "share of the largest")
         return Figure(
-            name=name, kind="spectrum", title=title, alt=alt, svg=drawing.svg(name, title, alt), caption=f"{finding} {HOW}{rest}",
-            header=("method", "effective rank", *(f"value {k}" for k in places)), of=("geometry",), paper_figure="SimCSE, Figure F.1",
+            name=name,
+            kind="spectrum",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            caption=f"{finding} {HOW}{rest}",
+            header=("method", "effective rank", *(f"value {k}" for k in places)),
+            of=("geometry",),
+            paper_figure="SimCSE, Figure F.1",
             data=tuple((made.label, round(made.rank, 3), *(round(made.share[k - 1], 5) for k in places)) for made in found),
-        )  # fmt: skip
+        )
 
 
 def spectrum_words(found: Sequence[Spectrum]) -> str:
@@ -77,8 +87,10 @@ def spectrum_words(found: Sequence[Spectrum]) -> str:
     ranks = {made.label: f"{made.rank:.1f}" for made in found}
     if most == fewest:
         return f"All {len(found)} methods use {ranks[most[0]]} of {of} directions."
-    return (f"The vectors of {listed(most)} use most directions, {ranks[most[0]]} of {of}; those of {listed(fewest)} fewest, "
-            f"{ranks[fewest[0]]}.")  # fmt: skip
+    return (
+        f"The vectors of {listed(most)} use most directions, {ranks[most[0]]} of {of}; those of {listed(fewest)} fewest, "
+        f"{ranks[fewest[0]]}."
+    )
 
 
 def _spectrum(label: str, row: Row, table: Table, runs: Mapping[str, PublishedRun]) -> Spectrum | None:

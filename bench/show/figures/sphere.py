@@ -24,11 +24,17 @@ def sphere(group: Group) -> Figure | None:
     averages = _averages(group)
     best = [min(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
     marks = [
-        scatter.Mark(across.cell.mean, up.cell.mean, f"{across.label}{_bracket(averages, across)}",
-                     f"{across.label}: uniformity {across.cell.mean:.3f}, alignment {up.cell.mean:.3f}", strong=i in best,
-                     x_bar=_sd(across), y_bar=_sd(up))
+        scatter.Mark(
+            across.cell.mean,
+            up.cell.mean,
+            f"{across.label}{_bracket(averages, across)}",
+            f"{across.label}: uniformity {across.cell.mean:.3f}, alignment {up.cell.mean:.3f}",
+            strong=i in best,
+            x_bar=_sd(across),
+            y_bar=_sd(up),
+        )
         for i, (across, up) in enumerate(pairs)
-    ]  # fmt: skip
+    ]
     with library():
         drawing = Drawing()
         axes = drawing.axes()
@@ -44,12 +50,19 @@ def sphere(group: Group) -> Figure | None:
             how += " Bars: standard deviation over seeds."
         alt = f"Scatter of {len(pairs)} methods: alignment against uniformity. {finding}"
         return Figure(
-            name=name, kind="geometry", title=title, caption=" ".join(filter(None, (finding, how, scatter.unlabelled(left_out)))), alt=alt,
-            svg=drawing.svg(name, title, alt), paper_figure="SimCSE, Figure 3",
+            name=name,
+            kind="geometry",
+            title=title,
+            caption=" ".join(filter(None, (finding, how, scatter.unlabelled(left_out)))),
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            paper_figure="SimCSE, Figure 3",
             header=("method", "uniformity", "alignment", "STS Avg."),
-            data=tuple((across.label, round(across.cell.mean, 5), round(up.cell.mean, 5), averages.get(across.row.runs[0], ""))
-                       for across, up in pairs),
-        )  # fmt: skip
+            data=tuple(
+                (across.label, round(across.cell.mean, 5), round(up.cell.mean, 5), averages.get(across.row.runs[0], ""))
+                for across, up in pairs
+            ),
+        )
 
 
 def _finding(pairs: Sequence[tuple[Point, Point]]) -> str:

@@ -22,14 +22,26 @@ KEPT = ("fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "s
 INHERITED = ("class", *(key for key in KEPT if key not in ("opacity", "text-anchor")))
 
 COLOURS: Mapping[str, tuple[str, str]] = {
-    "#010101": ("ink", "#1c1b19"), "#020202": ("quiet", "#66625b"), "#030303": ("line", "#d9d5cc"),
-    "#040404": ("accent", "#8a3b12"), "#050505": ("paper", "#fdfcf9"), "#060606": ("second", "#2b6ca3"), "#070707": ("third", "#2f7d55"),
-}  # fmt: skip
+    "#010101": ("ink", "#1c1b19"),
+    "#020202": ("quiet", "#66625b"),
+    "#030303": ("line", "#d9d5cc"),
+    "#040404": ("accent", "#8a3b12"),
+    "#050505": ("paper", "#fdfcf9"),
+    "#060606": ("second", "#2b6ca3"),
+    "#070707": ("third", "#2f7d55"),
+}
 """What the library draws with, and what is meant: the page's variable, and its value where there is no page."""
 PREFIX = {"fill": "bf", "stroke": "bs"}  # of the classes
 OWN = ("second", "third")  # the page knows nothing of these, so they are set on the drawing itself
-DARK = {"ink": "#e9e6df", "quiet": "#a39d92", "line": "#3a3731", "accent": "#e5a26f", "paper": "#171614", "second": "#7db4e6",
-        "third": "#7cc49b"}  # fmt: skip
+DARK = {
+    "ink": "#e9e6df",
+    "quiet": "#a39d92",
+    "line": "#3a3731",
+    "accent": "#e5a26f",
+    "paper": "#171614",
+    "second": "#7db4e6",
+    "third": "#7cc49b",
+}
 INK, QUIET, LINE, ACCENT, PAPER, SECOND, THIRD = COLOURS
 FONT = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif'
 
@@ -37,15 +49,15 @@ FONT = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-se
 def style(used: Set[str]) -> str:
     """The rules of a drawing that uses these classes. Its own colours count where it is a file of its own; in a page, the page's."""
     page = [(name, value) for name, value in COLOURS.values() if name not in OWN]
-    own = [
-        (name, value) for name, value in COLOURS.values() if name in OWN and {f"{one}-{name}" for one in PREFIX.values()} & used
-    ]
+    own = [(name, value) for name, value in COLOURS.values() if name in OWN and {f"{one}-{name}" for one in PREFIX.values()} & used]
     light, light_own = (_variables(which) for which in (page, own))
     dark, dark_own = (_variables([(name, DARK[name]) for name, _ in which]) for which in (page, own))
     uses = "".join(  # who knows no variables takes the first
         f".{prefix}-{name}{{{kind}:{value};{kind}:{'currentColor' if name == 'ink' else f'var(--{name},{value})'}}}"
-        for name, value in COLOURS.values() for kind, prefix in PREFIX.items() if f"{prefix}-{name}" in used
-    )  # fmt: skip
+        for name, value in COLOURS.values()
+        for kind, prefix in PREFIX.items()
+        if f"{prefix}-{name}" in used
+    )
     return (
         f"svg:root{{{light}color:var(--ink)}}.bench-figure{{{light_own}width:100%;height:auto;max-width:520px;overflow:visible;"
         f"font-family:var(--sans,{FONT});font-variant-numeric:tabular-nums}}"
@@ -63,9 +75,7 @@ def finished(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str
     root = ET.fromstring(drawn)
     view = root.attrib["viewBox"]
     root.attrib.clear()
-    root.attrib.update(
-        {"class": "bench-figure", "viewBox": view, "role": "img", "aria-labelledby": f"bf-{name}-title bf-{name}-alt"}
-    )
+    root.attrib.update({"class": "bench-figure", "viewBox": view, "role": "img", "aria-labelledby": f"bf-{name}-title bf-{name}-alt"})
     for child in list(root):
         if child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}defs"):
             root.remove(child)

@@ -12,10 +12,16 @@ if TYPE_CHECKING:
 
 
 def write_page(
-    records: Iterable[RunRecord], out_file: Path, title: str = "Comparison", note: str | None = None, *,
-    baseline: str | None = None, together: bool = False, folders: Mapping[str, Path] | None = None,
+    records: Iterable[RunRecord],
+    out_file: Path,
+    title: str = "Comparison",
+    note: str | None = None,
+    *,
+    baseline: str | None = None,
+    together: bool = False,
+    folders: Mapping[str, Path] | None = None,
     tables: Sequence[Table] | None = None,
-) -> Path:  # fmt: skip
+) -> Path:
     """Write the comparison of ``records`` to ``out_file``, whole or not at all; returns its path.
 
     ``tables``, where they are given, are shown instead of those that ``records`` make (``bench.compare`` adds statistics to them).
@@ -30,16 +36,21 @@ def write_page(
 
 
 def render_page(
-    records: Iterable[RunRecord], title: str = "Comparison", note: str | None = None, *, baseline: str | None = None,
-    together: bool = False, folders: Mapping[str, Path] | None = None, tables: Sequence[Table] | None = None,
-) -> str:  # fmt: skip
+    records: Iterable[RunRecord],
+    title: str = "Comparison",
+    note: str | None = None,
+    *,
+    baseline: str | None = None,
+    together: bool = False,
+    folders: Mapping[str, Path] | None = None,
+    tables: Sequence[Table] | None = None,
+) -> str:
     """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have."""
     from markupsafe import Markup
 
     from bench.show.pages.comparison import comparison
     from bench.show.pages.engine import TEMPLATES, render
 
-    page = comparison(list(records), title, note, baseline=baseline, together=together, folders=folders or {},
-                      tables=tables)  # fmt: skip
+    page = comparison(list(records), title, note, baseline=baseline, together=together, folders=folders or {}, tables=tables)
     style = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))  # ours: the one thing that is not escaped
     return render("comparison.html", page=page, style=style)

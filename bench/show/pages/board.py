@@ -167,8 +167,11 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
         name for shown in board.tables for name in (*([shown.table.baseline] if shown.table.baseline else []), *shown.baselines)
     )
     first = tables[0].anchor if tables else ""
-    papers = [Option(value="all", words="runs and papers", anchor=first, rows=None), Option(value="ours", words="runs alone", anchor=first, rows=None),
-              Option(value="papers", words="papers alone", anchor="printed", rows=None)]  # fmt: skip
+    papers = [
+        Option(value="all", words="runs and papers", anchor=first, rows=None),
+        Option(value="ours", words="runs alone", anchor=first, rows=None),
+        Option(value="papers", words="papers alone", anchor="printed", rows=None),
+    ]
     return (
         *(Switch(key=key, label=key, options=_options(key, tables), scripted=False) for key in ("setting", "backbone", "suite")),
         Switch(key="text", label="text", options=_options("text", _of_several_forms(tables)), scripted=False),
@@ -239,8 +242,12 @@ def _options(key: str, tables: Sequence[ScoreTable]) -> tuple[Option, ...]:
     found: dict[str, ScoreTable] = {}
     for table in tables:
         found.setdefault(getattr(table, key), table)
-    options = [Option(value=visible(value), words=SETTINGS.get(value, value) if key == "setting" else value, anchor=table.anchor, rows=len(table.rows))
-               for value, table in found.items()]  # fmt: skip
+    options = [
+        Option(
+            value=visible(value), words=SETTINGS.get(value, value) if key == "setting" else value, anchor=table.anchor, rows=len(table.rows)
+        )
+        for value, table in found.items()
+    ]
     if len(options) > 1:
         rows = sum(len(table.rows) for table in tables)
         options.append(Option(value="all", words="all", anchor=tables[0].anchor, rows=rows))
@@ -256,13 +263,7 @@ def _figure(figure: Figure) -> PageFigure:
 def _printed(cell: str | float) -> str:
     if isinstance(cell, str):
         return cell
-    text = (
-        f"{cell:,.0f}"
-        if float(cell).is_integer() and abs(cell) >= 100
-        else f"{cell:,.4g}"
-        if abs(cell) < 1000
-        else f"{cell:,.0f}"
-    )
+    text = f"{cell:,.0f}" if float(cell).is_integer() and abs(cell) >= 100 else f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.0f}"
     return text.replace("-", "\N{MINUS SIGN}")
 
 
@@ -284,8 +285,10 @@ def board_data(board: Board) -> str:
     texts: dict[str, int] = {}
     content: dict[str, Any] = {
         "runs": [_run(run, board) for run in board.runs],
-        "tables": {table.anchor: _table(table, places, by_id, by_anchor, texts, board.finished(table), whole=whole) for table in board.tables},
-    }  # fmt: skip
+        "tables": {
+            table.anchor: _table(table, places, by_id, by_anchor, texts, board.finished(table), whole=whole) for table in board.tables
+        },
+    }
     content["texts"] = list(texts)
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return text.translate({ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
@@ -301,9 +304,15 @@ def _run(run: PublishedRun, board: Board) -> list[Any]:
 
 
 def _table(
-    shown: BoardTable, places: Mapping[str, int], by_id: Mapping[str, PublishedRun], by_anchor: Mapping[str, BoardTable],
-    texts: dict[str, int], finished: Sequence[tuple[BoardTable, int]], *, whole: int,
-) -> dict[str, Any]:  # fmt: skip
+    shown: BoardTable,
+    places: Mapping[str, int],
+    by_id: Mapping[str, PublishedRun],
+    by_anchor: Mapping[str, BoardTable],
+    texts: dict[str, int],
+    finished: Sequence[tuple[BoardTable, int]],
+    *,
+    whole: int,
+) -> dict[str, Any]:
     table = shown.table
     columns = [_column(table, j, [row.cells[j] for row in table.rows], by_id) for j in range(len(table.columns))]
     cells = [list(row.cells) for row in table.rows]
@@ -335,21 +344,24 @@ def _table(
         "other": metrics,
         "recipe": _recipes(table, by_id, texts),
         "rows": [
-            [[places[run] for run in row.runs], [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)], _repeat(row, by_id, suites, texts)]
+            [
+                [places[run] for run in row.runs],
+                [_cell(cell, n, covers) for cell, n in zip(values, ns, strict=True)],
+                _repeat(row, by_id, suites, texts),
+            ]
             for row, values in zip(table.rows, cells, strict=True)
         ],
         "baselines": [
-            [visible(name), _judged(found, others, shown, texts, whole=whole > (name != table.baseline))] for name, (found, others) in judged.items()
+            [visible(name), _judged(found, others, shown, texts, whole=whole > (name != table.baseline))]
+            for name, (found, others) in judged.items()
         ],
-    }  # fmt: skip
+    }
 
 
 def _repeat(row: Row, by_id: Mapping[str, PublishedRun], suites: Sequence[str], texts: dict[str, int]) -> list[int]:
     """Places among ``texts`` of the command that makes the row again: up to its suites, the rest, and what bench cannot fetch for it."""
     records = [by_id[run].record for run in row.runs]
-    found = repeat(
-        records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)]
-    )
+    found = repeat(records, [suite for suite in dict.fromkeys(suites) if any(score.suite == suite for score in records[0].scores)])
     what, suite, rest = found.command.rpartition(" --suite ")
     return [texts.setdefault(visible(text, limit=None), len(texts)) for text in (what, suite + rest, found.needs)]
 
@@ -371,11 +383,13 @@ def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[s
     first = next((row for row in table.rows if row.cells[j] is not None), None)
     file = _file(table, task, first, by_id) if first is not None and task != AVERAGE else ""
     return {
-        "task": visible(task), "how": visible(f"{table.protocol}, {table.text}" if table.text else table.protocol),
+        "task": visible(task),
+        "how": visible(f"{table.protocol}, {table.text}" if table.text else table.protocol),
         "n": Counter(cell.n for cell in found).most_common(1)[0][0] if found else 0,
-        "d": found[0].decimals if found else 2, "file": file,
+        "d": found[0].decimals if found else 2,
+        "file": file,
         "low": int(table.metric in LOWER_IS_BETTER or task in LOWER_IS_BETTER),
-    }  # fmt: skip
+    }
 
 
 def _file(table: Table, task: str, row: Row, by_id: Mapping[str, PublishedRun]) -> str:
@@ -405,8 +419,14 @@ def _cell(cell: Cell | None, n: int, covers: Sequence[str]) -> Any:
     d, paper = cell.decimals, cell.printed
     low, high = (round(cell.spread.low, d), round(cell.spread.high, d)) if cell.spread else (0, 0)
     printed = [paper.value, visible(paper.source.replace(":", ", table ")), int(paper.own), paper.std or 0] if paper else 0
-    found = [[round(value, d) for value in cell.values], low, high, printed, 0 if cell.n == n else cell.n,
-             covers.index(_covers(cell)) if cell.spread else 0]  # fmt: skip
+    found = [
+        [round(value, d) for value in cell.values],
+        low,
+        high,
+        printed,
+        0 if cell.n == n else cell.n,
+        covers.index(_covers(cell)) if cell.spread else 0,
+    ]
     while found[-1] == 0:
         found.pop()
     return found
@@ -426,9 +446,7 @@ def _judged(table: Table, others: Mapping[str, Table], of: BoardTable, texts: di
             cells.append(None if found is None or j is None or own.suite != other.suite else found.cells[j])
         letters = [letter(cell, primary=table.head is not None and j == len(row.cells) - 1) for j, cell in enumerate(cells)]
         rows.append(
-            [_against(cell, sign) for cell, sign in zip(cells, letters, strict=True)]
-            if whole
-            else "".join(sign or "-" for sign in letters)
+            [_against(cell, sign) for cell, sign in zip(cells, letters, strict=True)] if whole else "".join(sign or "-" for sign in letters)
         )
     return {"row": base, "how": texts.setdefault(compared_words(table), len(texts)), "rows": rows}
 

@@ -134,10 +134,13 @@ def comparison(
     by_id = {record.run_id: record for record in records}
     shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
     return Page(
-        title=title, answer=answer(tables), note=note, made_of=_made_of(shown),
+        title=title,
+        answer=answer(tables),
+        note=note,
+        made_of=_made_of(shown),
         tables=tuple(_table(table, i) for i, table in enumerate(tables, 1)),
         runs=tuple(_run(record, folders.get(record.run_id)) for record in shown),
-    )  # fmt: skip
+    )
 
 
 def answer(tables: Sequence[Table]) -> str:
@@ -222,8 +225,9 @@ def _number(cell: Cell, *, top: bool) -> PageNumber:
         )
     if (against := cell.against) and against.verdict is not None and against.p_adjusted is not None:
         told.append(f"less the baseline: {lines.answer(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}")
-    return PageNumber(text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), top=top,
-                      title="; ".join(told))  # fmt: skip
+    return PageNumber(
+        text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), top=top, title="; ".join(told)
+    )
 
 
 WORDS = {name: name for name in SIGNS} | {OUTSIDE: "outside our interval", "": ""}
@@ -231,17 +235,25 @@ WORDS = {name: name for name in SIGNS} | {OUTSIDE: "outside our interval", "": "
 
 def _lines(row: Row, table: Table) -> tuple[PageLine, ...]:
     return tuple(
-        PageLine(label=line.label, entries=tuple(
-            PageEntry(text=entry.text.replace("-", "\N{MINUS SIGN}"), sign=SIGNS.get(entry.sign, ""), words=WORDS[entry.sign])
-            for entry in line.entries
-        ))
+        PageLine(
+            label=line.label,
+            entries=tuple(
+                PageEntry(text=entry.text.replace("-", "\N{MINUS SIGN}"), sign=SIGNS.get(entry.sign, ""), words=WORDS[entry.sign])
+                for entry in line.entries
+            ),
+        )
         for line in under(row, table)
-    )  # fmt: skip
+    )
 
 
 def _run(record: RunRecord, folder: Path | None) -> PageRun:
     return PageRun(
-        anchor=record.run_id, run_id=record.run_id, what=report.what(record), heads=report.heads(record),
-        scores=(*report.score_sections(record), *report.shift_sections(record)), facts=tuple(report.fact_sections(record)),
-        curves=curves(record, folder), command=record.provenance.command or None,
-    )  # fmt: skip
+        anchor=record.run_id,
+        run_id=record.run_id,
+        what=report.what(record),
+        heads=report.heads(record),
+        scores=(*report.score_sections(record), *report.shift_sections(record)),
+        facts=tuple(report.fact_sections(record)),
+        curves=curves(record, folder),
+        command=record.provenance.command or None,
+    )

@@ -115,11 +115,14 @@ def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
             path=f"M{drawn[0]} {y}L{points}V{y}Z",
         ))  # fmt: skip
     return Cosines(
-        caption=_finding(task, groups[0][1], groups[-1][1], ridges), ridges=tuple(ridges), base=base, height=base + BOTTOM,
+        caption=_finding(task, groups[0][1], groups[-1][1], ridges),
+        ridges=tuple(ridges),
+        base=base,
+        height=base + BOTTOM,
         method=f"Density of the cosines of the {len(shown):,} pairs at each level of human rating, all to one scale of height; "
         "the line is the mean. As PromCSE Figure 3 and ConPVP Figure 4.",
         ticks=tuple((x(tick), f"{tick:.1f}".replace("-", "\N{MINUS SIGN}")) for tick in _ticks(low, high)),
-    )  # fmt: skip
+    )
 
 
 def density(values: np.ndarray, low: float, high: float) -> np.ndarray:

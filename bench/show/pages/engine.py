@@ -28,9 +28,14 @@ def _environment() -> jinja2.Environment:
     from bench.compare.formatting import score, signed
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, finalize=finalize, auto_reload=False,
-    )  # fmt: skip
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=finalize,
+        auto_reload=False,
+    )
     environment.filters |= {"score": score, "capital": lambda text: text[:1].upper() + text[1:]}
     environment.filters["signed"] = lambda value: signed(value).replace("-", "\N{MINUS SIGN}")
     environment.globals |= {"link": link, "as_is": _as_is}

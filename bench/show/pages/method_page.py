@@ -21,7 +21,8 @@ from bench.show.tables import report
 from bench.show.tables.lines import SIGNS
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, Place, PublishedRun, ReferenceTable
+    from bench.board.board import Board, Place, PublishedRun
+    from bench.board.reference_tables import ReferenceTable
 
 
 UP = 1  # folders between a method's page and its version
@@ -82,13 +83,20 @@ def page(board: Board, method: str) -> MethodPage:
     package = next((name for name in names if source(method, name) is not None), names[0])
     said = source(method, package)
     return MethodPage(
-        name=method, version=board.version, alone=board.alone, board=link("index.html", UP), how=how(method, package), settings=_settings(said),
+        name=method,
+        version=board.version,
+        alone=board.alone,
+        board=link("index.html", UP),
+        how=how(method, package),
+        settings=_settings(said),
         packages=tuple(dict.fromkeys(_package(plugin) for plugin in plugins if plugin.get("package"))),
-        variants=_variants(said), tables=method_tables(board.by_method.get(method, ()), board.page_of, UP),
-        runs=tuple(_run(run, board) for run in sorted(runs, key=_order)), recipes=recipes(said),
+        variants=_variants(said),
+        tables=method_tables(board.by_method.get(method, ()), board.page_of, UP),
+        runs=tuple(_run(run, board) for run in sorted(runs, key=_order)),
+        recipes=recipes(said),
         disagreements=said.file.disagreements if said is not None else (),
         printed=_printed(board, method),
-    )  # fmt: skip
+    )
 
 
 def _package(plugin: Any) -> str:
@@ -96,16 +104,14 @@ def _package(plugin: Any) -> str:
 
 
 def _settings(said: MethodDescription | None) -> str:
-    return (
-        ", ".join("nothing trained" if setting == "none" else str(setting) for setting in said.settings)
-        if said is not None
-        else ""
-    )
+    return ", ".join("nothing trained" if setting == "none" else str(setting) for setting in said.settings) if said is not None else ""
 
 
 def _variants(said: MethodDescription | None) -> tuple[Variant, ...]:
-    return tuple(Variant(name=str(name), changes=", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
-                 for name, changes in (said.variants if said is not None else {}).items())  # fmt: skip
+    return tuple(
+        Variant(name=str(name), changes=", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
+        for name, changes in (said.variants if said is not None else {}).items()
+    )
 
 
 def _order(run: PublishedRun) -> tuple[object, ...]:
@@ -118,10 +124,16 @@ def _run(run: PublishedRun, board: Board) -> MethodRun:
     own = run.submitted_by is None  # else time and date are the sender's word
     seconds = record.cost.train_seconds if own else None
     return MethodRun(
-        run_id=record.run_id, link=link(run_page(board.page_of[record.run_id]), UP), variant=record.variant, seed="any" if record.seed is None else str(record.seed),
+        run_id=record.run_id,
+        link=link(run_page(board.page_of[record.run_id]), UP),
+        variant=record.variant,
+        seed="any" if record.seed is None else str(record.seed),
         where=f"{'nothing trained' if record.setting == 'none' else record.setting}, {record.backbone_name}",
-        heads=report.heads(record), grade=run.grade if own else f"{run.grade}, sent by {run.submitted_by}", time="" if not seconds else report.duration(seconds), made=record.provenance.created[:10] if own else "",
-    )  # fmt: skip
+        heads=report.heads(record),
+        grade=run.grade if own else f"{run.grade}, sent by {run.submitted_by}",
+        time="" if not seconds else report.duration(seconds),
+        made=record.provenance.created[:10] if own else "",
+    )
 
 
 def _printed(board: Board, method: str) -> tuple[PrintedTable, ...]:
@@ -196,10 +208,13 @@ def method_tables(found: Sequence[Place], page_of: Mapping[str, str], up: int) -
 def _table(places: Sequence[Place], page_of: Mapping[str, str], up: int) -> MethodTable:
     table = places[0].of.table
     return MethodTable(
-        suite=table.suite, metric=metric_words(table.metric), protocol=table.protocol + (f", {table.text} text" if table.text else ""),
-        columns=table.columns, rows=tuple(_row(place, page_of, up) for place in places),
+        suite=table.suite,
+        metric=metric_words(table.metric),
+        protocol=table.protocol + (f", {table.text} text" if table.text else ""),
+        columns=table.columns,
+        rows=tuple(_row(place, page_of, up) for place in places),
         average=len(table.columns) - 1 if len(table.columns) > 2 and table.head == table.columns[-1] else None,
-    )  # fmt: skip
+    )
 
 
 def _row(place: Place, page_of: Mapping[str, str], up: int) -> MethodRow:
@@ -209,12 +224,16 @@ def _row(place: Place, page_of: Mapping[str, str], up: int) -> MethodRow:
     parts = ([row.variant] if row.variant else []) + [f"{key}={value}" for key, value in row.differs]
     runs = zip(row.runs, row.seeds, strict=True)
     return MethodRow(
-        name=" ".join(parts), setting="nothing trained" if row.setting == "none" else row.setting, backbone=row.backbone,
-        table=f"{link('index.html', up)}#{place.of.anchor}", rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
-        verdict=SIGNS.get(verdict or "", ""), verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
+        name=" ".join(parts),
+        setting="nothing trained" if row.setting == "none" else row.setting,
+        backbone=row.backbone,
+        table=f"{link('index.html', up)}#{place.of.anchor}",
+        rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
+        verdict=SIGNS.get(verdict or "", ""),
+        verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
         runs=tuple(("any" if seed is None else str(seed), link(run_page(page_of[run_id]), up)) for run_id, seed in runs),
         cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row, place.of.table)) for cell in row.cells),
-    )  # fmt: skip
+    )
 
 
 def _cell(cell: Cell, place: Place, *, top: bool) -> RowCell:
@@ -228,9 +247,12 @@ def _cell(cell: Cell, place: Place, *, top: bool) -> RowCell:
     if top:
         told.append("its row may be the best")
     return RowCell(
-        text=score(cell.mean, d).replace("-", "\N{MINUS SIGN}"), spread="" if half is None else score(half, d), mark=cell.mark,
-        top=top, title="; ".join(told).replace("-", "\N{MINUS SIGN}"),
-    )  # fmt: skip
+        text=score(cell.mean, d).replace("-", "\N{MINUS SIGN}"),
+        spread="" if half is None else score(half, d),
+        mark=cell.mark,
+        top=top,
+        title="; ".join(told).replace("-", "\N{MINUS SIGN}"),
+    )
 
 
 # --- the recipes that lie beside a method: what is the same for all backbones, what differs, and where each value is from ---
@@ -266,8 +288,10 @@ class Recipes:
 def recipes(source: MethodDescription | None) -> tuple[Recipes, ...]:
     """One per setting; none where the method has no recipe file, or its source is not installed."""
     entries = source.file.recipes if source is not None else ()
-    return tuple(_recipes([entry for entry in entries if entry.setting == setting], setting)
-                 for setting in dict.fromkeys(entry.setting for entry in entries))  # fmt: skip
+    return tuple(
+        _recipes([entry for entry in entries if entry.setting == setting], setting)
+        for setting in dict.fromkeys(entry.setting for entry in entries)
+    )
 
 
 def _recipes(entries: Sequence[Entry], setting: str) -> Recipes:
@@ -278,12 +302,14 @@ def _recipes(entries: Sequence[Entry], setting: str) -> Recipes:
     rows[EXPECT] = [f"{entry.expect['value']:.2f}" if entry.expect else "" for entry in entries]
     differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
     return Recipes(
-        setting="nothing trained" if setting == "none" else setting, names=tuple(map(_name, entries)),
+        setting="nothing trained" if setting == "none" else setting,
+        names=tuple(map(_name, entries)),
         differing=tuple((key, tuple(cells)) for key, cells in differing.items() if max(map(len, cells)) <= LONGEST),
         same=tuple((key, cells[0]) for key, cells in rows.items() if key not in differing and cells[0]),
-        sources=tuple(_sourced(keys, entries, lambda one: one.values)), notes=_notes(entries),
+        sources=tuple(_sourced(keys, entries, lambda one: one.values)),
+        notes=_notes(entries),
         facts=tuple(_sourced(dict.fromkeys(key for entry in entries for key in entry.facts), entries, lambda one: one.facts)),
-    )  # fmt: skip
+    )
 
 
 def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:

@@ -65,11 +65,7 @@ def _sentence(text: str) -> Spans:
 def _is_title(block: Block, found: MethodDescription) -> bool:
     """The first line is the paper's title and authors, which the citation says too."""
     words = set(re.findall(r"\w{4,}", block.text.lower()))
-    return (
-        bool(found.paper)
-        and block.kind == "paragraph"
-        and len(words & set(re.findall(r"\w{4,}", found.paper.lower()))) > len(words) / 2
-    )
+    return bool(found.paper) and block.kind == "paragraph" and len(words & set(re.findall(r"\w{4,}", found.paper.lower()))) > len(words) / 2
 
 
 def _pieces(told: list[Block]) -> tuple[Piece, ...]:

@@ -74,8 +74,7 @@ def page_overviews(board: Board) -> tuple[PageOverview, ...]:
 
 def _page(overview: Overview) -> PageOverview:
     tasks = [
-        max((len(standing.steps) for row in overview.standings if (standing := row[j])), default=0)
-        for j in range(len(overview.suites))
+        max((len(standing.steps) for row in overview.standings if (standing := row[j])), default=0) for j in range(len(overview.suites))
     ]
     starts = [ROOM + STEP * sum(tasks[:j]) + GAP * j for j in range(len(tasks))]
     order = [suite.table.columns for suite in overview.suites]
@@ -101,12 +100,15 @@ def _page(overview: Overview) -> PageOverview:
             max((step for _, _, step in dots), key=lambda s: s.difference),
             min((step for _, _, step in dots), key=lambda s: s.difference),
         )
-        words = (f"{len(dots)} task{'s' * (len(dots) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(dots) - len(told)}; "
-                 f"from {_points(least.difference)} ({least.task}) to {_points(most.difference)} ({most.task})")  # fmt: skip
+        words = (
+            f"{len(dots)} task{'s' * (len(dots) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(dots) - len(told)}; "
+            f"from {_points(least.difference)} ({least.task}) to {_points(most.difference)} ({most.task})"
+        )
         return Profile(
             told="".join(f"M{x} {at:g}h0" for x, at, step in dots if step.told),
-            open="".join(f"M{x} {at:g}h0" for x, at, step in dots if not step.told), words=words,
-        )  # fmt: skip
+            open="".join(f"M{x} {at:g}h0" for x, at, step in dots if not step.told),
+            words=words,
+        )
 
     setting = overview.setting or ""
     return PageOverview(
@@ -133,6 +135,4 @@ def _cell(standing: Standing | None, suite: BoardTable) -> OverviewCell | None:
     last = standing.row.cells[-1] if standing is not None else None
     if standing is None or last is None:
         return None
-    return OverviewCell(
-        rank=rank_words(standing.row), mean=score(last.mean, last.decimals), top=is_top(standing.row, suite.table)
-    )
+    return OverviewCell(rank=rank_words(standing.row), mean=score(last.mean, last.decimals), top=is_top(standing.row, suite.table))

@@ -12,8 +12,8 @@ from bench.compare.formatting import score as number
 from bench.references.audit import KINDS
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, ReferenceCell, ReferenceRow, ReferenceTable
-    from bench.board.reproduced import Key
+    from bench.board.board import Board, Key
+    from bench.board.reference_tables import ReferenceCell, ReferenceRow, ReferenceTable
     from bench.run.reproduce.verdicts import Reproduced
 
 
@@ -101,9 +101,7 @@ def printed_papers(board: Board, references: Sequence[ReferenceTable] | None = N
     """The printed tables of a board, or ``references`` in their place, paper after paper, in their order."""
     found: dict[tuple[str, str], list[PrintedTable]] = {}
     for reference in board.references if references is None else references:
-        found.setdefault((reference.paper, reference.title), []).append(
-            _table(reference, frozenset(board.methods), board.reproduced)
-        )
+        found.setdefault((reference.paper, reference.title), []).append(_table(reference, frozenset(board.methods), board.reproduced))
     return tuple(PrintedPaper(name=name, title=title, tables=tuple(tables)) for (name, title), tables in found.items())
 
 
@@ -152,9 +150,14 @@ def _table(table: ReferenceTable, methods: frozenset[str], ours: Mapping[Key, Re
     remarks = _Remarks(table.anchor)
     rows = tuple(_row(row, table, remarks, methods, ours) for row in table.rows)
     return PrintedTable(
-        anchor=table.anchor, paper=table.paper, table=table.table, suites=tuple(table.suite.split(", ")), tasks=table.tasks,
-        rows=rows, notes=remarks.all(),
-    )  # fmt: skip
+        anchor=table.anchor,
+        paper=table.paper,
+        table=table.table,
+        suites=tuple(table.suite.split(", ")),
+        tasks=table.tasks,
+        rows=rows,
+        notes=remarks.all(),
+    )
 
 
 def _row(
@@ -165,12 +168,17 @@ def _row(
     method = row.ours.partition("+")[0]
     whole = remarks.of(row, row)
     return PrintedRow(
-        label=row.label, page=link(method_page(method)) if method in methods else "", backbone=row.backbone, remarks=whole,
+        label=row.label,
+        page=link(method_page(method)) if method in methods else "",
+        backbone=row.backbone,
+        remarks=whole,
         setting="; ".join(part for part in ("" if row.setting == "none" else row.setting, row.corpus) if part),
         origin="; ".join(part for part in (origin, row.runs) if part),
-        cells=tuple(None if cell is None else _cell(cell, row, task, remarks, found)
-                    for cell, task, found in zip(row.cells, table.tasks, here, strict=True)),
-    )  # fmt: skip
+        cells=tuple(
+            None if cell is None else _cell(cell, row, task, remarks, found)
+            for cell, task, found in zip(row.cells, table.tasks, here, strict=True)
+        ),
+    )
 
 
 def _cell(cell: ReferenceCell, row: ReferenceRow, task: str, remarks: _Remarks, here: Reproduced | None) -> PrintedCell:

@@ -155,10 +155,12 @@ def _siblings(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[
     found.pop(record.run_id, None)
     held = {} if all(board.page_of[run] == run for run in found) else {run.record.run_id: run.held_by for run in board.runs}
     return tuple(
-        Sibling(name="any" if seed is None else str(seed), link=link(run_page(run), UP) if board.page_of[run] == run
-                else link(run_file(run, "run.json"), UP, held[run]))
+        Sibling(
+            name="any" if seed is None else str(seed),
+            link=link(run_page(run), UP) if board.page_of[run] == run else link(run_file(run, "run.json"), UP, held[run]),
+        )
         for run, seed in found.items()
-    )  # fmt: skip
+    )
 
 
 def _seeds(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Section, ...]:
@@ -168,12 +170,15 @@ def _seeds(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Sec
         Section(
             f"{place.of.table.suite}, {place.of.table.protocol}",
             ("task", *("any seed" if seed is None else f"seed {seed}" for seed in place.row.seeds)),
-            tuple((task, *(score(value, cell.decimals) for value in cell.values))
-                  for task, cell in zip(place.of.table.columns, place.row.cells, strict=True) if cell is not None),
+            tuple(
+                (task, *(score(value, cell.decimals) for value in cell.values))
+                for task, cell in zip(place.of.table.columns, place.row.cells, strict=True)
+                if cell is not None
+            ),
             tuple(range(1, len(place.row.seeds) + 1)),
         )
         for place in shared
-    )  # fmt: skip
+    )
 
 
 def _recipe_row(key: str, value: Any) -> RecipeRow:
@@ -207,9 +212,7 @@ def _predictions(run: PublishedRun) -> tuple[File, ...]:
             return ()
         if os.path.isfile(path):  # which is False for a name too long for this disk, where a Path would raise
             found[path.relative_to(folder).as_posix()] = None
-    return tuple(
-        File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in found
-    )
+    return tuple(File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in found)
 
 
 def _provenance(record: RunRecord) -> tuple[Facts, ...]:
@@ -219,15 +222,20 @@ def _provenance(record: RunRecord) -> tuple[Facts, ...]:
     if isinstance(git.get("dirty"), bool):
         git["dirty"] = "uncommitted changes" if git["dirty"] else None
     groups: list[tuple[str, Mapping[str, Any]]] = [
-        ("this run", made), ("commit", {"": git.pop("commit", None), "with": git.pop("dirty", None), **git}),
-        ("method's code", from_where.plugin or {}), ("backbone", from_where.backbone or {}),
+        ("this run", made),
+        ("commit", {"": git.pop("commit", None), "with": git.pop("dirty", None), **git}),
+        ("method's code", from_where.plugin or {}),
+        ("backbone", from_where.backbone or {}),
         ("corpus", {key: value for key, value in (from_where.corpus or {}).items() if key != "overlap"}),
-        ("machine", from_where.platform), ("packages", from_where.packages), ("checkpoint", record.checkpoint or {}),
-        ("data", from_where.data), ("also determined by", from_where.determines or {}), ("executed with", from_where.execution or {}),
-    ]  # fmt: skip
+        ("machine", from_where.platform),
+        ("packages", from_where.packages),
+        ("checkpoint", record.checkpoint or {}),
+        ("data", from_where.data),
+        ("also determined by", from_where.determines or {}),
+        ("executed with", from_where.execution or {}),
+    ]
     made_groups = (
-        (title, tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])))
-        for title, group in groups
+        (title, tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, []))) for title, group in groups
     )
     return tuple(Facts(title=title, facts=facts) for title, facts in made_groups if facts)
 
@@ -277,13 +285,18 @@ def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:
         cell = None if place is None else _cell(place, head.task)
         form = "" if text in (None, "tokenised", "sccl") else f" ({text})"
         decimals = cell.decimals if cell else 2
-        made.append(Head(
-            suite=suite + form, what=head.task if head.task == AVERAGE else f"{head.task}, {protocol}",
-            value=score(head.value, decimals), around="" if place is None or cell is None else _around(place, cell),
-            rank="" if place is None or place.row.rank is None or place.of.table.head != head.task
-            else f"rank {rank_words(place.row)} of {len(place.of.table.rows)}",
-            anchor="" if place is None else place.of.anchor,
-        ))  # fmt: skip
+        made.append(
+            Head(
+                suite=suite + form,
+                what=head.task if head.task == AVERAGE else f"{head.task}, {protocol}",
+                value=score(head.value, decimals),
+                around="" if place is None or cell is None else _around(place, cell),
+                rank=""
+                if place is None or place.row.rank is None or place.of.table.head != head.task
+                else f"rank {rank_words(place.row)} of {len(place.of.table.rows)}",
+                anchor="" if place is None else place.of.anchor,
+            )
+        )
     return tuple(made)
 
 
@@ -294,11 +307,16 @@ def score_tables(record: RunRecord, places: Sequence[Place]) -> tuple[ScoreTable
         section = _without_echoes(told)
         place = _place(places, suite, protocol, text)
         metrics = dict.fromkeys(s.metric for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text))
-        made.append(ScoreTable(
-            suite=suite, metric=metric_words(", ".join(metrics)), protocol=protocol + (f", {text} text" if text else ""),
-            section=section if place is None else _widened(section, place), anchor="" if place is None else place.of.anchor,
-            sources=() if place is None else _sources(place, section),
-        ))  # fmt: skip
+        made.append(
+            ScoreTable(
+                suite=suite,
+                metric=metric_words(", ".join(metrics)),
+                protocol=protocol + (f", {text} text" if text else ""),
+                section=section if place is None else _widened(section, place),
+                anchor="" if place is None else place.of.anchor,
+                sources=() if place is None else _sources(place, section),
+            )
+        )
     return tuple(made)
 
 
@@ -328,9 +346,7 @@ def _without_echoes(section: Section) -> Section:
 
 def _place(places: Sequence[Place], suite: str, protocol: str, text: str | None) -> Place | None:
     wanted = (suite, protocol, text)
-    return next(
-        (place for place in places if (place.of.table.suite, place.of.table.protocol, place.of.table.text) == wanted), None
-    )
+    return next((place for place in places if (place.of.table.suite, place.of.table.protocol, place.of.table.text) == wanted), None)
 
 
 def _cell(place: Place, task: str) -> Cell | None:

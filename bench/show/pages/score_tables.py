@@ -158,9 +158,7 @@ def score_tables(board: Board) -> tuple[ScoreTable, ...]:
     )
 
 
-def _finished(
-    board_table: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]
-) -> tuple[ScoreRow, ...]:
+def _finished(board_table: BoardTable, board: Board, runs: Mapping[str, PublishedRun], known: Mapping[str, str]) -> tuple[ScoreRow, ...]:
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
     mine = board_table.table
     names = [*mine.columns, *(other.name for other in board_table.beside)]
@@ -201,9 +199,7 @@ def _table(
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
     ranks = has_ranks(table)
-    some = [
-        cell for cell in (*cells_of(table), *(cell for other in board_table.beside for cell in other.cells)) if cell is not None
-    ]
+    some = [cell for cell in (*cells_of(table), *(cell for other in board_table.beside for cell in other.cells)) if cell is not None]
     cost = _cost_headings(table)
     return ScoreTable(
         anchor=board_table.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
@@ -234,13 +230,20 @@ def _row(board_table: BoardTable, i: int, runs: Mapping[str, PublishedRun], know
     cells = (*row.cells, *(other.cells[i] for other in board_table.beside))
     head = row.cells[-1] if table.head is not None else None
     return ScoreRow(
-        method=row.method, beside=variant_words(row, table), page=link(method_page(row.method)), run=link(run_page(row.runs[0])),
-        rank=rank_words(row), family=_family(row, runs), trains=_trains(row, runs),
-        cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells), seeds=len(row.runs),
+        method=row.method,
+        beside=variant_words(row, table),
+        page=link(method_page(row.method)),
+        run=link(run_page(row.runs[0])),
+        rank=rank_words(row),
+        family=_family(row, runs),
+        trains=_trains(row, runs),
+        cells=tuple(None if cell is None else _cell(cell, head=cell is head, top=cell is head and is_top(row, table)) for cell in cells),
+        seeds=len(row.runs),
         costs=_costs(table, row),
-        grade=weakest(runs[run].grade for run in row.runs), footnotes=tuple(number + 1 for number in row.footnotes),
+        grade=weakest(runs[run].grade for run in row.runs),
+        footnotes=tuple(number + 1 for number in row.footnotes),
         printed=_printed(row, table, len(board_table.beside), known),
-    )  # fmt: skip
+    )
 
 
 def _cost_headings(table: Table) -> tuple[str, ...]:
@@ -281,10 +284,12 @@ def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
 def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
     value = spread(cell)
     return ScoreCell(
-        text=score(cell.mean, cell.decimals).replace("-", "\N{MINUS SIGN}"), mark=cell.mark, top=top,
+        text=score(cell.mean, cell.decimals).replace("-", "\N{MINUS SIGN}"),
+        mark=cell.mark,
+        top=top,
         spread="" if value is None else score(value, cell.decimals),
         sign=letter(cell, primary=head),
-    )  # fmt: skip
+    )
 
 
 def letter(cell: Cell | None, *, primary: bool) -> str:
@@ -307,8 +312,12 @@ def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> t
     for line in under(row, table):
         source = line.label.removesuffix(", copied")
         if source in known or any(cell is not None and cell.printed and cell.printed.source == source for cell in row.cells):
-            lines.append(PrintedLine(
-                source=source.replace(":", ", table "), copied=source != line.label, anchor=known.get(source, ""),
-                entries=(*(entry.text for entry in line.entries), *[""] * others),
-            ))  # fmt: skip
+            lines.append(
+                PrintedLine(
+                    source=source.replace(":", ", table "),
+                    copied=source != line.label,
+                    anchor=known.get(source, ""),
+                    entries=(*(entry.text for entry in line.entries), *[""] * others),
+                )
+            )
     return tuple(lines)

@@ -28,22 +28,35 @@ def render(board: Board, search: Search) -> str:
     study = search.study
     figures = [*of_all_methods(study, search.trials), *of_each_method(study, search.trials)]
     return rendered(
-        "search.html", study=study, board=board, up=UP, figures=figures, drawn=Markup, lead=_lead(study), command=without_folders(study.command),
+        "search.html",
+        study=study,
+        board=board,
+        up=UP,
+        figures=figures,
+        drawn=Markup,
+        lead=_lead(study),
+        command=without_folders(study.command),
         data=search_file(search.name, "json").rsplit("/", 1)[-1],
         sections=[_trials(study, method, own) for method, own in search.trials.items()],
-    )  # fmt: skip
+    )
 
 
 def _lead(study: Study) -> str:
-    return (f"{study.words} ({study.dev_pairs:,} pairs); it gave the values of the method's runs. No test score was computed. "
-            "These scores chose the values: they are higher than those of new seeds.")  # fmt: skip
+    return (
+        f"{study.words} ({study.dev_pairs:,} pairs); it gave the values of the method's runs. No test score was computed. "
+        "These scores chose the values: they are higher than those of new seeds."
+    )
 
 
 def _trials(study: Study, method: str, trials: Sequence[Trial]) -> Section:
     keys, best = list(study.methods[method].space), best_trial(trials)
     rows = [
-        ("the recipe as it is" if trial.number == RECIPE else f"trial {trial.number}", *("" if key not in trial.values else value_words(trial.values[key]) for key in keys),
-         trial.state if trial.score is None else score(trial.score), "best" if best is not None and trial.number == best.number else "")
+        (
+            "the recipe as it is" if trial.number == RECIPE else f"trial {trial.number}",
+            *("" if key not in trial.values else value_words(trial.values[key]) for key in keys),
+            trial.state if trial.score is None else score(trial.score),
+            "best" if best is not None and trial.number == best.number else "",
+        )
         for trial in trials
-    ]  # fmt: skip
+    ]
     return Section(method, (method, *keys, study.select_on, ""), tuple(rows), tuple(range(1, len(keys) + 2)))

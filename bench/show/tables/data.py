@@ -67,8 +67,13 @@ def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
                   "exploratory": exploratory if against.verdict else None, "detectable": against.detectable, "seeds_needed": against.seeds_needed}  # fmt: skip
         facts["difference"] = round(against.difference, cell.decimals)
     if paper := cell.printed:
-        facts |= {"paper": paper.source + ("" if paper.own else " (copied)"), "paper_value": paper.value, "paper_std": paper.std,
-                  "paper_difference": paper.difference, "paper_inside": paper.inside}  # fmt: skip
+        facts |= {
+            "paper": paper.source + ("" if paper.own else " (copied)"),
+            "paper_value": paper.value,
+            "paper_std": paper.std,
+            "paper_difference": paper.difference,
+            "paper_inside": paper.inside,
+        }
     return facts
 
 
@@ -96,9 +101,7 @@ def _facts(value: Any) -> dict[str, Any]:
 def tested_data(tested: Tested | None) -> dict[str, Any] | None:
     """How a table was tested: ``$defs/tested`` of the schema."""
     return (
-        None
-        if tested is None
-        else _facts(tested) | {"families": [_facts(family) for family in tested.families], "lent": list(tested.lent)}
+        None if tested is None else _facts(tested) | {"families": [_facts(family) for family in tested.families], "lent": list(tested.lent)}
     )
 
 

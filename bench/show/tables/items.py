@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def print_items(
     found: Sequence[Disagreement], first: str, second: str, reasons: Mapping[str, str] | None = None, console: Console | None = None
-) -> None:  # fmt: skip
+) -> None:
     """One block a task: gold, what A and B said, and the texts where they are at hand."""
     from rich.console import Console as RichConsole
     from rich.text import Text
@@ -42,9 +42,7 @@ def print_items(
             "bold",
         )
         for item in disagreement.items:
-            say(
-                f"{item.number:>6}  gold {shown(_said(item.gold))}   A {shown(_said(item.first))}   B {shown(_said(item.second))}"
-            )
+            say(f"{item.number:>6}  gold {shown(_said(item.gold))}   A {shown(_said(item.first))}   B {shown(_said(item.second))}")
             for text in item.texts or ():
                 say(shown(text), indent=8)
         if reason := (reasons or {}).get(task):
@@ -70,5 +68,11 @@ def _task(disagreement: Disagreement) -> dict[str, Any]:
 
 
 def _item(item: Item) -> dict[str, Any]:
-    return {"number": item.number, "texts": None if item.texts is None else list(item.texts), "gold": asdict(item.gold),
-            "first": asdict(item.first), "second": asdict(item.second), "apart": item.apart}  # fmt: skip
+    return {
+        "number": item.number,
+        "texts": None if item.texts is None else list(item.texts),
+        "gold": asdict(item.gold),
+        "first": asdict(item.first),
+        "second": asdict(item.second),
+        "apart": item.apart,
+    }

@@ -43,10 +43,14 @@ def _table(table: Table) -> str:
     caption += [_sentence(note) for note in table.notes]
     size = "small" if not has_spread(table) else "footnotesize" if len(heading) <= WIDEST + 1 else "scriptsize"
     lines = [
-        r"\begin{table}[ht]", rf"\centering\{size}\setlength{{\tabcolsep}}{{3pt}}",
-        FIT, r"\begin{tabular}{" + "".join("l" if name == "Method" else "r" for name in heading) + "}", r"\toprule",
-        _line(latex(text) for text in heading), r"\midrule",
-    ]  # fmt: skip
+        r"\begin{table}[ht]",
+        rf"\centering\{size}\setlength{{\tabcolsep}}{{3pt}}",
+        FIT,
+        r"\begin{tabular}{" + "".join("l" if name == "Method" else "r" for name in heading) + "}",
+        r"\toprule",
+        _line(latex(text) for text in heading),
+        r"\midrule",
+    ]
     for row in table.rows:
         lines.append(_line(_cells(row, table)))
         lines += [_line(_under(line, table)) for line in under(row, table)]
@@ -75,8 +79,7 @@ def _cells(row: Row, table: Table) -> list[str]:
 def _under(line: Line, table: Table) -> list[str]:
     before = [""] * has_ranks(table) + [rf"\quad {{\scriptsize {latex(line.label)}}}"] + [""] * seeds_differ(table)
     entries = [
-        rf"{{\scriptsize ${entry.text}${latex(SIGNS[entry.sign]) if entry.sign else ''}}}" if entry.text else ""
-        for entry in line.entries
+        rf"{{\scriptsize ${entry.text}${latex(SIGNS[entry.sign]) if entry.sign else ''}}}" if entry.text else "" for entry in line.entries
     ]
     return before + entries + [""] * len(cost_columns(table))
 

@@ -45,17 +45,26 @@ def under(row: Row, table: Table, *, differences: bool = True) -> list[Line]:
     """Differences from the baseline; then what a paper printed, and ours less that."""
     lines = []
     if differences and table.baseline and not row.is_baseline:
-        lines.append(Line(f"less {table.baseline}", tuple(
-            _against(cell, primary=task == table.head) for task, cell in zip(table.columns, row.cells, strict=True))))  # fmt: skip
+        lines.append(
+            Line(
+                f"less {table.baseline}",
+                tuple(_against(cell, primary=task == table.head) for task, cell in zip(table.columns, row.cells, strict=True)),
+            )
+        )
     sources = list(dict.fromkeys(cell.printed.source for cell in row.cells if cell is not None and cell.printed))
     for source in sources:
-        printed = [
-            cell.printed if cell is not None and cell.printed and cell.printed.source == source else None for cell in row.cells
-        ]
+        printed = [cell.printed if cell is not None and cell.printed and cell.printed.source == source else None for cell in row.cells]
         copied = any(printed_value is not None and not printed_value.own for printed_value in printed)
         decimals = [cell.decimals if cell is not None else 2 for cell in row.cells]
-        lines.append(Line(f"{source}{', copied' if copied else ''}",
-                          tuple(Entry(number(printed_value.value, d)) if printed_value else Entry() for printed_value, d in zip(printed, decimals, strict=True))))  # fmt: skip
+        lines.append(
+            Line(
+                f"{source}{', copied' if copied else ''}",
+                tuple(
+                    Entry(number(printed_value.value, d)) if printed_value else Entry()
+                    for printed_value, d in zip(printed, decimals, strict=True)
+                ),
+            )
+        )
         lines.append(Line("ours less that", tuple(
             Entry(signed(printed_value.difference, d), OUTSIDE if printed_value.inside is False else "") if printed_value else Entry()
             for printed_value, d in zip(printed, decimals, strict=True))))  # fmt: skip
@@ -139,17 +148,19 @@ def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> li
 def _baseline_legend(table: Table, signs: dict[str, str]) -> list[str]:
     primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
     if table.tested is None or not (primary or single):
-        return [
-            f"less {table.baseline}: not tested" + ("" if table.tested else ", for want of predictions or by --statistics no")
-        ]
+        return [f"less {table.baseline}: not tested" + ("" if table.tested else ", for want of predictions or by --statistics no")]
     equal = f"{signs[EQUIVALENT]} equivalent, within ±{table.tested.margin:g}; no sign: unknown"
     words = []
     if primary:
-        words.append(f"{table.head} less {table.baseline} is the question, a family of its own ({primary}): {signs[BETTER]} better, "
-                     f"{signs[WORSE]} worse, {equal}")  # fmt: skip
+        words.append(
+            f"{table.head} less {table.baseline} is the question, a family of its own ({primary}): {signs[BETTER]} better, "
+            f"{signs[WORSE]} worse, {equal}"
+        )
     if single:
-        words.append(f"single tasks are exploratory, another family ({single}): {signs[MAYBE_BETTER]} better, {signs[MAYBE_WORSE]} worse"
-                     + ("" if primary else f", {equal}"))  # fmt: skip
+        words.append(
+            f"single tasks are exploratory, another family ({single}): {signs[MAYBE_BETTER]} better, {signs[MAYBE_WORSE]} worse"
+            + ("" if primary else f", {equal}")
+        )
     return words + answers(table)
 
 
@@ -164,11 +175,19 @@ def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks:
             *words,
             f"not tested against {table.baseline}" + ("" if table.tested else ", for want of predictions or by --statistics no"),
         ]
-    shown = {sign_name(cell, primary=task == table.head)
-             for row in table.rows for task, cell in zip(table.columns, row.cells, strict=True)
-             if cell is not None and (tasks or task == table.head)}  # fmt: skip
-    meanings = {BETTER: "better", WORSE: "worse", EQUIVALENT: f"equivalent, within ±{table.tested.margin:g}",
-                MAYBE_BETTER: "better on that task (exploratory)", MAYBE_WORSE: "worse on that task (exploratory)"}  # fmt: skip
+    shown = {
+        sign_name(cell, primary=task == table.head)
+        for row in table.rows
+        for task, cell in zip(table.columns, row.cells, strict=True)
+        if cell is not None and (tasks or task == table.head)
+    }
+    meanings = {
+        BETTER: "better",
+        WORSE: "worse",
+        EQUIVALENT: f"equivalent, within ±{table.tested.margin:g}",
+        MAYBE_BETTER: "better on that task (exploratory)",
+        MAYBE_WORSE: "worse on that task (exploratory)",
+    }
     told = [f"{signs[name]} {meaning}" for name, meaning in meanings.items() if name in shown]
     return [*words, f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}"]
 
@@ -176,12 +195,13 @@ def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks:
 def answers(table: Table) -> list[str]:
     """The primary question, row by row: verdict, difference and interval, and what goes with it."""
     found = [
-        (row, cell)
-        for row in table.rows
-        if table.head and (cell := row.cells[-1]) is not None and cell.against and cell.against.verdict
+        (row, cell) for row in table.rows if table.head and (cell := row.cells[-1]) is not None and cell.against and cell.against.verdict
     ]
-    lines = [f"{' '.join(filter(None, (row.method, variant_words(row, table))))}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}"
-             for row, cell in found[:MOST_ANSWERS] if cell.against]  # fmt: skip
+    lines = [
+        f"{' '.join(filter(None, (row.method, variant_words(row, table))))}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}"
+        for row, cell in found[:MOST_ANSWERS]
+        if cell.against
+    ]
     return lines + ([f"and {len(found) - MOST_ANSWERS} more: --format json"] if len(found) > MOST_ANSWERS else [])
 
 
@@ -196,9 +216,7 @@ def answer(against: Against, baseline: str, decimals: int = 2) -> str:
         if against.detectable is not None:
             words += f"; {number(against.detectable, decimals)} would have been found"
         words += (
-            f"; {against.seeds_needed} seeds of each would settle it"
-            if against.seeds_needed
-            else "; more seeds alone would not settle it"
+            f"; {against.seeds_needed} seeds of each would settle it" if against.seeds_needed else "; more seeds alone would not settle it"
         )
     return words
 

@@ -43,8 +43,10 @@ def blocks(text: str) -> tuple[Block, ...]:
 
 def lines(text: str) -> list[str]:
     """Without control characters; blanks inside a line, which align equations, stay."""
-    return ["".join(part if part.isspace() and part.strip(" ") == "" else visible(part, limit=None) for part in re.split("( +)", line))
-            for line in text.splitlines()]  # fmt: skip
+    return [
+        "".join(part if part.isspace() and part.strip(" ") == "" else visible(part, limit=None) for part in re.split("( +)", line))
+        for line in text.splitlines()
+    ]
 
 
 def spans(text: str) -> tuple[tuple[str, bool], ...]:

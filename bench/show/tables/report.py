@@ -68,8 +68,14 @@ def score_sections(record: RunRecord) -> list[Section]:
         kept = [i for i in range(len(heading)) if i not in empty]
         form = f" ({text})" if text else ""
         metrics = ", ".join(dict.fromkeys(s.metric for s in scores))
-        made.append(Section(f"{suite}: {metrics}, {protocol}{form}", tuple(heading[i] for i in kept),
-                            tuple(tuple(row[i] for i in kept) for row in rows), tuple(range(1, len(kept)))))  # fmt: skip
+        made.append(
+            Section(
+                f"{suite}: {metrics}, {protocol}{form}",
+                tuple(heading[i] for i in kept),
+                tuple(tuple(row[i] for i in kept) for row in rows),
+                tuple(range(1, len(kept))),
+            )
+        )
     return made
 
 
@@ -78,8 +84,15 @@ def _score_rows(own_score: Score) -> Iterable[list[str]]:
     pearson = detail.get("pearson")
     overall = pearson.get("all") if isinstance(pearson, Mapping) else pearson
     decimals = DECIMALS.get(own_score.metric, 2)
-    yield [own_score.task, score(own_score.value, decimals), "" if own_score.std is None else score(own_score.std, decimals), str(own_score.n), _number(detail.get("mean")),
-           _number(detail.get("wmean")), _number(overall)]  # fmt: skip
+    yield [
+        own_score.task,
+        score(own_score.value, decimals),
+        "" if own_score.std is None else score(own_score.std, decimals),
+        str(own_score.n),
+        _number(detail.get("mean")),
+        _number(detail.get("wmean")),
+        _number(overall),
+    ]
     subsets = detail.get("subsets")
     parts = dict(subsets) if isinstance(subsets, Mapping) else {}
     if isinstance(detail.get("pooled"), Mapping):

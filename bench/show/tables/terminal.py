@@ -83,9 +83,7 @@ class Column:
     last: bool = False  # may stand in a block of its own: cost
 
 
-def draw(
-    tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True, signs_alone: bool = False
-) -> Group:
+def draw(tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled: bool = True, signs_alone: bool = False) -> Group:
     """All tables, one below the other. ``styled``: bold and underline can be seen, so a line says what they mean.
 
     ``signs_alone``: a verdict is a sign beside its number, as on a page; otherwise differences from the baseline stand under it.
@@ -134,15 +132,19 @@ def _lines(before: Sequence[Column], label: Text, width: int, after: Sequence[Co
     height = max(len(folded), *(len(parts) for parts in shown)) if shown else len(folded)
     nothing = Text("")
     return [
-        _line(before, [column.show(row) if not i else nothing for column in before], folded[i] if i < len(folded) else nothing, width,
-              after, [parts[i] if i < len(parts) else nothing for parts in shown])
+        _line(
+            before,
+            [column.show(row) if not i else nothing for column in before],
+            folded[i] if i < len(folded) else nothing,
+            width,
+            after,
+            [parts[i] if i < len(parts) else nothing for parts in shown],
+        )
         for i in range(height)
-    ]  # fmt: skip
+    ]
 
 
-def _line(
-    before: Sequence[Column], ahead: Sequence[Text], label: Text, width: int, after: Sequence[Column], cells: Sequence[Text]
-) -> Text:
+def _line(before: Sequence[Column], ahead: Sequence[Text], label: Text, width: int, after: Sequence[Column], cells: Sequence[Text]) -> Text:
     """Columns of known width side by side: what stands before the label on the left of its room, all after it on the right."""
     line = Text(no_wrap=True, overflow="ignore")
     for column, text in zip(before, ahead, strict=True):

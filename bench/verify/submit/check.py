@@ -64,13 +64,9 @@ class SubmittedRun:
     def words(self) -> str:
         """What was looked at, for the reason of a grade."""
         scores, known = self.report.count("score"), self.report.count("gold")
-        gold = (
-            "" if known == scores else f"; the gold values of {scores - known} of them are not known here, and were taken as sent"
-        )
+        gold = "" if known == scores else f"; the gold values of {scores - known} of them are not known here, and were taken as sent"
         checkpoint = "; its checkpoint came along and was not encoded again" if self.report.count("checkpoint") else ""
-        return (
-            f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}{checkpoint}"
-        )
+        return f"sent in by {self.sender}; {scores} score{'s' * (scores != 1)} computed again from the predictions{gold}{checkpoint}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +77,7 @@ class Submissions:
     refused: tuple[str, ...] = ()  # one line each: what was left out, and why
 
 
-def collect(
-    folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder | None = None, keeper: Path | None = None
-) -> Submissions:  # fmt: skip
+def collect(folder: Path, aside: Path, own: Sequence[Run] = (), data: DataFolder | None = None, keeper: Path | None = None) -> Submissions:
     """Every ``*.zip`` in ``folder``, unpacked below ``aside``, where the runs stay until the caller removes it.
 
     A run of ``own`` is never replaced: a submitted run of the same id or fingerprint is told of and left out. A file or run that is refused
@@ -126,13 +120,9 @@ class Work:
     def take(self, seconds: float) -> None:
         """Raises DataDamaged where a run takes too much, or more than is left."""
         if seconds > RUN_SECONDS:
-            raise DataDamaged(
-                f"computing its scores again would take about {seconds:,.0f} s; at most {RUN_SECONDS:.0f} are spent on a run"
-            )
+            raise DataDamaged(f"computing its scores again would take about {seconds:,.0f} s; at most {RUN_SECONDS:.0f} are spent on a run")
         if seconds > self.left:
-            raise DataDamaged(
-                f"the scores of this file take more than {FILE_SECONDS:.0f} s to compute again; send it in several files"
-            )
+            raise DataDamaged(f"the scores of this file take more than {FILE_SECONDS:.0f} s to compute again; send it in several files")
         self.left -= seconds
 
 
@@ -141,9 +131,7 @@ def _which(run: SubmittedRun, before: SubmittedRun) -> str:
     return "the same run" if same else "another run of that name or fingerprint"
 
 
-def received(
-    file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None
-) -> Iterator[SubmittedRun | str]:  # fmt: skip
+def received(file: Path, aside: Path, data: DataFolder | None = None, keeper: Path | None = None) -> Iterator[SubmittedRun | str]:
     """The runs of one submission, unpacked to ``aside``; a line for each that is refused, or one for the whole file.
 
     ``keeper``: as ``collect``. A word on a run that came without a checkpoint counts for nothing: nobody can have encoded it.
@@ -198,9 +186,7 @@ def examined(folder: Path, data: DataFolder | None = None, work: Work | None = N
     for finding in _findings(record, folder, data, work or Work(), seconds, stored):
         if finding.outcome == DIFFERS:
             raise DataDamaged(
-                f"{finding.kind} of {finding.what}: {finding.why}"
-                if finding.what != finding.kind
-                else f"{finding.kind}: {finding.why}"
+                f"{finding.kind} of {finding.what}: {finding.why}" if finding.what != finding.kind else f"{finding.kind}: {finding.why}"
             )
         findings.append(finding)
     return RunReport(record.run_id, findings, record.status, record)
@@ -208,7 +194,7 @@ def examined(folder: Path, data: DataFolder | None = None, work: Work | None = N
 
 def _findings(
     record: RunRecord, folder: Path, data: DataFolder | None, work: Work, seconds: float, stored: StoredArrays
-) -> Iterator[Finding]:  # fmt: skip
+) -> Iterator[Finding]:
     """Those of ``verify_run``, the cheapest first; scores are computed when everything else agrees."""
     yield check_fingerprint(record)
     yield check_checkpoint(record, folder)
@@ -287,9 +273,7 @@ def _check_arrays(path: Path, score: Score, arrays: dict[str, np.ndarray] | Benc
     if isinstance(arrays, BenchError):
         raise DataDamaged(f"{name} is no predictions file: {arrays.message.rpartition(' is no predictions file: ')[2]}")
     if REDUCED in arrays:  # the record's details would be anybody's word
-        raise DataDamaged(
-            f"{name} holds only what the score needs; a submission has all of the predictions: run its command again"
-        )
+        raise DataDamaged(f"{name} holds only what the score needs; a submission has all of the predictions: run its command again")
     for key, values in arrays.items():
         if values.dtype.kind not in "biufU":
             raise DataDamaged(f"{name}: {key} holds neither numbers nor text")

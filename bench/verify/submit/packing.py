@@ -47,9 +47,7 @@ class Packed:
     runs: tuple[PackedRun, ...]
 
 
-def pack(
-    folders: Sequence[Path], to: Path, *, by: str | None = None, suites: Sequence[str] = (), checkpoints: str = AUTO
-) -> Packed:
+def pack(folders: Sequence[Path], to: Path, *, by: str | None = None, suites: Sequence[str] = (), checkpoints: str = AUTO) -> Packed:
     """The runs in ``folders`` as the file ``to``, which a board takes: it was read back and checked before it is put in its place.
 
     ``suites``: scores of these alone. ``checkpoints``: "auto" (those of up to 32 MiB), "yes", "no". Raises BenchError where ``to`` is
@@ -153,9 +151,7 @@ def _checkpoint(folder: Path, to: Path, wanted: str) -> str:
     source = folder / "checkpoint"
     files = sorted(path for path in source.rglob("*") if path.is_file())
     size = sum(path.stat().st_size for path in files)
-    strange = [
-        path.name for path in files if place(f"runs/{folder.name}/checkpoint/{path.relative_to(source).as_posix()}") is None
-    ]
+    strange = [path.name for path in files if place(f"runs/{folder.name}/checkpoint/{path.relative_to(source).as_posix()}") is None]
     if wanted == NO or not files:
         return "without a checkpoint"
     why = f"it has {size / MiB:,.0f} MiB, at most {CHECKPOINT_BYTES // MiB} are taken" if size > CHECKPOINT_BYTES else ""

@@ -85,9 +85,7 @@ def _check_end(stream: IO[bytes], file: Path) -> None:
     signature, disk, first_disk, here, count, size, at, comment = _END.unpack(end)
     if signature != b"PK\5\6":
         raise DataDamaged("it is no zip file that bench submit wrote")
-    plain = (
-        disk == first_disk == comment == 0 and here == count and at + size == found.st_size - _END.size and longer != b"PK\6\7"
-    )
+    plain = disk == first_disk == comment == 0 and here == count and at + size == found.st_size - _END.size and longer != b"PK\6\7"
     if not plain or count > MOST_FILES or size > count * _LONGEST_ENTRY:
         raise DataDamaged(f"its list of files is not one that bench submit writes; at most {MOST_FILES:,} files are taken")
 

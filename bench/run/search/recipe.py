@@ -13,7 +13,9 @@ from bench.runs.searches import AS_ALL_TRIALS, FAILED, FINISHED, PRUNED, RECIPE,
 
 def source(study: Study, best: Trial) -> str:
     """ "search 3f2a91c4, 12 trials, STS-B dev 67.42" """
-    return f"search {study.name.removeprefix('search-')}, {study.trials} trial{'s' * (study.trials != 1)}, {study.select_on} {best.score:.2f}"
+    return (
+        f"search {study.name.removeprefix('search-')}, {study.trials} trial{'s' * (study.trials != 1)}, {study.select_on} {best.score:.2f}"
+    )
 
 
 def facts(study: Study, method: str, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -43,11 +45,13 @@ def write_recipe(folder: Path, study: Study, method: str, trials: Sequence[Trial
         f"# What {study.name} found for {method}. bench run --recipe takes this file; every value names its source.",
         *_table("", {"method": method, "setting": of.setting, "variant": of.variant, "backbone": of.backbone}),
         *([f"corpus = {json.dumps(_corpus(of.corpus))}"] if of.corpus else []),
-        "", "[values]",
+        "",
+        "[values]",
         *(f"{key} = {{ value = {_toml(value)}, source = {_toml(kept[key])} }}" for key, value in values.items()),
         *([] if best.number != RECIPE else ["# no trial was better than the recipe as it is: nothing else is changed"]),
-        "", *_table("search", facts(study, method, trials)),
-    ]  # fmt: skip
+        "",
+        *_table("search", facts(study, method, trials)),
+    ]
     return write_result(folder, f"{method}.toml", ("\n".join(lines) + "\n").encode())
 
 
