@@ -15,7 +15,7 @@ import numpy as np
 from machine import describe_machine
 from scipy.stats import spearmanr
 
-from bench.score.metrics.cxc import SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
+from bench.score.metrics.correlation import SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
 
 
 def peer(cosine: np.ndarray, gold: np.ndarray, query: np.ndarray, draws: int) -> list[float]:

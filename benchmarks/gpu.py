@@ -176,7 +176,7 @@ def measured(place: Place, asked: dict[str, Any]) -> dict[str, Any]:
         if "torch" in sys.modules:
             from gpu_right import is_poison
 
-            from bench.training.memory import release
+            from bench.training.loop import release
 
             found["poisoned"] = is_poison(error)
             if not found["poisoned"]:

@@ -143,7 +143,7 @@ def _fewshot(dim: int, scale: float, device: str, note: Callable[[str], None]) -
 
 
 def _clustering(dim: int, scale: float, device: str, note: Callable[[str], None]) -> Work:
-    from bench.score.metrics.kmeans import kmeans
+    from bench.score.metrics.clustering import kmeans
     from bench.score.suites.clustering import SEEDS, STARTS, SUITE, LoadedTexts
 
     for name in CLUSTERING_TASKS:

@@ -20,10 +20,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from bench.score.suites import TaskResult
+from bench.score.suites import TaskResult, Vectors
 from bench.score.suites.check import GENERATED
 from bench.score.suites.sts import cosines, score_predictions
-from bench.score.suites.vectors import Vectors
 
 SIZES = {"dev": 300, "test": 1000}
 SEEDS = {"dev": 11, "test": 12}

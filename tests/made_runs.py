@@ -24,13 +24,13 @@ from factories import SUBSETS, record
 from generated import generated
 from msgspec.structs import replace
 
-from bench.base.hashes import values_sha256
-from bench.run import fingerprint
+from bench.base.files import values_sha256
+from bench.run import provenance
 from bench.runs import Cost, RunRecord, RunsFolder, Score
 from bench.runs.store import data_key
 from bench.score.suites import average, suite
 from bench.score.suites.from_predictions import rescore
-from bench.verify.data_hashes import known
+from bench.verify.scores import known
 
 Arrays = dict[str, np.ndarray]
 
@@ -202,7 +202,7 @@ def cost(basis: RunRecord, device: str) -> Cost:
 
 def named(made: RunRecord) -> RunRecord:
     """With the fingerprint of what it is, and the id that ends in it."""
-    of = fingerprint.of_record(made)
+    of = provenance.record_fingerprint(made)
     assert of is not None
     stem = made.run_id.rsplit("-s", 1)[0].lstrip("_")[:100]
     return replace(made, fingerprint=of, run_id=f"{stem}-{'any' if made.seed is None else f's{made.seed}'}-{of[:8]}")

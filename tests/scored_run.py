@@ -11,8 +11,8 @@ from factories import record
 from generated import generated
 from msgspec.structs import replace
 
-from bench.base.hashes import folder_sha256
-from bench.run import fingerprint
+from bench.base.files import folder_sha256
+from bench.run import provenance
 from bench.runs import RunRecord, RunsFolder, Score
 
 DETERMINES = {"precision": "fp32", "dev": None, "places": {"teacher": None}}
@@ -30,7 +30,7 @@ def finished_run(store: RunsFolder, seed: int = 42, weights: float = 0, **change
     score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
     made = record(seed=seed, scores=(score,), recipe={"teacher": None, "epochs": 1})
     made = replace(made, provenance=replace(made.provenance, data={"CHECK": task.sha256}, determines=DETERMINES))
-    of = fingerprint.of_record(made)
+    of = provenance.record_fingerprint(made)
     assert of is not None
     made = replace(made, fingerprint=of, run_id=f"simcse-builtin-s{seed}-{of[:8]}")
     folder = store.folder(made.run_id)

@@ -12,6 +12,7 @@ how many there were and everything that went wrong, with the number that makes i
 
 from __future__ import annotations
 
+# ruff: noqa: E402
 import argparse
 import contextlib
 import gzip
@@ -46,36 +47,33 @@ if str(ROOT / "tests") not in sys.path:
     sys.path.insert(0, str(ROOT / "tests"))
 sys.path.append(str(ROOT))  # last: where bench is installed, that one is meant
 
-from factories import record  # noqa: E402
+from factories import record
 
-from bench.backbones.families import read_config  # noqa: E402
-from bench.backbones.folder import _modules, checkpoint_names, tensor_names  # noqa: E402
-from bench.base.cache import CacheEntry  # noqa: E402
-from bench.base.crash import read_end  # noqa: E402
-from bench.base.errors import BenchError  # noqa: E402
-from bench.data.corpora import hub  # noqa: E402
-from bench.data.corpora.corpus import open_corpus  # noqa: E402
-from bench.data.fetching import unpack as unpack_archive  # noqa: E402
-from bench.data.sets import cxc, sts, transfer  # noqa: E402
-from bench.data.sets.manifest import ANY, DataFile, Form, data_set  # noqa: E402
-from bench.data.sets.recognise import Found, read_receipt, recognise  # noqa: E402
-from bench.method import read_json  # noqa: E402
-from bench.publish.errata import read_errata  # noqa: E402
-from bench.publish.index import read_list  # noqa: E402
-from bench.publish.signature import read_signature  # noqa: E402
-from bench.publish.stored import pack  # noqa: E402
-from bench.publish.versions import read_version  # noqa: E402
-from bench.run import recipe_file  # noqa: E402
-from bench.run.models import server, vectors  # noqa: E402
-from bench.runs.arrays import read_arrays  # noqa: E402
-from bench.runs.curve import read_curve  # noqa: E402
-from bench.runs.older import older_files  # noqa: E402
-from bench.runs.reading import read_record  # noqa: E402
-from bench.score.encoding import stream  # noqa: E402
-from bench.verify.attestation import attestation  # noqa: E402
-from bench.verify.folders import check_manifest  # noqa: E402
-from bench.verify.submit import layout, unpack  # noqa: E402
-from methods import glove_avg  # noqa: E402
+from bench.backbones.families import read_config
+from bench.backbones.folder import _modules, checkpoint_names, tensor_names
+from bench.base.cache import CacheEntry
+from bench.base.crash import read_end
+from bench.base.errors import BenchError
+from bench.data.corpora import hub, open_corpus
+from bench.data.fetching import unpack as unpack_archive
+from bench.data.sets import cxc, sts, transfer
+from bench.data.sets.manifest import ANY, DataFile, Form, data_set
+from bench.data.sets.recognise import Found, read_receipt, recognise
+from bench.method import read_json
+from bench.publish.index import read_list
+from bench.publish.signature import read_signature
+from bench.publish.stored import pack
+from bench.publish.versions import read_errata, read_version
+from bench.run import recipe_file
+from bench.run.models import server, vectors
+from bench.runs.arrays import read_arrays
+from bench.runs.curve import read_curve
+from bench.runs.reading import older_files, read_record
+from bench.score.encoding import stream
+from bench.verify.attestation import attestation
+from bench.verify.folders import check_manifest
+from bench.verify.submit import unpack, unpacking
+from methods import glove_avg
 
 HANGS = 10  # seconds of one file
 MEMORY = 400  # megabytes that all of it may take above what was there
@@ -129,7 +127,7 @@ def submission() -> bytes:
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("submission.json", layout.header_bytes(layout.Header(by="Ada", files=hashes), "1"))
+        archive.writestr("submission.json", unpacking.header_bytes(unpacking.Header(by="Ada", files=hashes), "1"))
         for name, data in files.items():
             archive.writestr(name, data)
     return file.getvalue()

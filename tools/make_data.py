@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.base.errors import BenchError
 from bench.base.files import write_whole
-from bench.data.corpora.lines import read_lines
+from bench.data.corpora.rows import read_lines
 from bench.data.sets.cxc import SAME_IMAGE, images, letters
 
 DATA = Path(__file__).parents[1] / "bench" / "builtin" / "data"

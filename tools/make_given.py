@@ -17,15 +17,14 @@ from unittest import mock
 import numpy as np
 
 from bench.base.errors import DataMissing
-from bench.base.files import write_whole
-from bench.base.hashes import values_sha256
+from bench.base.files import values_sha256, write_whole
 from bench.data.sets import DataFolder
-from bench.runs.dev_pairs import CLEAN_DEV, STSB_DEV
+from bench.runs.record import CLEAN_DEV, STSB_DEV
 from bench.score.suites import LoadedTask, suite, suite_names
 from bench.score.suites.check import DEV, check_dev_task
 from bench.score.suites.from_predictions import GIVEN
 from bench.score.suites.sts import clean_dev_task, dev_task, find_test_sets
-from bench.verify.data_hashes import SCHEMA, known
+from bench.verify.scores import SCHEMA, known
 
 FORMS = ("tokenised", "raw")
 EARLIER = ("check/CHECK", "CHECK dev")

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.data.sets import DataFolder, read_sts
-from bench.data.sets.shared_sentences import STORED, Numbers, gold_hash
-from bench.data.sets.sts import STS_TASKS
+from bench.data.sets.sts import STORED, STS_TASKS, Numbers, gold_hash
 
 
 def number_sentences(folder: DataFolder, text: str = "any") -> dict[str, tuple[str, Numbers]]:

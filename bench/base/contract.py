@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
 from bench.base.errors import BenchError, one_line
 
@@ -40,3 +45,32 @@ def result_of(about: str, check: str, function: Callable[[], str]) -> CheckResul
         raise
     except Exception as error:  # a plugin's own code
         return CheckResult(about, check, False, one_line(error))
+
+
+# --- python files that a user gives by ``--plugin``: imported under a name of their own ---
+
+
+def check_file(file: Path) -> None:
+    """Raises BenchError where --plugin names no file."""
+    if not file.is_file():
+        raise BenchError(
+            f"--plugin {file}: no such file",
+            "a Python file that defines a method or a suite: docs/add-a-method.md, docs/add-a-suite.md",
+        )
+
+
+def import_file(file: Path) -> ModuleType:
+    """The module that the file is, run anew. Raises BenchError where it does not import."""
+    check_file(file)
+    name = f"bench_plugin_{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise BenchError(f"--plugin {file}: not a Python file", "give a file whose name ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # a third party's code may raise anything
+        sys.modules.pop(name, None)
+        raise BenchError(f"--plugin {file} does not import: {one_line(error)}") from None
+    return module

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.compare.footnotes import LIBRARIES
 from bench.compare.formatting import score
-from bench.compare.statistics.grouping import AVERAGE, configuration, rows_of
+from bench.compare.statistics.table import AVERAGE, configuration, rows_of
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import FOREIGN, data_key
 

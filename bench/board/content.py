@@ -10,16 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
-from bench.board import costs, selection
-from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, Fact, PublishedRun, dating
-from bench.board.costs import made_in
+from bench.board import judging
+from bench.board.board import GRADES, YOURS, Beside, Board, BoardTable, Fact, PublishedRun, comparable_costs, dating, made_in
 from bench.board.grades import WORDS, apart
 from bench.board.headline import answer
-from bench.board.judging import Judged, judged_tables
+from bench.board.judging import Judged, checkpoint_rule, judged_tables
 from bench.board.names import search_file, slug, unused
 from bench.board.reference_tables import reference_tables
 from bench.board.repeat import seed_words
-from bench.board.selection import rule
 from bench.compare.budget import row_budget
 from bench.compare.formatting import metric_words
 from bench.compare.statistics.table import Cell, Row, Table
@@ -167,7 +165,7 @@ def _protocols(tables: Sequence[BoardTable]) -> str:
 
 
 def _selection(records: Sequence[RunRecord]) -> str:
-    rules = Counter(found for record in records if (found := rule(record)) is not None)
+    rules = Counter(found for record in records if (found := checkpoint_rule(record)) is not None)
     if not rules:
         return "Nothing was trained, so no checkpoint was chosen."
     if len(rules) == 1:
@@ -312,7 +310,7 @@ def _place(judged_table: Judged, rows: Mapping[tuple[str | None, str | None], in
 
 
 def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: set[str]) -> BoardTable:
-    costed = costs.comparable(judged_table.table, records)
+    costed = comparable_costs(judged_table.table, records)
     table = costed.table
     untrained = "untrained" if table.setting == "none" else table.setting
     address = slug(
@@ -324,7 +322,7 @@ def _board_table(judged_table: Judged, records: Mapping[str, RunRecord], taken: 
         f"on {judged_table.chosen_on}" if judged_table.chosen_on else None,
         None if judged_table.checked else "submitted",
     )
-    said = selection.words(table, records)
+    said = judging.checkpoint_words(table, records)
     if judged_table.chosen_on:
         said += " This is no development set: these scores stand in a table of their own."
     if not judged_table.checked:

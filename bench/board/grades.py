@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from bench.board.board import GRADES, OWN, PublishedRun
 from bench.compare.statistics.column import quantile_of
-from bench.compare.statistics.grouping import AVERAGE, SENDER
 from bench.compare.statistics.seed_variance import Lender, lenders
-from bench.compare.statistics.table import DECIMALS
+from bench.compare.statistics.table import AVERAGE, DECIMALS, SENDER
 from bench.runs.predictions import Run
 from bench.runs.record import RecipeValue, RunRecord, Score
 from bench.verify.attestation import Attestation, attestation

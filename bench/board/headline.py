@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from bench.board.board import BoardTable
 from bench.compare.formatting import SEVERAL, duration, is_top, score, signed, variant_words, with_interval
-from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import Cell, Row, Table
+from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
 
 NAMED = 4  # rows that the sentence names
 VERDICTS = ("better", "worse", "equivalent", "unknown")  # in the order in which the sentence counts them

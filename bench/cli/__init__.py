@@ -38,8 +38,8 @@ VERBS = {
     "data": "Evaluation data and corpora: what is found, missing, damaged.",
     "doctor": "What is installed, and on which device runs would go.",
 }
-
-
+ELSEWHERE = {"status": "remote", "logs": "remote", "cancel": "remote", "push": "export"}
+"""Verbs that stand in a file with another."""
 FIRST_STEPS = {
     "bench demo": "text to page in two minutes: no data, no network",
     "bench doctor": "what is installed, and which data is here",
@@ -93,7 +93,7 @@ class Verbs(HelpfulGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"bench.cli.{name}"), name)
+        command: click.Command = getattr(importlib.import_module(f"bench.cli.{ELSEWHERE.get(name, name)}"), name)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

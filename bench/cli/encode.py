@@ -87,7 +87,7 @@ def _sentences(file: str, kind: str, column: str | None) -> tuple[Iterator[str],
     """The sentences, and how many they are where that can be known before the last one. A file is read once as a whole, so
     that a bad line is named before hours of encoding."""
     from bench.data.corpora import open_corpus
-    from bench.data.corpora.lines import choose_columns, piped_sentences
+    from bench.data.corpora.rows import choose_columns, piped_sentences
 
     if file == "-":
         return piped_sentences(sys.stdin.buffer, kind, column), None
@@ -105,7 +105,7 @@ def _encode(
 ) -> tuple[dict[str, Any], bool]:
     from bench.run.provenance import folder_hash
     from bench.score.encoding.stream import encode_stream
-    from bench.score.suites.vectors import check_vectors
+    from bench.score.suites import check_vectors
 
     record = run.record
     about = {
@@ -130,7 +130,7 @@ def _guarded(encode: Callable[[list[str]], np.ndarray], device: str) -> Callable
     """``encode``; running out of memory is one clear line."""
 
     def guarded(sentences: list[str]) -> np.ndarray:
-        from bench.training.memory import explain_out_of_memory
+        from bench.training.loop import explain_out_of_memory
 
         try:
             return encode(sentences)

@@ -6,7 +6,9 @@ import os
 import shlex
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
+from bench.cli.options import json_option, json_text, runs_option, warn
 
 if TYPE_CHECKING:
     from bench.cli.progress import RunReporter
-    from bench.run.jobs import Batch, Queued, Resources
+    from bench.run.jobs import Batch, Queued, Resources, Standing
     from bench.run.plan import PlannedRun
     from bench.runs import RunsFolder
+
 
 LOOK_EVERY = 2.0  # seconds between two looks at the runs of another driver
 NOT_TOLD = {
@@ -298,20 +302,19 @@ def stay(
 
 def take_in(store: RunsFolder, run_id: str, archive: bytes) -> str | None:
     """Put a run that came back from a node into the runs folder, where all that is verified of a submission agrees. Returns why not."""
-    from bench.runs.archive import put, unpack
-    from bench.runs.intact import checkpoint_problem
+    from bench.runs.intact import checkpoint_problem, put_run, unpack_run
     from bench.verify.identity import verify_run
 
     try:
         with store.lock(run_id), tempfile.TemporaryDirectory(prefix=".back-", dir=store.path) as aside:
             run = Path(aside) / run_id
-            unpack(archive, run)
+            unpack_run(archive, run)
             report = verify_run(run)
             if report.differences:
                 return "; ".join(f"{difference.kind} of {difference.what}: {difference.why}" for difference in report.differences[:3])
             if report.record is not None and report.record.checkpoint and (lost := checkpoint_problem(report.record, run)):
                 return lost.replace(f"{run}/", "")
-            put(run, store.folder(run_id))
+            put_run(run, store.folder(run_id))
     except BenchError as error:
         return error.message
     except OSError as error:
@@ -334,3 +337,135 @@ def job_here() -> dict[str, Any] | None:
 
         end_with(int(attendant))
     return found
+
+
+# --- ``bench logs``: what the workers of a run said on other machines ---
+
+
+@click.command()
+@click.argument("run")
+@runs_option
+def logs(run: str, runs: Path | None) -> None:
+    """What the workers of RUN said, on whichever machine, from the first attempt to the last. RUN may be the beginning of an id.
+
+    Example: bench logs simcse-builtin-s1
+    """
+    from bench.run.jobs import Jobs
+    from bench.runs import RunsFolder
+
+    jobs = Jobs(RunsFolder(runs))
+    batch, number = jobs.newest[jobs.find(run)]
+    try:
+        text = batch.log(number).read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        raise BenchError(f"{batch.runs[number].run_id}: no worker of it has begun yet", "bench status") from None
+    click.echo("".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text), nl=False)
+
+
+# --- ``bench status``: the runs that were handed to an engine, and what has become of each ---
+
+
+EVERY = 10.0  # seconds between two questions to an engine
+ORDER = ("running", "queued", "lost", "failed", "interrupted", "unknown", "finished")
+SHOWN = 30  # runs of one state that are listed where not all are asked for
+
+
+@click.command()
+@runs_option
+@click.option("--watch", is_flag=True, help=f"Again every {EVERY:.0f} s, until nothing is queued or running.")
+@click.option("--all", "everything", is_flag=True, help=f"Every run, not {SHOWN} of each state.")
+@json_option
+def status(runs: Path | None, watch: bool, everything: bool, as_json: bool) -> None:
+    """Of every run that was handed to Slurm or Ray: queued, running and where, finished, failed, interrupted or lost, and why.
+
+    Example: bench status --runs /shared/runs --watch
+    """
+    from bench.runs import RunsFolder
+
+    store, before = RunsFolder(runs), ""
+    while True:
+        found, silent = look(store)
+        if not found:
+            raise BenchError(
+                f"no run of {store.path} was handed to an engine",
+                "bench run ... --executor slurm, or --runs DIR; bench runs lists all runs",
+            )
+        if silent:
+            warn(f"{silent}; what is queued or running is not known now")
+        text = json_text([asdict(standing) for standing in found]) if as_json else drawn(found, everything)
+        if text != before:
+            click.echo(text)
+        before = text
+        if not watch or not (silent or any(standing.state in ("queued", "running") for standing in found)):
+            return
+        time.sleep(EVERY)
+
+
+def look(store: RunsFolder) -> tuple[list[Standing], str | None]:
+    """What has become of every run; and why an engine was silent, where it was."""
+    from bench.run.jobs import EngineSilent, Jobs, ask, standings
+
+    jobs = Jobs(store)
+    try:
+        return standings(jobs, places=ask(jobs.places, times=2)), None
+    except EngineSilent as error:
+        return standings(jobs, silent=error.message), error.message
+
+
+def drawn(found: list[Standing], everything: bool) -> str:
+    """One line of counts, then a line a run: what goes on or went wrong first."""
+    counts = Counter(standing.state for standing in found)
+    lines = [", ".join(f"{counts[state]} {state}" for state in ORDER if counts[state])]
+    wide = min(60, max(len(standing.run_id) for standing in found))
+    for state in ORDER:
+        of_state = [standing for standing in found if standing.state == state]
+        shown = of_state if everything else of_state[:SHOWN]
+        lines += [f"  {standing.run_id:<{wide}}  {' '.join(standing.words().split())}" for standing in shown]
+        if len(shown) < len(of_state):
+            lines.append(f"  and {len(of_state) - len(shown):,} more {state}: bench status --all")
+    return "\n".join("".join(c if c.isprintable() or c == "\n" else " " for c in line) for line in lines)
+
+
+# --- ``bench cancel``: end runs that are queued or running on other machines ---
+
+
+PATIENCE = 60.0  # seconds in which every run ends
+
+
+@click.command()
+@click.argument("names", metavar="[RUN]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every run that is queued or running.")
+@runs_option
+def cancel(names: tuple[str, ...], everything: bool, runs: Path | None) -> None:
+    """End runs that are queued or running on other machines. Each saves its state: the same bench run goes on with it.
+
+    Example: bench cancel --all
+    """
+    from bench.run.jobs import Jobs, ask, engine
+    from bench.runs import RunsFolder
+
+    if bool(names) == everything:
+        raise BenchError("which runs?", "bench cancel RUN ..., or bench cancel --all")
+    jobs = Jobs(RunsFolder(runs))
+    wanted = set(jobs.newest) if everything else {jobs.find(name) for name in names}
+
+    def left() -> set[str]:
+        return wanted & set(ask(jobs.places))
+
+    going = left()
+    for name in {jobs.newest[run][0].engine for run in going}:
+        which = [(batch.name, number) for run, (batch, number) in jobs.newest.items() if run in going and batch.engine == name]
+        engine(name).cancel([batch for batch in jobs.batches if batch.engine == name], which)
+    count, until, pause = len(going), time.monotonic() + PATIENCE, 0.5
+    for run in going:
+        batch, number = jobs.newest[run]
+        batch.set_cancelled(number)
+    while going and time.monotonic() < until:
+        time.sleep(pause)
+        pause, going = min(pause * 2, 10.0), left()
+    click.echo(f"{count - len(going)} run{'s' * (count - len(going) != 1)} ended" if count else "nothing of that is queued or running")
+    if going:
+        raise BenchError(
+            f"{len(going)} have not ended within {PATIENCE:.0f} s: {', '.join(sorted(going)[:3])}",
+            "bench status; bench cancel again",
+        )

@@ -368,7 +368,7 @@ def command(job: Job, asked: Asked) -> str:
 
     from bench.board.repeat import seed_words
     from bench.run.recipes import one_value
-    from bench.run.reproduce.needs import asked_corpus
+    from bench.run.reproduce.execute import asked_corpus
 
     run = job.run
     below = {run.on_as: f"RUN-OF-{run.on.method}"} if run.on else {}
@@ -391,7 +391,7 @@ def _show_missing(order: Sequence[Job]) -> None:
 
 
 def _show_sum(order: Sequence[Job]) -> None:
-    from bench.run.reproduce.needs import ASSUMED
+    from bench.run.reproduce.execute import ASSUMED
 
     trained = [(job.hours * len(job.seeds), len(job.seeds)) for job in order if job.hours is not None]
     unknown = sum(len(job.seeds) for job in order if job.hours is None and _hours_words(job) != NO_TRAINING)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from bench.references import ReferenceResult
     from bench.references.rows import PrintedPoint, Row
     from bench.run.reproduce.execute import Asked, Job
-    from bench.run.reproduce.orders import Order
-    from bench.run.reproduce.verdicts import Reproduced
+    from bench.run.reproduce.verdicts import Order, Reproduced
     from bench.run.reproduce.wanted import WantedRun
     from bench.runs import RunsFolder
     from bench.show.pages.reproduced import PageFigure, PageOrder
@@ -137,7 +136,7 @@ def write_reproduction(
     from bench.base.files import write_or_fail
     from bench.references import results
     from bench.references.rows import rows
-    from bench.run.reproduce.orders import orders
+    from bench.run.reproduce.verdicts import orders
     from bench.show.pages import reproduced as page
 
     jobs = {job.run.identity: job for job in listed}
@@ -291,7 +290,7 @@ def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataF
     from bench.board.content import board
     from bench.run.reproduce.execute import records
     from bench.show.figures import figures
-    from bench.show.figures.groups import pairs
+    from bench.show.figures.points import pairs
     from bench.show.pages.cosines import cosines
     from bench.show.pages.reproduced import PageFigure
 

@@ -143,7 +143,7 @@ def search(
     from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch
     from bench.run.plugins import discover
-    from bench.run.search.sampling import check_optuna
+    from bench.run.search.space import check_optuna
     from bench.run.search.study import Wanted, check_seeds, definition, jobs_of, open_study, search_name, unequal_budgets
     from bench.runs import RunsFolder
     from bench.runs.searches import read_study
@@ -335,14 +335,14 @@ def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsF
 
 def show_found(folder: Path, study: Study, as_json: bool) -> None:
     """The table of what was found so far, recipe files and figures; and the next command."""
-    from bench.run.search.recipe import facts, write_recipe
+    from bench.run.search.study import search_facts, write_recipe
     from bench.runs.searches import FAILED, FINISHED, PRUNED, RECIPE, RUNNING, best_trial, read_trials
 
     trials = {method: read_trials(folder, method) for method in study.methods}
     files = {method: file for method, own in trials.items() if (file := write_recipe(folder, study, method, own)) is not None}
     if as_json:
         for method, own in trials.items():
-            click.echo(json_text({"method": method, "recipe": str(files.get(method, "")), **facts(study, method, own)}))
+            click.echo(json_text({"method": method, "recipe": str(files.get(method, "")), **search_facts(study, method, own)}))
         return
     from bench.compare.statistics.expected_best import expected_best
     from bench.show.figures.search import sensitivity_rows, write_figures

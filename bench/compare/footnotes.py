@@ -9,11 +9,9 @@ from dataclasses import replace
 from bench.base.errors import BenchError
 from bench.compare.budget import SEARCHED, terms
 from bench.compare.formatting import listed, tuned_alike
-from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import Row, Table
+from bench.compare.statistics.table import AVERAGE, Row, Table
 from bench.runs import FOREIGN
-from bench.runs.dev_pairs import dev_words
-from bench.runs.record import RunRecord
+from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of
 
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "scikit-learn")

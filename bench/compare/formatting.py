@@ -9,8 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from bench.compare.statistics.grouping import SENDER
-from bench.compare.statistics.table import CORRECTIONS, Cell, Row, Table
+from bench.compare.statistics.table import CORRECTIONS, SENDER, Cell, Row, Table
 from bench.runs.searches import TUNED
 
 SEVERAL = "several backbones"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, UnknownName
-from bench.compare.statistics.grouping import AVERAGE
+from bench.compare.statistics.table import AVERAGE
 from bench.runs.predictions import Key, Run, read_predicted, score_of
 from bench.score.suites import RANKED
 

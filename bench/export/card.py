@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
 from bench.compare.formatting import markdown, metric_words, score
-from bench.compare.statistics.grouping import AVERAGE
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import DECIMALS
+from bench.compare.statistics.table import AVERAGE, DECIMALS
 from bench.export import mteb_folder, onnx_graph, transformers_folder
 from bench.runs import RunsFolder
 from bench.runs.predictions import Run, read_predicted

@@ -25,17 +25,16 @@ from bench.board.content import board, with_plan, with_searches
 from bench.board.grades import apart
 from bench.publish import versions as published
 from bench.publish.check import refuse_altered
-from bench.publish.errata import ERRATA, Erratum, errata_bytes, made_erratum, read_errata
 from bench.publish.gather import Gathered, all_but_failing, error_words, gather, left_out, searches
 from bench.publish.index import index_files
 from bench.publish.signature import Signature, fingerprint, read_signature, signature_files, signed
 from bench.publish.staging import ASIDE, ELSEWHERE, Place, held_files
 from bench.publish.stored import Packed, ScoredRuns, leave_run, store_run
-from bench.publish.versions import Version
+from bench.publish.versions import ERRATA, Erratum, Version, errata_bytes, made_erratum, read_errata
 from bench.runs.arrays import GIVEN
 from bench.runs.searches import search_bytes
 from bench.runs.store import RunsFolder
-from bench.show.figures.figure import Figure
+from bench.show.figures.drawing import Figure
 from bench.show.pages.engine import TEMPLATES
 from bench.verify.scores import StoredArrays
 
@@ -332,7 +331,7 @@ def _figures(made: Board, data: DataFolder | None, report: Report) -> tuple[Figu
     report("drawing figures", 0, 1)
     pairs = None
     if data is not None:
-        from bench.show.figures.groups import pairs as read_pairs
+        from bench.show.figures.points import pairs as read_pairs
 
         pairs = read_pairs(data)
     return figures(made, pairs)

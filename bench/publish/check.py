@@ -7,13 +7,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench.base.errors import BenchError
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256
 from bench.board.board import PREVIEW
-from bench.publish.errata import ERRATA, errata_bytes, read_errata
 from bench.publish.index import LIST, read_list
 from bench.publish.signature import check_signatures, signature_files
 from bench.publish.staging import ASIDE
-from bench.publish.versions import PLAN, PLANS, Version, read_version, version_folders
+from bench.publish.versions import ERRATA, PLAN, PLANS, Version, errata_bytes, read_errata, read_version, version_folders
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
 from bench.verify.folders import MANIFEST, check_manifest
 

@@ -17,7 +17,7 @@ from bench.compare.statistics.table import Cell, Row, Table
 from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, sign_name, under
 
 if TYPE_CHECKING:
-    from bench.show.figures.figure import Figure
+    from bench.show.figures.drawing import Figure
 
 
 SETTINGS = {"none": "nothing trained", None: "several settings"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.base.hashes import file_sha256
-from bench.runs.older import MANIFEST
+from bench.base.files import file_sha256
+from bench.runs.reading import MANIFEST
 
 ELSEWHERE = "another folder: --out DIR"
 ASIDE = ".publishing-"  # how the name of a folder begins in which a version is written before it is one

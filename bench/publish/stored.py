@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.hashes import folder_sha256, values_sha256
+from bench.base.files import folder_sha256, values_sha256
 from bench.publish.staging import Place
 from bench.runs.arrays import GIVEN_SHA256, LARGEST, read_arrays, read_own
 from bench.runs.curve import CURVE
@@ -176,7 +176,7 @@ def _curve(folder: Path) -> bytes | None:
 
 
 # --- predictions in the smallest form that says exactly the same: narrower whole numbers, stronger compression, no dates ---
-# The hash of a predictions file is over its values (``bench.base.hashes``), so a packed file is still the one that was recorded.
+# The hash of a predictions file is over its values (``bench.base.files``), so a packed file is still the one that was recorded.
 
 SMALL = 8192  # bytes of an array up to which deflate is as good as LZMA, and ten times as fast
 SMALL_FILE = 4096  # bytes of a file in which there is nothing to save

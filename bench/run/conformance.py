@@ -23,9 +23,8 @@ import numpy as np
 import torch
 
 from bench.backbones import Reference, builtin_folder, quiet, resolve
-from bench.base.contract import CheckResult, Failed, result_of
+from bench.base.contract import CheckResult, Failed, import_file, result_of
 from bench.base.errors import BenchError, one_line
-from bench.base.plugin_file import import_file
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns

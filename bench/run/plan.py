@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from bench.backbones import KNOWN, Reference, resolve
 from bench.backbones.families import own_dropout, shape
+from bench.base.contract import check_file
 from bench.base.errors import BenchError, DataMissing, UnknownName
-from bench.base.plugin_file import check_file
 from bench.data.sets.sources import NotFetchedYet
 from bench.method import Method, Recipe, Value
 from bench.method.budget import SENTENCES, STEPS, budget_of
-from bench.run import fingerprint
+from bench.run import provenance
 from bench.run.corpus_choice import TARGET, AbsentCorpus, CorpusShelf, check_asked
 from bench.run.method_reader import MethodDescription, MethodDescriptions, method_descriptions
 from bench.run.plugins import Plugin, Registry
@@ -365,7 +365,7 @@ def ended_early(recipe: Recipe) -> list[str]:
 
 def with_fingerprint(run: PlannedRun) -> PlannedRun:
     """The run under the name that everything gives it that determines its result."""
-    return replace(run, fingerprint=fingerprint.of(determining(run)))
+    return replace(run, fingerprint=provenance.fingerprint_of(determining(run)))
 
 
 def determining(run: PlannedRun) -> dict[str, Any]:

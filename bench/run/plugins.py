@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from bench.backbones import Reference, load
+from bench.base.contract import check_file, import_file
 from bench.base.errors import BenchError, UnknownName, one_line
-from bench.base.plugin_file import check_file, import_file
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
 
 GROUP = "bench.methods"

@@ -112,7 +112,7 @@ def _shared(task: str, arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """(N, 2) the sentences of every pair, or the images of its two captions, as numbers; None where that is not known."""
     import numpy as np
 
-    from bench.data.sets.shared_sentences import sentence_numbers
+    from bench.data.sets.sts import sentence_numbers
 
     if not {"image", "caption1", "caption2"} <= set(arrays):
         return sentence_numbers(task, arrays["gold"])

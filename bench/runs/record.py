@@ -7,8 +7,11 @@ step at a time by ``UPGRADES``; a newer one is refused.
 
 from __future__ import annotations
 
+import functools
+import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -52,7 +55,7 @@ class Score(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     std: Amount | None = None  # over whatever the task repeats inside one run (folds, k-means seeds)
     text: Name | None = None  # "tokenised", "raw", "other-1a2b3c4d"; None where a task has only one form
     detail: Facts = {}
-    predictions_sha256: Name | None = None  # of the stored predictions' values (``bench.base.hashes``); None: none, or not recorded
+    predictions_sha256: Name | None = None  # of the stored predictions' values (``bench.base.files``); None: none, or not recorded
     reduced_sha256: Name | None = None  # of what is left of them in a version that keeps what scores need; None: all of it
 
     @property
@@ -139,7 +142,7 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     data: Facts = {}  # task -> sha256
     corpus: Facts | None = None
     backbone: Facts | None = None
-    determines: Facts | None = None  # what the fingerprint is of, beyond the rest of the record (``bench.run.fingerprint``)
+    determines: Facts | None = None  # what the fingerprint is of, beyond the rest of the record (``bench.run.provenance``)
     execution: Facts | None = None  # how it was executed: no part of what the run is
 
 
@@ -286,3 +289,48 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise ValueError(f"{type(value).__name__} has no place in JSON")
+
+
+# --- how many of the pairs on which a checkpoint was chosen are test pairs of what is scored; told from hashes alone, without the data ---
+
+
+STSB_DEV, CLEAN_DEV = "STS-B dev", "sts-dev-clean"
+
+
+def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tuple[int, int] | None:
+    """(pairs of a selection set that are test pairs of one of these sets of the suite sts, pairs); None where it is not known.
+
+    A pair is told by its letters and digits, whichever sentence comes first.
+    """
+    content = _given()
+    shas = {sha: what.partition(",")[0] for what, sha in content["dev"].items()}
+    if sha256 is None or shas.get(sha256) != name or name not in content["dev_pairs"]:
+        return None
+    counts = content["dev_pairs"][name]
+    return sum(n for sets, n in counts.items() if set(sets.split()) & set(tasks)), sum(counts.values())
+
+
+def dev_words(record: RunRecord) -> str:
+    """How many of the pairs on which a checkpoint was chosen are scored test pairs, in words; "" where none was chosen, or no set of the
+    suite sts was scored."""
+    done = record.training
+    tasks = {score.task for score in record.scores if score.suite == "sts"}
+    if done is None or done.dev_score is None or not tasks:
+        return ""
+    sha256 = (record.provenance.determines or {}).get("dev")
+    found = dev_test_pairs(done.dev_task or "", sha256 if isinstance(sha256, str) else None, tasks)
+    if found is None:
+        return f"how many pairs of {done.dev_task or 'the selection set'} are test pairs of the scored sets is not known"
+    scored, pairs = found
+    if not scored:
+        return f"none of the {pairs:,} pairs of {done.dev_task} is a test pair of the scored sets"
+    return f"{scored:,} of the {pairs:,} pairs of {done.dev_task} are test pairs of the scored sets"
+
+
+@functools.cache
+def _given() -> dict[str, Any]:
+    """Its "dev" and "dev_pairs": of a selection set, sets of the suite sts with blanks between -> pairs that those, and no other, test.
+
+    Read by its path: the package that it lies in takes numpy to import.
+    """
+    return dict(json.loads((Path(__file__).parents[1] / "verify" / "given.json").read_bytes()))

@@ -22,8 +22,7 @@ from bench.base.crash import MARK, End, read_end
 from bench.base.errors import BenchError, DataMissing, RecordDamaged, RunLocked, UnknownName
 from bench.base.files import write_or_fail, writing
 from bench.base.lease import Busy, owner_of, take
-from bench.runs.older import older_below, place_of
-from bench.runs.reading import loads, read_record
+from bench.runs.reading import loads, older_below, place_of, read_record
 from bench.runs.record import RUN_ID, RunRecord
 
 if TYPE_CHECKING:

@@ -22,11 +22,10 @@ from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
 from bench.runs.curve import CURVE, FAILED_BATCH, read_curve
 from bench.training.batches import row_order
-from bench.training.checkpoints import NO_SPACE, Checkpoints, Damaged
 from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use
 from bench.training.gradient import backward
 from bench.training.horizon import ENDLESS, Horizon
-from bench.training.state import Progress, saved_states
+from bench.training.state import NO_SPACE, Checkpoints, Damaged, Progress, saved_states
 
 if TYPE_CHECKING:
     from bench.data.corpora.token_cache import TokenisedCorpus

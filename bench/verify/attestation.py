@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.base.files import write_or_fail
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256, write_or_fail
 from bench.runs.reading import loads
 from bench.runs.record import RunRecord
 from bench.runs.store import RECORD, RunsFolder

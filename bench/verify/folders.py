@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from bench.base.hashes import file_sha256
-from bench.runs.older import MANIFEST, older_below, older_files
+from bench.base.files import file_sha256
+from bench.runs.reading import MANIFEST, older_below, older_files
 from bench.runs.store import RECORD
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport
 
@@ -36,7 +36,7 @@ def check_manifest(folder: Path) -> RunReport | None:
     """Every file of a published version against its manifest, and files that the manifest does not name; None where there is none.
 
     A manifest is ``{"files": {path: sha256, ...}}``, paths relative to it with forward slashes; a hash may also stand as
-    ``{"sha256": ...}``. What older versions hold for it (``bench.runs.older``) is compared where it lies.
+    ``{"sha256": ...}``. What older versions hold for it (``bench.runs.reading``) is compared where it lies.
     """
     path = folder / MANIFEST
     if not path.is_file():

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataMissing, RecordDamaged
-from bench.base.hashes import folder_sha256
-from bench.run import fingerprint
+from bench.base.files import folder_sha256
+from bench.run import provenance
 from bench.runs.record import RunRecord, Score
 from bench.runs.store import RECORD, RunsFolder, data_key, read_record
 from bench.score.suites import suite, suite_names
-from bench.verify.data_hashes import known
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, RunReport, cell
-from bench.verify.scores import AVERAGE, check_scores
+from bench.verify.scores import AVERAGE, check_scores, known
 
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
@@ -30,8 +29,8 @@ def check_fingerprint(record: RunRecord) -> Finding:
     if not record.run_id.endswith(f"-{record.fingerprint[:8]}"):
         return Finding("fingerprint", "run id", DIFFERS, f"{record.run_id} does not end in its fingerprint's {record.fingerprint[:8]}")
     try:
-        again = fingerprint.of_record(record)
-        if again is None and any(fingerprint.of_record(record, rest) == record.fingerprint for rest in _guesses(record)):
+        again = provenance.record_fingerprint(record)
+        if again is None and any(provenance.record_fingerprint(record, rest) == record.fingerprint for rest in _guesses(record)):
             again = record.fingerprint
     except (TypeError, ValueError) as error:
         return Finding("fingerprint", "fingerprint", DIFFERS, f"it cannot be made from this record: {error}")

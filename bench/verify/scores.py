@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError, DataMissing
-from bench.base.hashes import values_sha256
+from bench.base.files import values_sha256
 from bench.runs.arrays import read_arrays
 from bench.runs.record import AVERAGE, REDUCED, RunRecord, Score
 from bench.runs.store import RunsFolder, predictions_name
 from bench.score.suites import average, suite, suite_names
 from bench.score.suites.from_predictions import GIVEN, rescore
-from bench.verify.data_hashes import known
 from bench.verify.findings import AGREES, DIFFERS, UNCHECKED, Finding, cell
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+# --- what bench knows of every data set that it scores without having it: hashes of its gold values and of its files ---
+
+
+SCHEMA = "bench.given/1"
+
+
+@dataclass(frozen=True)
+class Known:
+    """``given``: suite/task -> array -> hash of its values; suite/task@form where a text form has others. ``data``: suite/task -> text form -> sha256, as records name data."""
+
+    given: Mapping[str, Mapping[str, str]]
+    data: Mapping[str, Mapping[str, str]]
+    dev: Mapping[str, str]
+    """Sets on which checkpoints are selected, and their sha256."""
+
+    def given_of(self, suite: str, task: str, form: str | None) -> Mapping[str, str] | None:
+        """Hashes of what no model changes; None for a task that is not known."""
+        return self.given.get(f"{suite}/{task}@{form}", self.given.get(f"{suite}/{task}"))
+
+
+@functools.cache
+def known() -> Known:
+    """From ``given.json``, which ``python tools/make_given.py DATA`` writes."""
+    content = json.loads((resources.files("bench.verify") / "given.json").read_text(encoding="utf-8"))
+    assert content["schema"] == SCHEMA
+    return Known(content["given"], content["data"], content["dev"])
+
+
+# --- scores and averages again, from stored predictions; and whether the gold values beside them are the data's ---
+
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-9  # other libraries of linear algebra add in another order; a millionth of a point is no difference
 BESIDE = {

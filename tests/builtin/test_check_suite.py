@@ -22,7 +22,7 @@ from bench.runs import RunsFolder, Score
 from bench.runs.predictions import read_predicted
 from bench.score.suites import check, suite
 from bench.score.suites.check import check_dev_task
-from bench.verify.data_hashes import known
+from bench.verify.scores import known
 
 
 def hashed_words(sentences):

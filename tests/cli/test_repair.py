@@ -284,7 +284,7 @@ def test_a_lower_learning_rate_helps_where_vectors_are_no_numbers(corpus: Path, 
 
 def test_what_suites_say_of_vectors_that_are_no_numbers() -> None:
     from bench.base.errors import RunFailed
-    from bench.score.suites.vectors import check_vectors
+    from bench.score.suites import check_vectors
 
     with pytest.raises(RunFailed) as failed:
         check_vectors(np.array([[np.nan]]), ["a"], "STS12")

@@ -25,8 +25,8 @@ from msgspec.structs import replace
 
 from bench.cli.remote import take_in
 from bench.runs import RunsFolder
-from bench.runs.archive import packed
 from bench.runs.arrays import read_arrays
+from bench.runs.intact import pack_run
 from bench.verify.identity import verify_run
 
 pytestmark = pytest.mark.slow
@@ -311,7 +311,7 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
     source, store = tmp_path / "node", RunsFolder(tmp_path / "runs")
     assert bench(*plan, "--device", "cpu", "--precision", "fp32", "--runs", source).exit_code == 0
     (run_id,) = finished(source)
-    folder, data = source / run_id, packed(source / run_id)
+    folder, data = source / run_id, pack_run(source / run_id)
     assert take_in(store, run_id, data) is None and finished(store.path) == finished(source)
     shutil.rmtree(store.path)
     if harm == "predictions":
@@ -323,7 +323,7 @@ def test_a_run_that_came_back_is_verified(harm: str, plan: tuple[str, ...], quie
         file.write_bytes(file.read_bytes()[:-1] + b"x")
     elif harm == "no checkpoint":
         shutil.rmtree(folder / "checkpoint")
-    data = packed(folder) if harm != "cut" else data[: len(data) // 2]
+    data = pack_run(folder) if harm != "cut" else data[: len(data) // 2]
     if harm == "outside":
         made = io.BytesIO(data)
         with zipfile.ZipFile(made, "a") as archive:

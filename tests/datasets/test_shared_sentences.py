@@ -9,8 +9,7 @@ import pytest
 from make_shared_sentences import number_sentences, store
 
 from bench.data.sets import DataFolder
-from bench.data.sets.shared_sentences import sentence_numbers
-from bench.data.sets.sts import STS_TASKS, read_sts
+from bench.data.sets.sts import STS_TASKS, read_sts, sentence_numbers
 
 
 @pytest.mark.slow
@@ -39,17 +38,17 @@ def test_other_scores_have_no_numbers() -> None:
 
 
 def test_what_is_stored_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bench.data.sets import shared_sentences
+    from bench.data.sets import sts
 
     rng = np.random.default_rng(0)
     flat = rng.integers(0, 40, 14 * 10)
     _, first, numbers = np.unique(flat, return_index=True, return_inverse=True)
     numbers = np.argsort(np.argsort(first))[numbers].reshape(7, 10, 2)
     store({task: (str(i), numbers[i]) for i, task in enumerate(STS_TASKS)}, tmp_path / "stored.npz")
-    monkeypatch.setattr(shared_sentences, "STORED", tmp_path / "stored.npz")
-    shared_sentences._stored.cache_clear()
+    monkeypatch.setattr(sts, "STORED", tmp_path / "stored.npz")
+    sts._stored.cache_clear()
     try:
-        found = shared_sentences._stored()
+        found = sts._stored()
     finally:
-        shared_sentences._stored.cache_clear()
+        sts._stored.cache_clear()
     assert all(found[task][0] == str(i) and np.array_equal(found[task][1], numbers[i]) for i, task in enumerate(STS_TASKS))

@@ -16,7 +16,7 @@ import pytest
 from commands import bench, error_line, the_run
 from make_manifest import measure
 
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256
 from bench.data.sets import manifest
 from bench.runs import RunsFolder
 from bench.score import suites

@@ -14,7 +14,7 @@ from msgspec import structs
 from bench.board.board import Board, BoardTable
 from bench.compare.statistics.table import Printed
 from bench.show.figures import Figure, figures
-from bench.show.figures.groups import gap_words
+from bench.show.figures.points import gap_words
 
 
 @pytest.fixture(scope="module")

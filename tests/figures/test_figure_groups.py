@@ -10,9 +10,9 @@ import pytest
 from boards_for_figures import board_of, fill
 
 from bench.data.sets import DataFolder
-from bench.score.encoding.store import VectorStore
+from bench.score.encoding import VectorStore
 from bench.show.figures import figures
-from bench.show.figures.groups import EACH, Pairs, pairs, stored
+from bench.show.figures.points import EACH, Pairs, pairs, stored
 
 GOLD = tuple(float(level) for level in (0, 3, 5) for _ in range(EACH))
 PAIRS = Pairs(tuple(f"first {i}" for i in range(30)), tuple(f"second {i}" for i in range(30)), GOLD)

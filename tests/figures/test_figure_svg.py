@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from bench.show.figures import Figure, svg
+from bench.show.figures import Figure, drawing
 from bench.show.figures.drawing import Drawing, fitting, library
 from bench.show.figures.labels import width
 from bench.show.figures.points import slug
@@ -50,7 +50,7 @@ def test_text_stays_text_and_is_escaped() -> None:
 def test_colours_are_the_pages_and_none_of_the_library_remains() -> None:
     found = drawn()
     assert "var(--accent,#8a3b12)" in found and "currentColor" in found and "prefers-color-scheme:dark" in found
-    assert not set(svg.COLOURS) & set(re.findall(r"#[0-9a-f]{6}", found))
+    assert not set(drawing.COLOURS) & set(re.findall(r"#[0-9a-f]{6}", found))
     assert "var(--second" not in found  # only what is used
     assert "style=" not in found and "clip-path" not in found and "xlink" not in found
 
@@ -109,6 +109,6 @@ def test_csv_quotes_and_disarms() -> None:
     assert list(csv.reader(io.StringIO(made.csv))) == [["method", "x"], ["'=1+1", "1.5"], ['a "b", c', ""], ["plain", "-2.0"]]
 
 
-@pytest.mark.parametrize("colour", list(svg.COLOURS.values()), ids=lambda one: one[0])
+@pytest.mark.parametrize("colour", list(drawing.COLOURS.values()), ids=lambda one: one[0])
 def test_both_modes_have_every_colour(colour: tuple[str, str]) -> None:
-    assert colour[0] in svg.DARK and svg.DARK[colour[0]] != colour[1]
+    assert colour[0] in drawing.DARK and drawing.DARK[colour[0]] != colour[1]

@@ -19,7 +19,7 @@ from msgspec import structs
 from scipy.stats import kendalltau
 
 from bench.board.board import Board, BoardTable
-from bench.compare.statistics.grouping import SENDER
+from bench.compare.statistics.table import SENDER
 from bench.publish.readme import markdown_page
 from bench.runs import RunsFolder
 from bench.show.figures import Figure, figures
@@ -27,8 +27,7 @@ from bench.show.figures.ablation import PAPERS, swept
 from bench.show.figures.cost import front
 from bench.show.figures.frequent import ends_words
 from bench.show.figures.points import groups, methods, points
-from bench.show.figures.shift import agreeing, shift
-from bench.show.figures.spectrum import Spectrum, spectrum_words
+from bench.show.figures.spectrum import Spectrum, agreeing, shift, spectrum_words
 
 NS = "{http://www.w3.org/2000/svg}"
 

@@ -14,7 +14,7 @@ from msgspec import structs
 from bench.board.board import Board, PublishedRun
 from bench.board.content import board
 from bench.runs import RunsFolder
-from bench.show.figures.figure import Figure
+from bench.show.figures.drawing import Figure
 from bench.show.figures.learning import Course, Point, _finding, learning
 from bench.show.figures.points import groups
 

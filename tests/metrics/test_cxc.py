@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.score.metrics.cxc import _Words, draws_with_replacement, draws_without_replacement, sampled_spearman
+from bench.score.metrics.correlation import _Words, draws_with_replacement, draws_without_replacement, sampled_spearman
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans, kmeans_plusplus
 
-from bench.score.metrics import kmeans as module
-from bench.score.metrics.kmeans import Points, kmeans, lloyd, seedings, trials
+from bench.score.metrics import clustering as module
+from bench.score.metrics.clustering import Points, kmeans, lloyd, seedings, trials
 
 
 def blobs(n: int, dim: int, centres: int, seed: int = 0, spread: float = 1.0) -> np.ndarray:

@@ -17,7 +17,7 @@ from bench.base.errors import BenchError, UnknownName
 from bench.board import judging
 from bench.board.board import Board, BoardTable, PublishedRun
 from bench.board.content import board
-from bench.board.selection import chosen_on
+from bench.board.judging import chosen_on
 from bench.publish.versions import updated
 from bench.runs import Cost, RunRecord, RunsFolder, Score, Training
 

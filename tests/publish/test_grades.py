@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from scipy.stats import t as student
 from scored_run import finished_run, predictions
 
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256
 from bench.board.board import GRADES, PublishedRun
 from bench.board.grades import WORDS, Training, apart, graded, same_recipe, seed_variances, trained_again, training, weakest
-from bench.compare.statistics.grouping import rows_of
+from bench.compare.statistics.table import rows_of
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
 from bench.runs.predictions import Run

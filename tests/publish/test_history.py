@@ -9,7 +9,7 @@ import pytest
 from made_runs import made_run
 from published import Publish
 
-from bench.publish.history import history
+from bench.publish.index import history
 from bench.publish.versions import versions
 from bench.runs import RunsFolder
 

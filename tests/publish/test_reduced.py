@@ -11,7 +11,7 @@ from commands import bench, error_line
 from made_runs import MAKERS, made_run, made_runs
 from msgspec.structs import replace
 
-from bench.base.hashes import values_sha256
+from bench.base.files import values_sha256
 from bench.publish.build import Asked, publish
 from bench.publish.staging import Place
 from bench.publish.stored import narrow, pack, store_run

@@ -15,14 +15,14 @@ from commands import bench
 from made_runs import made_run, made_runs
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.hashes import values_sha256
+from bench.base.files import values_sha256
 from bench.publish import build
 from bench.publish.build import Asked, publish
 from bench.publish.check import check
 from bench.publish.versions import versions
 from bench.runs import RunsFolder
 from bench.runs.arrays import GIVEN_SHA256, read_arrays, read_own
-from bench.runs.older import older_below, place_of
+from bench.runs.reading import older_below, place_of
 from bench.verify import check_manifest, runs_below, verify_run
 
 

@@ -11,7 +11,7 @@ from made_runs import made_run
 from msgspec.structs import replace
 
 from bench.base.errors import DataDamaged, DataMissing
-from bench.base.hashes import file_sha256, values_sha256
+from bench.base.files import file_sha256, values_sha256
 from bench.publish.staging import Place
 from bench.publish.stored import Packed, narrow, pack, store_run
 from bench.runs import RunsFolder

@@ -12,7 +12,7 @@ from made_runs import failed_run, made_run, made_runs
 from msgspec import structs
 
 from bench.base.errors import BenchError
-from bench.base.hashes import file_sha256, folder_sha256
+from bench.base.files import file_sha256, folder_sha256
 from bench.cli import publish as verb
 from bench.publish import build
 from bench.publish.versions import versions

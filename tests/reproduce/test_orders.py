@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from bench.references import ReferenceResult, results
 from bench.references.rows import Row, rows
-from bench.run.reproduce.orders import Order, Place, orders
+from bench.run.reproduce.verdicts import Order, Place, orders
 from bench.score.metrics.correlation import mean_ranks
 from bench.show.pages.reproduced import places
 

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from bench.references import results
 from bench.run.plugins import discover
-from bench.run.reproduce.needs import GPU_SPEED, STEP_SECONDS, gpu_hours
+from bench.run.reproduce.execute import GPU_SPEED, STEP_SECONDS, gpu_hours
 from bench.run.reproduce.verdicts import VERDICTS, Reproduced, Run, best_of, printed_runs, reproduced, score_of
 from bench.run.reproduce.wanted import WantedRun, recipe, wanted
 from bench.runs import Score

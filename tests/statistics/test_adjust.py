@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from bench.compare.statistics.adjust import adjusted
+from bench.compare.statistics.column import adjusted
 from bench.compare.statistics.table import CORRECTIONS
 
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=40)

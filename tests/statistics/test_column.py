@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.adjust import adjusted, critical, two_one_sided
-from bench.compare.statistics.column import Column, Differences, column, detectable, ranks, verdicts
+from bench.compare.statistics.column import Column, Differences, adjusted, column, critical, detectable, ranks, two_one_sided, verdicts
 from bench.compare.statistics.influence import influence
 from bench.runs.predicted import Predicted
 

@@ -13,12 +13,12 @@ import pytest
 from factories import record
 from msgspec import structs
 
-from bench.board.selection import chosen_on
+from bench.board.judging import chosen_on
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.data.sets.sts import STS_TASKS
 from bench.run.search.space import Dimension, drawn, grid
 from bench.run.search.study import overlap_words
-from bench.runs import dev_pairs
+from bench.runs import searches
 from bench.runs.record import RecipeValue
 from bench.runs.searches import Searched, Study, Trial, kind_of_values
 from bench.show.figures.search import (
@@ -145,7 +145,7 @@ def test_the_overlap_of_a_dev_set_is_told_in_pairs() -> None:
     def words(name: str, sha256: str, *suites: str) -> str:
         return overlap_words(SimpleNamespace(dev=SimpleNamespace(name=name, n=1500, sha256=sha256)), suites)  # type: ignore[arg-type]
 
-    known = json.loads((Path(dev_pairs.__file__).parents[1] / "verify" / "given.json").read_bytes())
+    known = json.loads((Path(searches.__file__).parents[1] / "verify" / "given.json").read_bytes())
     shas = {what.partition(",")[0]: sha for what, sha in known["dev"].items()}
     shared = sum(n for sets, n in known["dev_pairs"]["STS-B dev"].items() if set(sets.split()) & set(STS_TASKS))
     assert f"{shared:,} of its 1,500 pairs (75.8 %) are test pairs" in words("STS-B dev", shas["STS-B dev"], "sts")

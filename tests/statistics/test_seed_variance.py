@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from bench.compare.statistics.adjust import two_one_sided
+from bench.compare.statistics.column import two_one_sided
 from bench.compare.statistics.seed_variance import Lender, lenders, moderated_variances
 
 

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.errors import BenchError
-from bench.base.hashes import file_sha256, values_sha256
+from bench.base.files import file_sha256, values_sha256
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.runs.arrays import read_arrays
 from bench.verify.submit import Submissions, collect, pack
-from bench.verify.submit.layout import Header, header_bytes
+from bench.verify.submit.unpacking import Header, header_bytes
 
 
 @pytest.fixture

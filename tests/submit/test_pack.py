@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.hashes import values_sha256
+from bench.base.files import values_sha256
 from bench.runs import RunsFolder, Score
 from bench.runs.arrays import read_arrays
 from bench.verify.submit import pack, unpack

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.verify.submit import layout, unpack
+from bench.verify.submit import unpack, unpacking
 
 RUN = "simcse-builtin-s1-0123abcd"
 RECORD = f"runs/{RUN}/run.json"
@@ -23,7 +23,7 @@ Change = Callable[[zipfile.ZipInfo], None]
 
 def header(packed: dict[str, bytes], /, **changes: object) -> bytes:
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in packed.items()}
-    return json.dumps({"schema": layout.SCHEMA, "submitted_by": "Eve", "bench_version": "1", "files": hashes} | changes).encode()
+    return json.dumps({"schema": unpacking.SCHEMA, "submitted_by": "Eve", "bench_version": "1", "files": hashes} | changes).encode()
 
 
 def made(path: Path, files: dict[str, bytes], first: bytes | None = None, change: Change | None = None) -> Path:
@@ -115,7 +115,7 @@ def test_one_file_twice(tmp_path: Path, name: str) -> None:
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
-    bomb = FILES | {f"runs/{RUN}/curve.jsonl": b"\0" * (layout.Place("curve").most_bytes + 1)}
+    bomb = FILES | {f"runs/{RUN}/curve.jsonl": b"\0" * (unpacking.Place("curve").most_bytes + 1)}
     path = made(tmp_path / "a.zip", bomb)
     assert path.stat().st_size < 20_000 and "bytes; at most" in refused(path, tmp_path)
 
@@ -230,7 +230,7 @@ def test_what_a_submission_must_have(tmp_path: Path) -> None:
 
 
 def test_too_many_runs_and_checkpoints_that_are_large_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = {f"runs/run-{i}/run.json": b"{}" for i in range(layout.MOST_RUNS + 1)}
+    runs = {f"runs/run-{i}/run.json": b"{}" for i in range(unpacking.MOST_RUNS + 1)}
     assert "201 runs" in refused(made(tmp_path / "a.zip", runs), tmp_path)
     monkeypatch.setattr("bench.verify.submit.unpacking.CHECKPOINT_BYTES", 150)
     parts = {f"runs/{RUN}/checkpoint/part-{i}.json": b"x" * 100 for i in range(2)}
@@ -272,4 +272,4 @@ def test_a_folder_that_is_there_already_is_not_touched(tmp_path: Path) -> None:
 def test_the_names_of_runs_agree_with_those_of_records() -> None:
     from bench.runs.record import RUN_ID
 
-    assert RUN_ID.removeprefix("^").removesuffix(r"$(?!\n)") in layout._RUN
+    assert RUN_ID.removeprefix("^").removesuffix(r"$(?!\n)") in unpacking._RUN

@@ -18,7 +18,7 @@ from bench.base.errors import DataMissing, RunFailed, UnknownName
 from bench.cli.suites import suites
 from bench.data.sets import STS_TASKS, DataFolder, SentencePairs, read_sts
 from bench.run.plan import dev_task as selection
-from bench.runs.dev_pairs import dev_words
+from bench.runs.record import dev_words
 from bench.score.suites import TaskResult, TaskScore, average, suite, suite_names
 from bench.score.suites.sts import (
     PROTOCOL,
@@ -29,7 +29,7 @@ from bench.score.suites.sts import (
     pair_key,
     score_predictions,
 )
-from bench.verify.data_hashes import known
+from bench.verify.scores import known
 
 
 def bag_of_hashes(sentences):

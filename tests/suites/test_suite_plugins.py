@@ -15,7 +15,7 @@ import pytest
 from commands import bench, error_line
 
 from bench.base.errors import BenchError
-from bench.compare.own_metric import BLOCKS, jackknife
+from bench.compare.judge import BLOCKS, jackknife
 from bench.compare.statistics.influence import Items, influence
 from bench.data.sets import DataFolder
 from bench.runs import Cost, Provenance, RunRecord, RunsFolder

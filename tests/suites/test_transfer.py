@@ -68,7 +68,7 @@ def test_nested_cross_validation_is_made_in_senteval_order_and_told_in_the_datas
 
 
 def transfer_fitter():
-    from bench.score.metrics.probe_batched import fit_batched
+    from bench.score.metrics.probe import fit_batched
 
     return fit_batched
 

@@ -16,12 +16,11 @@ import pytest
 from msgspec.structs import replace
 from scored_run import finished_run, predictions
 
-from bench.base.hashes import values_sha256
-from bench.run import fingerprint
+from bench.base.files import values_sha256
+from bench.run import provenance
 from bench.runs import RunRecord, RunsFolder, Score
 from bench.verify import AGREES, DIFFERS, UNCHECKED, verify_run
-from bench.verify.data_hashes import Known, known
-from bench.verify.scores import close
+from bench.verify.scores import Known, close, known
 
 
 @pytest.fixture
@@ -250,7 +249,7 @@ def test_what_counts_as_one_number() -> None:
 def test_the_known_hashes_are_those_of_the_data(shared: Path) -> None:
     """For sets that are quick to read: what the package knows is what the data folder gives."""
     from bench.data.sets import DataFolder, read_sts, read_transfer
-    from bench.data.sets.clustering import read_clustering
+    from bench.data.sets.transfer import read_clustering
 
     data = DataFolder(shared / "data", offline=True)
     for name in ("STS13", "STS-B"):
@@ -303,9 +302,9 @@ def test_the_fingerprint_of_a_plan_is_found_again_in_its_record(store: RunsFolde
     for path in ("/here/words.txt", "/there/words.txt"):
         recipe = {**run.recipe, "words": replace(run.recipe["epochs"], value=path)}
         made = replace(run, recipe=recipe, provenance=replace(run.provenance, determines=json.loads(json.dumps(beyond))))
-        assert fingerprint.of_record(made) == fingerprint.of(determines)
-    assert fingerprint.of_record(replace(made, seed=1)) != fingerprint.of(determines)
-    assert fingerprint.of_record(replace(made, provenance=replace(made.provenance, determines=None))) is None
+        assert provenance.record_fingerprint(made) == provenance.fingerprint_of(determines)
+    assert provenance.record_fingerprint(replace(made, seed=1)) != provenance.fingerprint_of(determines)
+    assert provenance.record_fingerprint(replace(made, provenance=replace(made.provenance, determines=None))) is None
 
 
 def test_data_in_a_folder_is_read_and_what_is_not_there_is_told_by_its_hash(store: RunsFolder, tmp_path: Path, shared: Path) -> None:

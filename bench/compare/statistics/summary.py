@@ -15,8 +15,20 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from bench.base.errors import UnknownName
-from bench.compare.statistics.grouping import AVERAGE, SENDER, by_protocol, rows_of, title
-from bench.compare.statistics.table import COLUMNS, DECIMALS, LOWER_IS_BETTER, Against, Cell, Row, Table
+from bench.compare.statistics.table import (
+    AVERAGE,
+    COLUMNS,
+    DECIMALS,
+    LOWER_IS_BETTER,
+    SENDER,
+    Against,
+    Cell,
+    Row,
+    Table,
+    by_protocol,
+    rows_of,
+    title,
+)
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score

@@ -8,8 +8,146 @@ ready.column(0).ids(np.array([5, 1, 9]))          # three arrays of token ids
 
 from __future__ import annotations
 
-from bench.base.cache import default_cache
-from bench.data.corpora.corpus import Corpus, open_corpus
-from bench.data.corpora.rows import COLUMNS, KINDS
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.base.cache import CacheEntry, default_cache
+from bench.base.errors import CorpusError, DataMissing
+from bench.data.corpora.rows import COLUMNS, COMPRESSED, KINDS, READERS, Row, Table, choose_columns, read_lines
 
 __all__ = ["COLUMNS", "KINDS", "Corpus", "default_cache", "open_corpus"]
+
+
+# --- A file of training text: what it is called, what it holds, and the hash that names its content ---
+
+
+BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
+SURVEY_VERSION = 2  # of the rules by which rows are counted
+
+
+class Corpus:
+    """Training text in a file, read as a stream. ``columns`` is one of ``bench.data.corpora.COLUMNS``.
+
+    With ``column``, only that column of a wider file, as sentences; "all" takes every cell of every text column.
+    """
+
+    def __init__(self, path: Path, name: str, cache: Path, column: str | None = None) -> None:
+        self.path, self.name, self.column = path, name, column
+        self._cache = cache
+        suffix = path.suffix.lower()
+        self.format = Path(path.stem).suffix.lower() if suffix in COMPRESSED else suffix
+        if self.format not in READERS:
+            raise CorpusError(
+                f"{path}: unknown format '{path.suffix}'; expected {', '.join(READERS)}, plain or with .gz or .xz behind it",
+                "give it the suffix of what it is: .txt for one sentence a line",
+            )
+        self.columns, rows = self._table(None)
+        if column is not None:
+            self.columns = ("sentence",)
+        if next(rows, None) is None:
+            raise CorpusError(f"{path}: empty: it has no rows", "expected one sentence a line")
+        self._facts: tuple[str, int] | None = None
+
+    @property
+    def kind(self) -> str:
+        """ "sentences", "pairs", "triplets" or "labelled"."""
+        return KINDS[self.columns]
+
+    def only(self, column: str) -> Corpus:
+        """One column as a corpus of sentences, or with "all" every text column, row by row.
+
+        Raises CorpusError where the file has no such column.
+        """
+        texts = [name for name in self.columns if name != "label"]
+        if column not in (*texts, "all"):
+            raise CorpusError(f"{self.path} has no column '{column}'; it has {', '.join(texts)}", "--set corpus_column=all takes them all")
+        return Corpus(self.path, self.name, self._cache, column)
+
+    def rows(self) -> Iterator[Row]:
+        """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are never empty."""
+        _, rows = self._table(None)
+        return self._not_blank(rows)
+
+    def unchanged_rows(self) -> Iterator[Row]:
+        """:meth:`rows`, and CorpusError at the end if the content is not the one that was surveyed."""
+        expected = self.sha256
+        digest = hashlib.sha256()
+        _, rows = self._table(digest.update)
+        yield from self._not_blank(rows)
+        if digest.hexdigest() != expected:
+            raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
+
+    def __len__(self) -> int:
+        """How many rows there are. The first time this reads the whole file."""
+        return self._survey()[1]
+
+    def __bool__(self) -> bool:
+        return True  # `if corpus:` asks whether there is one, and must not read it for its length
+
+    @property
+    def sha256(self) -> str:
+        """Of the decompressed content. The first time this reads the whole file."""
+        return self._survey()[0]
+
+    def _table(self, seen: Callable[[bytes], object] | None) -> Table:
+        columns, rows = READERS[self.format](self.path, read_lines(self.path, seen))
+        if self.column is None:
+            return columns, rows
+        texts = choose_columns(columns, self.column, str(self.path))
+        return columns, ((row[i],) for row in rows for i in texts)
+
+    def _not_blank(self, rows: Iterator[Row]) -> Iterator[Row]:
+        blank = True
+        for row in rows:
+            if blank:
+                blank = all(text == " " for text in row)
+            yield row
+        if blank:
+            raise CorpusError(f"{self.path}: no row has any text", "expected one sentence a line")
+
+    def _survey(self) -> tuple[str, int]:
+        if self._facts is None:
+            before = self.path.stat()
+            where = str(self.path.resolve()), self.column
+            about = [SURVEY_VERSION, *where, before.st_size, before.st_mtime_ns, before.st_ctime_ns]
+            entry = CacheEntry("surveys", repr(where), about, self._cache)
+            if (known := entry.read()) is not None:
+                self._facts = known["sha256"], known["rows"]
+            else:
+                self._facts = self._read_whole()
+                after = self.path.stat()
+                if (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+                    raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
+                entry.write({"sha256": self._facts[0], "rows": self._facts[1]})
+        return self._facts
+
+    def _read_whole(self) -> tuple[str, int]:
+        digest = hashlib.sha256()
+        _, rows = self._table(digest.update)
+        count = sum(1 for _ in self._not_blank(rows))
+        return digest.hexdigest(), count
+
+
+def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
+    """The corpus in a file, or the one that the package carries for ``"builtin"``. Reads no more than the first row.
+
+    ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Raises DataMissing where there is no
+    such file, and CorpusError where it cannot be read as one of the known formats; later rows are checked as they are read.
+    """
+    cache = cache if cache is not None else default_cache()
+    if str(path) == "builtin":
+        return Corpus(BUILTIN, "builtin", cache)
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise DataMissing(
+            f"no corpus at {path}",
+            "give a file that is there (one sentence a line), or 'builtin' for the small one that comes with the package",
+        )
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no regular file; it is read more than once"
+        raise CorpusError(f"{path} is {what}", "give one file: .txt, .jsonl, .csv or .tsv, plain or with .gz or .xz")
+    if not os.access(path, os.R_OK):
+        raise CorpusError(f"{path}: no permission to read it")
+    return Corpus(path, path.name, cache)

@@ -22,8 +22,7 @@ from typing import Any
 from bench.base.cache import default_cache, lock
 from bench.base.errors import CorpusError, DataMissing
 from bench.base.files import write_whole
-from bench.data.corpora.lines import read_lines
-from bench.data.corpora.rows import ALSO, COLUMNS
+from bench.data.corpora.rows import ALSO, COLUMNS, read_lines
 from bench.data.fetching import Quiet, Report, dataset_info, download, retry, site
 
 PREFIX = "hub:"

@@ -23,7 +23,7 @@ import numpy as np
 from bench.base.cache import build_folder, default_cache
 from bench.base.errors import BenchError
 from bench.base.files import write_whole
-from bench.data.corpora.corpus import Corpus
+from bench.data.corpora import Corpus
 from bench.data.corpora.rows import LABELS
 
 LAYOUT = 2

@@ -19,8 +19,7 @@ from typing import IO, Any
 
 from bench.base.cache import lock
 from bench.base.errors import DataDamaged, FetchFailed
-from bench.base.files import write_whole
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256, write_whole
 from bench.data.fetching.http import TRIES, Answer, Passing, Quiet, Report, Site, get, host, pause
 
 BLOCK = 1 << 18

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.base.errors import DataDamaged
-from bench.base.files import write_whole
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256, write_whole
 from bench.data.sets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, once_encoded_hashes, read_blocks
 
 OTHER = "other"

@@ -6,8 +6,14 @@ split on white space and joined by single spaces; nothing is lower-cased here; S
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import Copy, DataFolder
@@ -15,6 +21,7 @@ from bench.data.sets.manifest import DataFile, cells, data_set, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np
+
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 ALL = "all"
@@ -147,3 +154,42 @@ def _score(cell: str, number: int, file: DataFile) -> float:
     if not 0 <= score <= 5:
         raise DataDamaged(f"{file.name}: line {number}: the score {cell.strip()} is not within 0 to 5")
     return score
+
+
+# --- which pairs of the seven STS sets share a sentence: a number for each sentence, the same wherever it stands ---
+# Stored predictions hold no sentences, so the numbers are kept here, by task and by the gold scores in their order
+# (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in it). Sentences with the same letters
+# and digits are one; so both text forms have the same numbers.
+
+
+STORED = Path(__file__).with_name("shared_sentences.npz")
+Numbers = NDArray[np.int64]
+
+
+def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
+    """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a known set."""
+    found = _stored().get(task)
+    return found[1] if found is not None and found[0] == gold_hash(gold_N) else None
+
+
+def gold_hash(gold_N: NDArray[np.generic]) -> str:
+    """Of the scores as 32-bit floats, in which some files store them."""
+    return hashlib.sha256(np.ascontiguousarray(gold_N, dtype="<f4").tobytes()).hexdigest()
+
+
+@cache
+def _stored() -> dict[str, tuple[str, Numbers]]:
+    with np.load(STORED, allow_pickle=False) as stored:
+        numbers, hashes = _appearing(stored["back"].astype(np.int64)), stored["gold"]
+        parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
+    return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(STS_TASKS)}
+
+
+def _appearing(back: Numbers) -> Numbers:
+    """Numbers by first appearance, from how many sentences ago each was met last (0: never), which takes less room."""
+    found = np.zeros(len(back), dtype=np.int64)
+    new = 0
+    for i, ago in enumerate(back.tolist()):
+        found[i] = found[i - ago] if ago else new
+        new += not ago
+    return found

@@ -19,7 +19,7 @@ import bench
 from bench.base import devices
 from bench.base.crash import MARK, read_end, watch
 from bench.base.errors import BenchError, Interrupted, RunFailed
-from bench.base.hashes import folder_sha256
+from bench.base.files import folder_sha256
 from bench.base.lease import check_owned
 from bench.data.sets.sts import STS_TASKS
 from bench.method import Method, Reporter, task_prompt
@@ -30,9 +30,8 @@ from bench.run.executors.signals import stop_signals
 from bench.run.plan import PlannedRun
 from bench.runs import FOREIGN, Cost, Provenance, RecipeValue, RunRecord, RunsFolder, Score, Training
 from bench.runs.curve import FAILED_BATCH
-from bench.runs.dev_pairs import dev_test_pairs
 from bench.runs.intact import CHECKPOINT, checkpoint_problem, prediction_problems
-from bench.runs.record import Facts
+from bench.runs.record import Facts, dev_test_pairs
 from bench.runs.store import data_key
 from bench.score.suites import AskingTask, RunPlace, suite_plugin
 
@@ -219,7 +218,7 @@ class Execution:
         trained = run.corpus is not None
         cost = replace(Cost(device=devices.device_name(options.device)), **provenance.parameter_counts(method, trained=trained))
         if run.corpus is None:
-            from bench.training.checkpoints import replace_folder
+            from bench.training.state import replace_folder
 
             replace_folder(checkpoint, method.save)
             cost = replace(cost, checkpoint_bytes=provenance.folder_bytes(checkpoint))

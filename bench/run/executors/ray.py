@@ -162,7 +162,7 @@ def attend(batch: str, about: dict[str, Any], run: dict[str, Any]) -> dict[str, 
     import ray
 
     from bench.run.executors import worker
-    from bench.runs.archive import packed
+    from bench.runs.intact import pack_run
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in all that a script starts in the background; Ray cancels by it
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -180,7 +180,7 @@ def attend(batch: str, about: dict[str, Any], run: dict[str, Any]) -> dict[str, 
     if about["files"] is None or state["outcome"] == "busy":
         return state
     runs, log = folder.parents[1], folder / "logs" / f"{run['run_id']}.log"
-    made = packed(runs / run["run_id"]) if (runs / run["run_id"] / "run.json").is_file() else None
+    made = pack_run(runs / run["run_id"]) if (runs / run["run_id"] / "run.json").is_file() else None
     state |= {"archive": made, "log": log.read_bytes()}
     shutil.rmtree(runs, ignore_errors=True)
     return state

@@ -126,7 +126,7 @@ def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Se
     """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
     import torch
 
-    from bench.training.memory import explain_out_of_memory
+    from bench.training.loop import explain_out_of_memory
 
     def encode(block: list[str]) -> np.ndarray:
         encoded = method.encode_with(prompt, block)

@@ -13,8 +13,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
 from bench.method import Recipe
-from bench.run.models import GivenModel, given_plugin, short_name
-from bench.run.models.arrays import as_vectors
+from bench.run.models import GivenModel, as_vectors, given_plugin, short_name
 from bench.run.plugins import Plugin
 
 BLOCK = 2048  # sentences handed over at once: between two of them the user may stop, and sees how far it is

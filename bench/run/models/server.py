@@ -25,8 +25,7 @@ from bench.base.cache import default_cache, lock
 from bench.base.errors import BenchError, Interrupted, RunFailed
 from bench.data.fetching.http import LONGEST_WAIT, PASSING, Passing, Quiet, host, in_words, pause, seconds_to_wait
 from bench.method import Recipe, Value, prompted
-from bench.run.models import GivenModel, ServerOptions, given_plugin, short_name
-from bench.run.models.arrays import as_vectors
+from bench.run.models import GivenModel, ServerOptions, as_vectors, given_plugin, short_name
 from bench.run.plugins import Plugin
 from bench.score.encoding import VectorStore
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from bench.base.errors import BenchError, RunFailed
 from bench.method import Recipe, prompted
-from bench.run.models import GivenModel, given_plugin, short_name
-from bench.run.models.arrays import as_vectors
+from bench.run.models import GivenModel, as_vectors, given_plugin, short_name
 from bench.run.plugins import Plugin
 
 FORMS = "an .npz with 'sentences' (n strings) and 'vectors' (n, d), or a .parquet as bench encode --to writes"

@@ -2,7 +2,7 @@
 
 A linear classifier with cross-entropy, Adam and a coupled L2 penalty on weight and bias; the penalty is chosen by
 cross-validation or on a dev split. Which rows are fitted and judged is said here; how the fits are computed is a ``Fitter``:
-``bench.score.metrics.probe_batched`` (all at once) or ``tests/probe_sequential.py`` (one after the other, as the protocol is
+``bench.score.metrics.probe`` (all at once) or ``tests/probe_sequential.py`` (one after the other, as the protocol is
 written down). Folds, initial weights and permutations depend on the seed and on sizes alone, so that both see the same.
 
 Legend: N rows, D dimensions, C classes.  Source: Conneau and Kiela 2018, SentEval, and the code published with it.
@@ -10,12 +10,16 @@ Legend: N rows, D dimensions, C classes.  Source: Conneau and Kiela 2018, SentEv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
@@ -243,3 +247,214 @@ def _tested(x_ND: Floats, y_N: Rows, test: Rows, grid: list[float], penalty: flo
     predicted = fit.predict(x_ND[test])
     fold = _fold(grid, penalty, fit, accuracy(predicted, y_N[test]), settings)
     return Probe(fold.dev, fold.test, predicted, np.zeros(len(test), dtype=np.int64), (fold,), fits)
+
+
+# --- all of the probe's fits at once, on CPU or GPU: same arithmetic as ``probe_sequential``, up to the order of the sums ---
+# What makes it fast: the fits of one job (its penalties) see the same rows in the same order, so that a minibatch is gathered once
+# and is one matrix product for all of them; jobs run side by side in one batched product; Adam is a few passes over all weights of
+# a chunk, in place; gradients are written out by hand. Two classes need one product instead of two, because the two logits'
+# gradients are each other's negative. Jobs run in lockstep from one look at the dev rows to the next; fits that have stopped drop
+# out there, and the rest is packed anew. The matrix itself is never copied.
+#
+# Legend: N rows, D dimensions, P = D + 1 parameters of a class (the bias is the last), C classes, R logits computed of a row
+# (1 for two classes, else C), F fits, G jobs of a chunk, L live fits of each, B rows of a minibatch, S steps of an epoch.
+
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual values
+CHUNK_BYTES = {"cpu": 1 << 20}
+"""Gathered rows of a chunk: on a CPU they should stay in a core's cache between the two products that read them."""
+CHUNK_BYTES_ELSEWHERE = 1 << 29
+
+
+def fit_batched(
+    x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[Job], settings: Settings = SENTEVAL, *, device: str = "cpu"
+) -> list[list[Fit]]:
+    """Every fit of every job. Computes in the type of the matrix (float32 or float64), with torch's number of threads."""
+    import torch
+
+    with torch.inference_mode():
+        pool = _Pool(x_ND, y_N, classes, jobs, settings, device)
+        for epoch in range(0, settings.max_epochs + 1, settings.epoch_size):
+            for chunk in pool.chunks():
+                pool.train(chunk, epoch)
+            if not pool.look(epoch + settings.epoch_size):
+                break
+        return pool.fits()
+
+
+class Chunk(NamedTuple):
+    """Jobs with the same number of steps an epoch and of live fits. ``fits`` (G, L) are their rows in the pool's tensors."""
+
+    jobs: list[int]
+    fits: list[list[int]]
+    steps: int
+
+
+class _Pool:
+    """Weights, Adam's moments and the best weights so far of all fits, (F, C, P) each."""
+
+    def __init__(self, x_ND: Floats, y_N: Rows, classes: int, jobs: Sequence[Job], settings: Settings, device: str) -> None:
+        import torch
+
+        self.x_ND = torch.from_numpy(np.ascontiguousarray(x_ND)).to(device)
+        self.y_N = torch.from_numpy(np.ascontiguousarray(y_N)).to(device)
+        self.classes, self.jobs, self.settings = classes, jobs, settings
+        self.orders = Orders(settings.seed)
+        self.penalty_F = torch.tensor([penalty for job in jobs for penalty in job.penalties], dtype=self.x_ND.dtype, device=device)
+        weight_CD, bias_C = initial_weights(x_ND.shape[1], classes, settings.seed)
+        first_CP = torch.from_numpy(np.column_stack([weight_CD, bias_C])).to(self.x_ND)
+        self.weight_FCP = first_CP.repeat(len(self.penalty_F), 1, 1)
+        self.best_FCP = self.weight_FCP.clone()
+        self.mean_FCP, self.square_FCP = torch.zeros_like(self.weight_FCP), torch.zeros_like(self.weight_FCP)
+        starts = np.cumsum([0, *(len(job.penalties) for job in jobs)])
+        self.of_job = [list(range(a, b)) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        count = len(self.penalty_F)
+        self.alive, self.most, self.bad, self.epochs = [True] * count, [-1] * count, [0] * count, [0] * count
+
+    def live(self, job: int) -> list[int]:
+        return [fit for fit in self.of_job[job] if self.alive[fit]]
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The live jobs, packed so that the rows which a step gathers stay small."""
+        alike: dict[tuple[int, int], list[int]] = {}
+        for job, one in enumerate(self.jobs):
+            if live := len(self.live(job)):
+                alike.setdefault((-(-len(one.train) // self.settings.batch_size), live), []).append(job)
+        room = CHUNK_BYTES.get(self.x_ND.device.type, CHUNK_BYTES_ELSEWHERE)
+        most = max(1, room // (self.settings.batch_size * self.x_ND.shape[1] * self.x_ND.element_size()))
+        for (steps, _), jobs in alike.items():
+            pieces = -(-len(jobs) // most)
+            for piece in range(pieces):
+                some = jobs[piece::pieces]
+                yield Chunk(some, [self.live(job) for job in some], steps)
+
+    def train(self, chunk: Chunk, epoch: int) -> None:
+        """The epochs of one chunk from ``epoch`` to the next look."""
+        import torch
+
+        fits_GL = torch.tensor(chunk.fits, device=self.x_ND.device)
+        step = _Step(self, fits_GL, self.settings.batch_size)
+        done = epoch * chunk.steps
+        for e in range(epoch, epoch + self.settings.epoch_size):
+            rows_SK, target_SGRB, last_GB = self._epoch(chunk, e)
+            for s in range(chunk.steps):
+                done += 1
+                step(rows_SK[s], target_SGRB[s], last_GB if s == chunk.steps - 1 else None, done)
+        self.weight_FCP[fits_GL], self.mean_FCP[fits_GL], self.square_FCP[fits_GL] = step.weight, step.mean, step.square
+
+    def _epoch(self, chunk: Chunk, epoch: int) -> tuple[Tensor, Tensor, Tensor]:
+        """(rows of every step (S, G*B), their targets (S, G, 1, R, B), weight of each row in the last, short step (G, 1, 1, B))."""
+        import torch
+
+        batch, jobs, device = self.settings.batch_size, [self.jobs[job] for job in chunk.jobs], self.x_ND.device
+        rows = np.zeros((len(jobs), chunk.steps * batch), dtype=np.int64)
+        weight = np.zeros((len(jobs), 1, 1, batch))
+        for row, share, job in zip(rows, weight, jobs, strict=True):
+            row[: len(job.train)] = job.train[self.orders(job, epoch)]
+            left = len(job.train) - (chunk.steps - 1) * batch
+            share[..., :left] = 1 / left
+        rows = rows.reshape(len(jobs), chunk.steps, batch).transpose(1, 0, 2).reshape(chunk.steps, -1)
+        rows_SK = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
+        target = self.y_N[rows_SK].view(chunk.steps, len(jobs), 1, 1, batch)
+        if self.classes > 2:
+            target = target == torch.arange(self.classes, device=device).view(-1, 1)
+        return rows_SK, target.to(self.x_ND.dtype), torch.from_numpy(weight).to(self.x_ND)
+
+    def look(self, epochs: int) -> bool:
+        """Judge the live fits on their dev rows, keep the better weights, stop what should stop. Whether any goes on."""
+        import torch
+
+        live = [fit for job in range(len(self.jobs)) for fit in self.live(job)]
+        counts = torch.cat([self._correct(job) for job in range(len(self.jobs)) if self.live(job)]).tolist()
+        better = []
+        for fit, correct in zip(live, counts, strict=True):
+            self.epochs[fit] = epochs
+            if correct > self.most[fit]:
+                self.most[fit] = correct
+                better.append(fit)
+            elif self.bad[fit] >= self.settings.tenacity:
+                self.alive[fit] = False
+            else:
+                self.bad[fit] += 1
+        self.best_FCP[better] = self.weight_FCP[better]
+        return any(self.alive)
+
+    def _correct(self, job: int) -> Tensor:
+        """(L,) dev rows that each live fit of a job gets right."""
+        import torch
+
+        dev = torch.from_numpy(self.jobs[job].dev).to(self.x_ND.device)
+        weight_LCP = self.weight_FCP[self.live(job)]
+        flat = weight_LCP.flatten(0, 1)
+        logits = torch.addmm(flat[:, -1], self.x_ND[dev], flat[:, :-1].T).view(len(dev), *weight_LCP.shape[:2])
+        return (logits.argmax(2) == self.y_N[dev].unsqueeze(1)).sum(0)
+
+    def fits(self) -> list[list[Fit]]:
+        best = self.best_FCP.cpu().numpy()
+        if not np.isfinite(best).all():
+            raise ValueError("the classifier diverged: its weights are not finite")
+        return [
+            [Fit(self.most[f] / len(job.dev), self.epochs[f], best[f, :, :-1], best[f, :, -1]) for f in fits]
+            for job, fits in zip(self.jobs, self.of_job, strict=True)
+        ]
+
+
+class _Step:
+    """One minibatch of every fit of a chunk: gather, forward, gradient, Adam. Owns the chunk's weights and all scratch space."""
+
+    def __init__(self, pool: _Pool, fits_GL: Tensor, batch: int) -> None:
+        import torch
+
+        self.x_ND, self.rate = pool.x_ND, pool.settings.learning_rate
+        self.weight, self.mean, self.square = (all_[fits_GL] for all_ in (pool.weight_FCP, pool.mean_FCP, pool.square_FCP))
+        self.penalty = pool.penalty_F[fits_GL][:, :, None, None]
+        groups, live, classes, wide = self.weight.shape
+        self.two = classes == 2
+        logits = 1 if self.two else classes
+        new = self.weight.new_empty
+        self.batch = batch
+        self.gathered = new(groups * batch, wide - 1)
+        self.gathered_GBD = self.gathered.view(groups, batch, wide - 1)
+        self.gathered_GDB = self.gathered_GBD.transpose(1, 2)
+        self.margin = new(groups, live, 1, wide) if self.two else self.weight
+        flat = self.margin.view(groups, live * logits, wide)
+        self.coefficients, self.intercepts = flat[:, :, :-1], flat[:, :, -1:]
+        self.residual = new(groups, live, logits, batch)
+        self.residual_flat = self.residual.view(groups, live * logits, batch)
+        self.pull = new(groups, live, logits, wide - 1)
+        self.pull_flat = self.pull.view(groups, live * logits, wide - 1)
+        self.pull_bias = new(groups, live, logits)
+        self.gradient, self.scratch = torch.empty_like(self.weight), torch.empty_like(self.weight)
+        signs = [-1.0, 1.0] if self.two else [1.0] * classes
+        self.sign = self.weight.new_tensor(signs)
+        self.sign_column = self.sign.view(-1, 1)
+
+    def __call__(self, rows: Tensor, target: Tensor, share: Tensor | None, done: int) -> None:
+        """``share``: weight of each row, where the minibatch is short; ``done``: steps including this one."""
+        import torch
+
+        torch.index_select(self.x_ND, 0, rows, out=self.gathered)
+        if self.two:
+            torch.sub(self.weight[:, :, 1:], self.weight[:, :, :1], out=self.margin)
+        torch.baddbmm(self.intercepts, self.coefficients, self.gathered_GDB, out=self.residual_flat)
+        if self.two:
+            self.residual.sigmoid_()
+        else:
+            torch.softmax(self.residual, 2, out=self.residual)
+        self.residual.sub_(target).mul_(1 / self.batch if share is None else share)  # of the mean cross-entropy
+        torch.bmm(self.residual_flat, self.gathered_GBD, out=self.pull_flat)
+        torch.sum(self.residual, 3, out=self.pull_bias)
+        torch.mul(self.weight, self.penalty, out=self.gradient)  # coupled: the penalty is part of the gradient
+        self.gradient[..., :-1].addcmul_(self.pull, self.sign_column)
+        self.gradient[..., -1].addcmul_(self.pull_bias, self.sign)
+        self._adam(done)
+
+    def _adam(self, done: int) -> None:
+        import torch
+
+        correction1, correction2 = 1 - BETA1**done, (1 - BETA2**done) ** 0.5
+        self.mean.lerp_(self.gradient, 1 - BETA1)
+        self.square.mul_(BETA2).addcmul_(self.gradient, self.gradient, value=1 - BETA2)
+        # sqrt(v / c2^2) + e, both sides times c2: one pass less
+        torch.sqrt(self.square, out=self.scratch).add_(EPSILON * correction2)
+        self.weight.addcdiv_(self.mean, self.scratch, value=-self.rate * correction2 / correction1)

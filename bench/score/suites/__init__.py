@@ -19,21 +19,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bench.base.errors import BenchError, UnknownName, one_line
-from bench.base.hashes import file_sha256, values_sha256
-from bench.base.plugin_file import check_file, import_file
+from bench.base.contract import check_file, import_file
+from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
+from bench.base.files import file_sha256, values_sha256
 from bench.runs.record import AVERAGE, REDUCED
 
 if TYPE_CHECKING:
     import numpy as np
 
     from bench.data.sets import DataFolder
-    from bench.score.suites.vectors import Vectors
 
     Arrays = Mapping[str, np.ndarray]
+
 
 _MODULES = {
     "sts": "bench.score.suites.sts",
@@ -429,3 +430,38 @@ def _common_form(forms: Mapping[str, str | None]) -> tuple[str | None, bool]:
     # A third tokenisation is named per set by its own hash (and may equal a known form where there was nothing to split).
     joined = "\n".join(f"{task} {forms[task]}" for task in sorted(forms))
     return f"other-{hashlib.sha256(joined.encode()).hexdigest()[:8]}", False
+
+
+# --- what every suite asks of vectors before it scores them ---
+
+
+Vectors = Callable[[Sequence[str]], np.ndarray]
+"""Sentences to their vectors: (n, dim) float32, row i for sentence i."""
+
+
+def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
+    """The vectors as an array. Raises RunFailed for a wrong shape or type, NaN or infinity, naming the first bad sentence."""
+    vectors_ND = np.asarray(vectors)
+    if vectors_ND.ndim != 2 or len(vectors_ND) != len(sentences) or vectors_ND.shape[1] == 0:
+        raise RunFailed(f"{task}: vectors of shape {vectors_ND.shape} for {len(sentences)} sentences, (n, dim) expected")
+    if not np.issubdtype(vectors_ND.dtype, np.floating):
+        raise RunFailed(f"{task}: vectors of type {vectors_ND.dtype}, float32 expected")
+    bad = np.flatnonzero(~np.isfinite(vectors_ND).all(axis=1))
+    if len(bad):
+        shown = sentences[bad[0]][:60]
+        raise RunFailed(
+            f"{task}: {len(bad)} of {len(sentences)} vectors hold NaN or infinity, first for the sentence '{shown}'",
+            "the training diverged, or the backbone's weights are damaged: bench run with a lower --set learning_rate=, or another backbone",
+        )
+    return vectors_ND
+
+
+def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
+    """The vectors. Raises RunFailed where all of them are the same: nothing can be told from them."""
+    if (vectors_ND == vectors_ND[0]).all():
+        shown = sentences[0][:60]
+        raise RunFailed(
+            f"{task}: all {len(sentences)} vectors are constant, the same as for the sentence '{shown}'",
+            "did the training collapse? curve.jsonl in the run's folder has its losses",
+        )
+    return vectors_ND

@@ -14,10 +14,8 @@ import numpy as np
 
 from bench.base.errors import RunFailed
 from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set, read_clustering
-from bench.score.metrics.clustering import summary
-from bench.score.metrics.kmeans import kmeans
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.vectors import Vectors, check_variety, check_vectors
+from bench.score.metrics.clustering import kmeans, summary
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))

@@ -16,7 +16,7 @@ import numpy as np
 
 from bench.base.errors import RunFailed
 from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, data_set, read_cxc
-from bench.score.metrics.cxc import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
+from bench.score.metrics.correlation import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
 from bench.score.suites import Suite, Task, TaskScore
 from bench.score.suites.sts import SAME_COSINES, LoadedPairs, by_subset, correlations
 

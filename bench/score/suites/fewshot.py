@@ -16,9 +16,8 @@ from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.data.sets.transfer import CLASSES
 from bench.score.metrics.fewshot import accuracies, draw, fit_predict
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.transfer import features
-from bench.score.suites.vectors import Vectors
 
 PROTOCOL = "senteval-fewshot/1"
 SHOTS, DRAWS = 16, 10

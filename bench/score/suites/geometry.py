@@ -34,9 +34,8 @@ from bench.score.metrics.geometry import (
     uniformity,
     unit,
 )
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
 from bench.score.suites.sts import cosines
-from bench.score.suites.vectors import Vectors, check_variety, check_vectors
 
 PROTOCOL = "geometry-stsb/1"
 SET, SPLIT, ABOVE = "STS-B", "test", 4.0

@@ -21,9 +21,8 @@ import numpy as np
 
 from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
 from bench.data.sets import DataFolder, data_set
-from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, split_names
+from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors, check_vectors, split_names
 from bench.score.suites.mteb_data import Source, leaves, load_data, quiet, source_of
-from bench.score.suites.vectors import Vectors, check_vectors
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes

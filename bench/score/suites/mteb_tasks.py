@@ -25,11 +25,10 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from bench.base.errors import BenchError
 from bench.data.sets import DataFolder
 from bench.score.encoding import VectorStore
-from bench.score.suites import LoadedTask, Task, TaskResult, suite
+from bench.score.suites import LoadedTask, Task, TaskResult, Vectors, suite
 from bench.score.suites.mteb import MtebEncoder
 from bench.score.suites.mteb_data import as_dataset
 from bench.score.suites.sts import LoadedPairs
-from bench.score.suites.vectors import Vectors
 
 TYPES = {"sts": "STS", "cxc": "STS", "clustering": "Clustering", "geometry": "STS"}  # of the others: Classification
 HUNDREDTHS = re.compile("spearman|accuracy")  # metrics that the papers print x 100

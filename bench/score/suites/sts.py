@@ -19,8 +19,7 @@ import numpy as np
 from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, RatedCaptions, SentencePairs, data_set, read_sts
 from bench.score.metrics.correlation import Grouped, correlate_groups, paired_cosine, pearson, spearman
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.vectors import Vectors, check_variety, check_vectors
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
 
 PROTOCOL = "senteval-all/1"
 AT_ONCE = 8192  # pairs: bounds the copies of their vectors

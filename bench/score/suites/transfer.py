@@ -16,8 +16,7 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.score.metrics.probe import Probe, accuracy, inner_kfold, kfold, mean, split
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore
-from bench.score.suites.vectors import Vectors, check_variety, check_vectors
+from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
 
 PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
@@ -29,7 +28,7 @@ Classify = Callable[[LabelledTexts, np.ndarray, str], Classified]
 
 def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     """SentEval's own algorithm: nested cross-validation, cross-validation or a dev split, by what splits the set has."""
-    from bench.score.metrics.probe_batched import fit_batched
+    from bench.score.metrics.probe import fit_batched
 
     fitter = partial(fit_batched, device=device)
     train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bench.show.figures.figure import Figure
+from bench.show.figures.drawing import Figure
 
 if TYPE_CHECKING:
     from bench.board.board import Board
-    from bench.show.figures.groups import Pairs
+    from bench.show.figures.points import Pairs
 
 __all__ = ["Figure", "figures"]
 
@@ -21,7 +21,7 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
     """The figures of a version, best first: gains over the baseline, what values do, gains that papers print,
     quality against cost, STS against CxC, paper against reproduced, then the others.
 
-    ``pairs`` are the sentences of STS-B test, where they are at hand (``bench.show.figures.groups.pairs``): with them, and with the
+    ``pairs`` are the sentences of STS-B test, where they are at hand (``bench.show.figures.points.pairs``): with them, and with the
     vectors that a run has kept, groups of sentences are drawn.
     """
     from bench.show.figures.ablation import ablations
@@ -29,14 +29,11 @@ def figures(board: Board, pairs: Pairs | None = None) -> tuple[Figure, ...]:
     from bench.show.figures.few_shot import few_shot
     from bench.show.figures.frequent import frequent
     from bench.show.figures.gains import gains, paper_gains
-    from bench.show.figures.groups import grouped
     from bench.show.figures.learning import learning
     from bench.show.figures.papers import papers
-    from bench.show.figures.points import groups
+    from bench.show.figures.points import grouped, groups
     from bench.show.figures.search import board_gain, board_values
-    from bench.show.figures.shift import shift
-    from bench.show.figures.spectrum import spectrum
-    from bench.show.figures.sphere import sphere
+    from bench.show.figures.spectrum import shift, spectrum, sphere
 
     board = replace(board, tables=tuple(table for table in board.tables if table.checked))  # a caption is no sender's word
     runs = {run.record.run_id: run for run in board.runs}

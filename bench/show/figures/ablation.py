@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.compare.formatting import score, visible
-from bench.compare.statistics.grouping import SENDER
+from bench.compare.statistics.table import SENDER
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
-from bench.show.figures.figure import Figure, parsed
+from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library, parsed
 from bench.show.figures.points import Group, Point, bars_words, counted, ends, leading, listed, points, short_name
 
 FEWEST = 3  # points of a curve

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score
-from bench.show.figures import scatter
-from bench.show.figures.drawing import SMALL, Drawing, library
-from bench.show.figures.figure import Figure
+from bench.show.figures import lines
+from bench.show.figures.drawing import ACCENT, LINE, QUIET, SMALL, Drawing, Figure, library
 from bench.show.figures.labels import Box
 from bench.show.figures.points import Group, Point, bars_words, counted, ends, listed, methods, points
-from bench.show.figures.svg import ACCENT, LINE, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +103,7 @@ def _figure(
         caption = " ".join(filter(None, (
             f"{counted(len(on_front), 'method')} of {len(priced)} {'is' if len(on_front) == 1 else 'are'} on the front, "
             f"where every other method scores lower or costs more{' (equal ones share their place)' if equal else ''}: {listed(names, 5)}.",
-            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), scatter.unlabelled(left_out),
+            "The order is that of means; neighbours may not differ.", bars_words([table]), how, _without(len(found) - len(priced)), lines.unlabelled(left_out),
         )))  # fmt: skip
         name, heading = group.name(kind), group.titled(title)
         alt = f"Scatter of {len(priced)} methods: average of the STS sets against {what}; on the front: {listed(names, 5)}."
@@ -154,10 +152,10 @@ def _draw(
     nothing = low / (high / low) ** 0.22  # where free ones stand, apart from the scale
     axes.set_xscale("log")
     axes.set_xlim((nothing / room if free else low / room), high * room)
-    marks = [scatter.Mark(spent or nothing, point.cell.mean, point.label,
+    marks = [lines.Mark(spent or nothing, point.cell.mean, point.label,
                           f"{point.label}: {score(point.cell.mean)}, {words(spent)}", strong=i in on_front, y_bar=ends(point.cell))
              for i, (spent, point) in enumerate(priced)]  # fmt: skip
-    scatter.fit(axes, marks, x=False)
+    lines.fit(axes, marks, x=False)
     axes.xaxis.set_major_locator(FixedLocator([]))
     axes.xaxis.set_minor_locator(NullLocator())
     box = drawing.box(axes)
@@ -170,7 +168,7 @@ def _draw(
         drawing.line((cut, box.low), (cut, box.high), LINE)
     line = _steps(drawing, axes, [marks[i] for i in on_front])
     drawing.names(axes, f"{what} (logarithmic)", y_name)
-    return scatter.draw(drawing, axes, marks, line)
+    return lines.draw_points(drawing, axes, marks, line)
 
 
 def _shown(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
@@ -179,7 +177,7 @@ def _shown(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
     return ticks[::step]
 
 
-def _steps(drawing: Drawing, axes: Axes, marks: Sequence[scatter.Mark]) -> list[Box]:
+def _steps(drawing: Drawing, axes: Axes, marks: Sequence[lines.Mark]) -> list[Box]:
     """The front as a staircase: as good as the best so far, until something better is paid for."""
     xs, ys = [mark.x for mark in marks], [mark.y for mark in marks]
     xs.append(axes.get_xlim()[1])

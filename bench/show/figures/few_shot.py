@@ -7,15 +7,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score
-from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import Row, Table
+from bench.compare.statistics.table import AVERAGE, Row, Table
 from bench.runs.record import RunRecord
-from bench.show.figures import lines, scatter
-from bench.show.figures.drawing import TEXT, WIDTH, Drawing, fitting, library
-from bench.show.figures.figure import Figure, numbers
+from bench.show.figures import lines
+from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fitting, library, numbers
 from bench.show.figures.labels import width
 from bench.show.figures.points import Group, leading, listed, methods, points
-from bench.show.figures.svg import ACCENT, INK, LINE, PAPER, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,7 +105,7 @@ def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
 
 
 def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]]) -> None:
-    low, high = scatter.limits([v for value in values for v in value], around=0.06, least=2.0)
+    low, high = lines.limits([v for value in values for v in value], around=0.06, least=2.0)
     axes.set_xlim(low, high)
     axes.set_ylim(len(values) - 0.5, -0.5)
     axes.set_yticks([])

@@ -12,8 +12,7 @@ from bench.compare.formatting import score
 from bench.compare.statistics.table import Row
 from bench.runs.record import RunRecord
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
-from bench.show.figures.figure import Figure, number
+from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library, number
 from bench.show.figures.points import Group, methods, points
 
 KEY = "without_frequent_words"

@@ -15,13 +15,11 @@ from bench.board.headline import VERDICTS
 from bench.compare.formatting import score, signed, with_interval
 from bench.compare.statistics.table import CORRECTIONS, PRIMARY
 from bench.references.rows import PrintedGain, printed_gains
-from bench.show.figures import scatter
-from bench.show.figures.drawing import BOTTOM, SMALL, TEXT, TOP, WIDTH, Drawing, fitting, library
-from bench.show.figures.figure import Figure
+from bench.show.figures import lines
+from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fitting, library
 from bench.show.figures.labels import width
 from bench.show.figures.lines import panel
 from bench.show.figures.points import Group, Point, counted, listed, methods, points
-from bench.show.figures.svg import LINE, QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +179,7 @@ def _axes(drawing: Drawing, left: float, values: Sequence[float], rows: int, abo
     from matplotlib.ticker import MaxNLocator
 
     axes = panel(drawing, left, BOTTOM, WIDTH - 66, drawing.height - TOP - above)
-    axes.set_xlim(*scatter.limits(values))
+    axes.set_xlim(*lines.limits(values))
     axes.set_ylim(-0.6, rows - 0.4)
     axes.set_yticks([])
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from bench.compare.formatting import score
 from bench.runs.curve import read_curve
 from bench.show.figures import lines
-from bench.show.figures.drawing import LEFT, SMALL, WIDTH, Drawing, library
-from bench.show.figures.figure import Figure, number
+from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
 from bench.show.figures.points import Group, counted, leading, listed, methods, points
-from bench.show.figures.svg import QUIET
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

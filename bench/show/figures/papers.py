@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.compare.formatting import score, signed, visible
-from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import LOWER_IS_BETTER, Cell, Printed
-from bench.show.figures import scatter
-from bench.show.figures.drawing import Drawing, library
-from bench.show.figures.figure import Figure
+from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER, Cell, Printed
+from bench.show.figures import lines
+from bench.show.figures.drawing import LINE, Drawing, Figure, library
 from bench.show.figures.points import counted, label, short_name
-from bench.show.figures.svg import LINE
 
 if TYPE_CHECKING:
     from bench.board.board import Board
@@ -51,7 +48,7 @@ def papers(board: Board) -> Figure | None:
     outside = [cell.printed.inside is False for cell in cells]
     far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
     marks = [
-        scatter.Mark(
+        lines.Mark(
             one.printed.value,
             one.cell.mean,
             visible(f"{one.method} {one.task}", limit=30) if i in far else "",
@@ -64,8 +61,8 @@ def papers(board: Board) -> Figure | None:
     with library():
         drawing = Drawing()
         axes = drawing.axes()
-        scatter.fit(axes, marks)
-        ends = scatter.limits([v for mark in marks for v in (mark.x, mark.y, *(mark.y_bar or ()))])
+        lines.fit(axes, marks)
+        ends = lines.limits([v for mark in marks for v in (mark.x, mark.y, *(mark.y_bar or ()))])
         axes.set_xlim(*ends)
         axes.set_ylim(*ends)
         axes.set_yticks([t for t in axes.get_xticks() if ends[0] <= t <= ends[1]])
@@ -85,10 +82,10 @@ def papers(board: Board) -> Figure | None:
         )  # fmt: skip
 
 
-def _draw(drawing: Drawing, axes: object, marks: Sequence[scatter.Mark], far: Sequence[int]) -> None:
+def _draw(drawing: Drawing, axes: object, marks: Sequence[lines.Mark], far: Sequence[int]) -> None:
     """Labels only where there is something to say; all other points are in their way."""
     order = [*far, *(i for i in range(len(marks)) if i not in far)]
-    scatter.draw(drawing, axes, [marks[i] for i in order])  # type: ignore[arg-type]
+    lines.draw_points(drawing, axes, [marks[i] for i in order])  # type: ignore[arg-type]
 
 
 def _finding(cells: Sequence[Compared]) -> str:

@@ -7,15 +7,25 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
-from bench.compare.formatting import spread_words, variant_words, visible
-from bench.compare.statistics.grouping import SENDER
-from bench.compare.statistics.table import Cell, Row, Table
+import numpy as np
+
+from bench.base.errors import BenchError
+from bench.compare.formatting import signed, spread_words, variant_words, visible
+from bench.compare.statistics.table import SENDER, Cell, Row, Table
+from bench.score.encoding import KEY_BYTES
+from bench.show.figures import lines
+from bench.show.figures.drawing import ACCENT, INK, LINE, SECOND, TEXT, THIRD, WIDTH, Drawing, Figure, fitting, library
+from bench.show.figures.labels import width
 
 if TYPE_CHECKING:
-    from bench.board.board import Board, BoardTable
+    from matplotlib.axes import Axes
+
+    from bench.board.board import Board, BoardTable, PublishedRun
+    from bench.data.sets import DataFolder
+
 
 LONGEST = 26  # characters of a label
 PREFERRED = ("senteval-all/1", "cxc-promcse/1", "geometry-stsb/1", "senteval-fewshot/1")
@@ -168,3 +178,165 @@ def slug(*parts: str) -> str:
         return plain
     digest = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:6]
     return f"{plain[:LONGEST_NAME].strip('-')}-{digest}".lstrip("-")
+
+
+# --- sentences of STS-B as points of a plane: do pairs that mean the same lie together? (ConPVP, Figure 6) ---
+# Ten pairs each whose gold score is exactly 0, 3 and 5, the first ones in the order of the data; t-SNE of their 60 vectors.
+# A picture, not a score. It needs the vectors that a run has kept, and the sentences themselves.
+
+
+LEVELS = {0.0: (ACCENT, "o"), 3.0: (SECOND, "s"), 5.0: (THIRD, "^")}
+EACH = 10  # pairs of a level
+MOST = 3  # methods
+PERPLEXITY, SEED = 10.0, 0
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs that are drawn: P pairs, level by level."""
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    gold: tuple[float, ...]
+
+
+def pairs(data: DataFolder) -> Pairs | None:
+    """The pairs of STS-B test that are drawn; None where the set is not there, is damaged, or has too few."""
+    from bench.data.sets import read_sts
+
+    try:
+        found = read_sts(data.as_it_is, "STS-B", text="any")
+    except BenchError:
+        return None
+    chosen = [i for level in LEVELS for i in np.flatnonzero(found.gold == level)[:EACH].tolist()]
+    if len(chosen) < EACH * len(LEVELS):
+        return None
+    first, second = (tuple(side[i] for i in chosen) for side in (found.sentences1, found.sentences2))
+    return Pairs(first, second, tuple(float(found.gold[i]) for i in chosen))
+
+
+def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None) -> Figure | None:
+    """The best, the baseline and an untrained method side by side, as far as their vectors are at hand. None where none's are."""
+    if wanted is None or "sts" not in group.tables:
+        return None
+    found = _chosen(group, runs, wanted)
+    if not found:
+        return None
+    with library():
+        gap = 8.0
+        wide = (WIDTH - 2 * gap) / MOST
+        drawing = Drawing(height=wide + 52)
+        _marks(drawing)
+        for i, (name, x_ND) in enumerate(found):
+            left = i * (wide + gap)
+            drawing.text(left, drawing.height - 40, fitting(name, wide), colour=INK)
+            _panel(drawing, lines.panel(drawing, left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
+        name, title = group.name("groups"), group.titled("Sentences that mean the same")
+        cosines = [_cosines(x_ND, wanted) for _, x_ND in found]
+        finding = gap_words([(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(found, cosines, strict=True)])
+        how = (
+            f"t-SNE of the first {EACH} pairs of STS-B test at each of gold 0, 3 and 5, a line between the two of a pair; the planes are "
+            "a picture, distances between groups mean nothing."
+        )
+        alt = f"Sentence pairs as points in a plane, for {listed([label for label, _ in found])}. {finding}"
+        return Figure(
+            name=name, kind="groups", title=title, caption=f"{finding} {how}", alt=alt, svg=drawing.svg(name, title, alt),
+            paper_figure="ConPVP, Figure 6", header=("method", "gold", "pairs", "mean cosine"),
+            data=tuple((label, level, float(EACH), round(cosines_of[level], 4)) for (label, _), cosines_of in zip(found, cosines, strict=True) for level in LEVELS),
+        )  # fmt: skip
+
+
+def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
+    """How far pairs of gold 5 lie above those of gold 0, the farthest first; below where they do."""
+    ordered = sorted(gaps, key=lambda pair: (-pair[1], pair[0]))
+    return (
+        f"Mean cosine of pairs with gold 5 less that of pairs with gold 0: {listed([f'{signed(gap)} in {name}' for name, gap in ordered])}."
+    )
+
+
+def _chosen(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:
+    """(name, vectors of all first and then all second sentences): the best row, the baseline's, an untrained one, then the next."""
+    table = group.tables["sts"].table
+    rows = methods(points(table, table.head), table)
+    untrained = [point for point in rows if point.row.setting == "none"]
+    order = [*rows[:1], *(point for point in rows if point.row.is_baseline), *untrained[:1], *rows]
+    found: dict[str, np.ndarray] = {}
+    for point in order:
+        run = runs.get(point.row.runs[0])
+        if point.label in found or run is None or len(found) == MOST:
+            continue
+        vectors = stored(run.folder / "vectors", run.record.fingerprint[:16], (*wanted.first, *wanted.second))
+        if vectors is not None:
+            found[point.label] = vectors
+    return list(found.items())
+
+
+def stored(folder: Path, key: str, sentences: Sequence[str]) -> np.ndarray | None:
+    """(n, dim) float32 out of a run's vectors, which are only read; None where any of them is not there."""
+    for file in sorted(folder.glob(f"{key}-*.keys")) if key.isalnum() else ():
+        dim = int(text) if (text := file.stem.rpartition("-")[2]).isdecimal() else 0
+        try:
+            keys = file.read_bytes()
+            vectors = np.memmap(file.with_suffix(".f32"), dtype="<f4", mode="r")
+        except (OSError, ValueError):
+            continue
+        rows = min(len(keys) // KEY_BYTES, len(vectors) // dim) if dim else 0
+        place = {keys[i * KEY_BYTES : (i + 1) * KEY_BYTES]: i for i in range(rows)}
+        at = np.array([place.get(_key(sentence), -1) for sentence in sentences])
+        if rows and (at >= 0).all():
+            found = np.asarray(vectors[: rows * dim].reshape(rows, dim)[at], dtype=np.float32)
+            return found if np.isfinite(found).all() and np.abs(found).sum(axis=1).all() else None
+    return None
+
+
+def _key(sentence: str) -> bytes:
+    return hashlib.blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+
+
+def _plane(x_ND: np.ndarray) -> np.ndarray:
+    """(N, 2): t-SNE of the directions of the vectors."""
+    from sklearn.manifold import TSNE
+
+    unit_ND = x_ND.astype(np.float64) / np.linalg.norm(x_ND.astype(np.float64), axis=1, keepdims=True)
+    made: np.ndarray = TSNE(2, perplexity=PERPLEXITY, init="pca", metric="cosine", random_state=SEED).fit_transform(unit_ND)
+    return made
+
+
+def _cosines(x_ND: np.ndarray, wanted: Pairs) -> dict[float, float]:
+    """Gold level -> mean cosine of its pairs."""
+    unit_ND = x_ND.astype(np.float64) / np.linalg.norm(x_ND.astype(np.float64), axis=1, keepdims=True)
+    half = len(unit_ND) // 2
+    cosine_P, gold_P = (unit_ND[:half] * unit_ND[half:]).sum(axis=1), np.array(wanted.gold)
+    return {level: float(cosine_P[gold_P == level].mean()) for level in LEVELS}
+
+
+def _panel(drawing: Drawing, axes: Axes, plane_N2: np.ndarray, wanted: Pairs) -> None:
+    axes.grid(False)
+    axes.spines["bottom"].set_visible(False)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    low, high = plane_N2.min(axis=0), plane_N2.max(axis=0)
+    room = 0.05 * (high - low)
+    axes.set_xlim(low[0] - room[0], high[0] + room[0])
+    axes.set_ylim(low[1] - room[1], high[1] + room[1])
+    half = len(wanted.gold)
+    for i in range(half):
+        axes.plot(plane_N2[[i, i + half], 0], plane_N2[[i, i + half], 1], color=LINE, linewidth=1.0, zorder=1)
+    for level, (colour, marker) in LEVELS.items():
+        chosen: Any = [i for i in range(half) if wanted.gold[i] == level]
+        both = [*chosen, *(i + half for i in chosen)]
+        axes.plot(plane_N2[both, 0], plane_N2[both, 1], linestyle="", marker=marker, markersize=4.5, markerfacecolor=colour,
+                  markeredgecolor=colour, markeredgewidth=0, zorder=3, clip_on=False, gid=drawing.tip(f"gold {level:g}"))  # fmt: skip
+
+
+def _marks(drawing: Drawing) -> None:
+    """What the marks are, said once above all panels, each in its colour and beside its shape."""
+    from matplotlib.lines import Line2D
+
+    x, y = 6.0, drawing.height - 14
+    for level, (colour, marker) in LEVELS.items():
+        text = f"gold {level:g}"
+        drawing.sheet.add_artist(Line2D([x / WIDTH], [(y + 4) / drawing.height], marker=marker, markersize=6, color=colour, linestyle="",
+                                        markeredgewidth=0, transform=drawing.sheet.transFigure))  # fmt: skip
+        drawing.text(x + 8, y, text, colour=colour)
+        x += 8 + width(text, TEXT) + 20

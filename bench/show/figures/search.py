@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 from bench.compare.formatting import score
 from bench.compare.statistics.expected_best import expected_best, gains, parts
 from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_values, write_result
-from bench.show.figures import lines, scatter
-from bench.show.figures.drawing import BOTTOM, LEFT, SMALL, TEXT, TOP, WIDTH, Drawing, fitting, library
-from bench.show.figures.figure import Figure, number
+from bench.show.figures import lines
+from bench.show.figures.drawing import BOTTOM, LEFT, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fitting, library, number
 from bench.show.figures.labels import width
 from bench.show.figures.points import Group, counted, leading, listed, points, slug
-from bench.show.figures.svg import QUIET
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord
@@ -105,7 +103,7 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
 
 def _marks_alone(drawing: Drawing, axes: Any, recipes: Sequence[lines.Line], drawn: Sequence[lines.Line]) -> None:
     ys = [y for line in (*recipes, *drawn) for y in line.y]
-    axes.set_ylim(*scatter.limits(ys))
+    axes.set_ylim(*lines.limits(ys))
     for line in recipes:
         drawing.dot(axes, line.x[0], line.y[0], line.tips[0], strong=line.strong, square=True)
 
@@ -209,7 +207,7 @@ def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], w
     drawing = Drawing(height=TOP + BOTTOM + ROW * len(labels))
     left = min(150.0, max(width(label, TEXT) for label in labels) + 12)
     axes = lines.panel(drawing, left, BOTTOM, WIDTH - 40, drawing.height - TOP)
-    axes.set_xlim(*scatter.limits(values))
+    axes.set_xlim(*lines.limits(values))
     axes.set_ylim(-0.5, len(labels) - 0.5)
     axes.set_yticks([])
     axes.grid(axis="x", linewidth=0.6, alpha=0.5)
@@ -335,7 +333,7 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
             low = (len(keys) - 1 - i) * PANEL + BOTTOM
             axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + PANEL - BOTTOM - TOP + 14)
             at = _x_axis(drawing, axes, study.methods[method].space[key], [trial.values[key] for trial in scored])
-            axes.set_ylim(*scatter.limits(ys))
+            axes.set_ylim(*lines.limits(ys))
             from matplotlib.ticker import MaxNLocator
 
             axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
+from bench.compare.formatting import score
 from bench.runs.predictions import predictions_file
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, library
-from bench.show.figures.figure import Figure
-from bench.show.figures.points import Group, counted, leading, listed, methods, points
+from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, joined, leading, listed, methods, points
 
 if TYPE_CHECKING:
     from bench.board.board import PublishedRun
     from bench.compare.statistics.table import Row, Table
+
 
 TASK, VALUES = "uniformity", "singular_values"  # of whose predictions they are a part
 HOW = "Singular values of the unit vectors of STS-B test less their mean, over the largest of them; means over seeds. Effective rank: exp of the entropy of the values (Roy and Vetterli 2007)."
@@ -120,3 +122,152 @@ def _values(run: PublishedRun, table: Table) -> list[float]:
         return []
     fits = found is not None and found.dtype.kind == "f" and found.ndim == 1 and found.size > 1 and bool(np.isfinite(found).all())
     return [float(number) for number in found] if found is not None and fits and found[0] > 0 and found.min() >= 0 else []
+
+
+# --- STS against CxC: whether what is better on the seven STS sets is better on captions of another domain (PromCSE, Figure 1) ---
+
+
+Pair = tuple[Point, Point]
+
+
+def shift(group: Group) -> Figure | None:
+    """Average of the STS sets against CxC-STS. None where fewer than two rows have both."""
+    if "sts" not in group.tables or "cxc" not in group.tables:
+        return None
+    sts, cxc = group.tables["sts"].table, group.tables["cxc"].table
+    pairs = joined(methods(points(sts, sts.head), sts), points(cxc, cxc.columns[0]))
+    if len(pairs) < 2:
+        return None
+    best = [max(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
+    marks = [lines.Mark(point.cell.mean, other.cell.mean, point.label,
+                          f"{point.label}: STS {score(point.cell.mean)}, CxC {score(other.cell.mean)}", strong=i in best,
+                          x_bar=ends(point.cell), y_bar=ends(other.cell))
+             for i, (point, other) in enumerate(pairs)]  # fmt: skip
+    with library():
+        drawing = Drawing()
+        axes = drawing.axes()
+        lines.fit(axes, marks)
+        drawing.names(axes, f"STS {sts.head}", cxc.columns[0])
+        left_out = lines.draw_points(drawing, axes, marks)
+        name, title = group.name("shift"), group.titled("STS against captions of another domain")
+        finding = _finding(pairs)
+        alt = f"Scatter of {len(pairs)} methods: CxC-STS against the average of the STS sets. {finding}"
+        how = f"Seven STS sets ({sts.protocol}) across, captions of images ({cxc.protocol}) upwards."
+        return Figure(
+            name=name,
+            kind="shift",
+            title=title,
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            paper_figure="PromCSE, Figure 1",
+            caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), lines.unlabelled(left_out)))),
+            header=("method", "STS Avg.", "low", "high", "CxC-STS", "low", "high"),
+            data=tuple((point.label, *_numbers(point), *_numbers(other)) for point, other in pairs),
+        )
+
+
+def _numbers(point: Point) -> tuple[float | str, ...]:
+    bar = ends(point.cell)
+    return (round(point.cell.mean, 4), *(("", "") if bar is None else (round(bar[0], 4), round(bar[1], 4))))
+
+
+def _finding(pairs: Sequence[Pair]) -> str:
+    here, there = (leading([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1))
+    are = "is" if len(here) == 1 else "are"
+    first = f"{listed(here)} {are} highest on both" if here == there else f"{listed(here)} {are} highest on STS, {listed(there)} on CxC"
+    alike, all_of = agreeing([(point.cell.mean, other.cell.mean) for point, other in pairs])
+    if len(pairs) < 3:
+        return f"{first}."
+    return f"{first}; {alike} of {counted(all_of, 'pair')} of methods {'are' if alike != 1 else 'is'} in the same order on both."
+
+
+def agreeing(values: Sequence[tuple[float, float]]) -> tuple[int, int]:
+    """Of all pairs of points: how many both coordinates put in the same order, and how many there are."""
+    pairs = list(combinations(values, 2))
+    return sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs), len(pairs)
+
+
+# --- alignment against uniformity of the vectors of STS-B (SimCSE, Figure 3; Focal-InfoNCE, Table 3) ---
+
+
+ALIGNMENT, UNIFORMITY = "alignment", "uniformity"
+
+
+def sphere(group: Group) -> Figure | None:
+    """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where fewer than two rows have both."""
+    board_table = group.tables.get("geometry")
+    if board_table is None:
+        return None
+    table = board_table.table
+    pairs = joined(methods(points(table, UNIFORMITY), table), points(table, ALIGNMENT))
+    if len(pairs) < 2:
+        return None
+    averages = _averages(group)
+    best = [min(range(len(pairs)), key=lambda i: pairs[i][side].cell.mean) for side in (0, 1)]
+    marks = [
+        lines.Mark(
+            across.cell.mean,
+            up.cell.mean,
+            f"{across.label}{_bracket(averages, across)}",
+            f"{across.label}: uniformity {across.cell.mean:.3f}, alignment {up.cell.mean:.3f}",
+            strong=i in best,
+            x_bar=_sd(across),
+            y_bar=_sd(up),
+        )
+        for i, (across, up) in enumerate(pairs)
+    ]
+    with library():
+        drawing = Drawing()
+        axes = drawing.axes()
+        lines.fit(axes, marks, least=0.02)
+        drawing.names(axes, "uniformity (lower: spread more evenly)", "alignment (lower: paraphrases closer)")
+        left_out = lines.draw_points(drawing, axes, marks)
+        name, title = group.name("geometry"), group.titled("Alignment against uniformity")
+        finding = _sphere_finding(pairs)
+        how = "Lower is better on both; vectors of STS-B test."
+        if averages:
+            how += " In brackets: the average of the STS sets."
+        if any(mark.x_bar or mark.y_bar for mark in marks):
+            how += " Bars: standard deviation over seeds."
+        alt = f"Scatter of {len(pairs)} methods: alignment against uniformity. {finding}"
+        return Figure(
+            name=name,
+            kind="geometry",
+            title=title,
+            caption=" ".join(filter(None, (finding, how, lines.unlabelled(left_out)))),
+            alt=alt,
+            svg=drawing.svg(name, title, alt),
+            paper_figure="SimCSE, Figure 3",
+            header=("method", "uniformity", "alignment", "STS Avg."),
+            data=tuple(
+                (across.label, round(across.cell.mean, 5), round(up.cell.mean, 5), averages.get(across.row.runs[0], ""))
+                for across, up in pairs
+            ),
+        )
+
+
+def _sphere_finding(pairs: Sequence[tuple[Point, Point]]) -> str:
+    even, close = (leading([(pair[0].label, -pair[side].cell.mean) for pair in pairs], 3) for side in (0, 1))
+    if even == close:
+        return f"{listed(even)} {'is' if len(even) == 1 else 'are'} lowest on both."
+    spread, put = ("spreads" if len(even) == 1 else "spread"), ("puts" if len(close) == 1 else "put")
+    return f"{listed(even)} {spread} sentences most evenly, {listed(close)} {put} paraphrases closest together."
+
+
+def _averages(group: Group) -> dict[str, float]:
+    """Run id -> average of the STS sets of its row."""
+    if "sts" not in group.tables:
+        return {}
+    table = group.tables["sts"].table
+    return {run: round(point.cell.mean, 2) for point in points(table, table.head) for run in point.row.runs}
+
+
+def _bracket(averages: dict[str, float], point: Point) -> str:
+    found = averages.get(point.row.runs[0])
+    return "" if found is None else f" ({found:.1f})"
+
+
+def _sd(point: Point) -> tuple[float, float] | None:
+    """These metrics have no interval from resampling."""
+    cell = point.cell
+    return None if cell.sd is None else (cell.mean - cell.sd, cell.mean + cell.sd)

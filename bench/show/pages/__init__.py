@@ -3,12 +3,264 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bench.compare.statistics.table import Table
-    from bench.runs.record import RunRecord
+from bench.compare.formatting import (
+    has_ranks,
+    headline,
+    is_top,
+    metric_words,
+    rank_words,
+    score,
+    seeds_differ,
+    seeds_words,
+    spread,
+    variant_words,
+)
+from bench.compare.statistics.summary import summarise
+from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
+from bench.runs.record import RunRecord
+from bench.show.pages.curves import Curve, curves
+from bench.show.tables import lines, report
+from bench.show.tables.lines import OUTSIDE, SIGNS, cost_columns, cost_texts, legend, under
+from bench.show.tables.report import Section
+
+# --- what the comparison page holds: pure functions of records, no clock and no network ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageNumber:
+    """One cell's number."""
+
+    text: str  # the mean, as printed
+    mark: str  # best, second or empty
+    spread: str  # what stands after the plus-minus sign; empty where nothing does
+    top: bool  # on the column that ranks: its row may be the best
+    title: str  # interval, test and number of items in words, shown on pointing; may be empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageEntry:
+    """One number of a line under a row."""
+
+    text: str  # the number; empty where there is none
+    sign: str  # the sign after it
+    words: str  # what the sign means, for who does not see it
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageLine:
+    """A line under a row: differences from the baseline, a paper's numbers."""
+
+    label: str  # what its numbers are
+    entries: tuple[PageEntry, ...]  # one per column
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRow:
+    """One line of a score table."""
+
+    method: str  # name of the method
+    beside: str  # variant, and whatever else sets the row apart; may be empty
+    seeds: int  # runs behind the row
+    rank: str  # those that it may have; empty where it was not tested
+    cells: tuple[PageNumber | None, ...]  # one per column, None where nothing was scored
+    lines: tuple[PageLine, ...]  # differences from the baseline, a paper's numbers
+    costs: tuple[str, ...]  # one per cost column
+    footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
+    anchor: str | None  # id of the first run's place on the page
+    untrained: bool  # nothing was trained
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageTable:
+    """One comparable set of numbers."""
+
+    anchor: str  # id of the table's place on the page
+    headline: str  # setting, backbone, seeds, protocol and text form
+    suite: str  # name of the suite
+    metric: str  # what the numbers are, in words
+    columns: tuple[str, ...]  # tasks, and the average last where the suite has one
+    average: int | None  # index of the average, which comes first on a phone
+    show_seeds: bool  # rows have different numbers of seeds
+    show_ranks: bool  # rows have ranks
+    costs: tuple[str, ...]  # headings of the cost columns; empty where they were not asked for
+    gaps: bool  # some cell was not scored
+    rows: tuple[PageRow, ...]  # best average first
+    legend: tuple[str, ...]  # what the signs mean, and how it was tested
+    notes: tuple[str, ...]  # what a reader must know to read the numbers
+    footnotes: tuple[str, ...]  # one per difference between the runs of a column
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageRun:
+    """Everything about one run."""
+
+    anchor: str  # id of the run's place on the page: its run id
+    run_id: str  # id of the run
+    what: str  # method, setting, backbone and seed in words
+    heads: str  # the averages of its suites
+    scores: tuple[Section, ...]  # scores with sub-datasets, one section per suite and form
+    facts: tuple[Section, ...]  # recipe, training, cost, provenance; only those with rows
+    curves: tuple[Curve, ...]  # loss and dev score over steps; empty without a curve
+    command: str | None  # the command that made it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """The comparison page."""
+
+    title: str  # heading of the page
+    answer: str  # one sentence, computed: what has the highest average, and by how much
+    note: str | None  # what the caller has to say, such as that a demo is no evidence
+    made_of: str  # how many runs and methods, and when the newest was made
+    tables: tuple[PageTable, ...]  # one per setting, backbone, suite, protocol and text form
+    runs: tuple[PageRun, ...]  # in the order of the tables' rows
+
+
+def comparison(
+    records: Sequence[RunRecord],
+    title: str,
+    note: str | None,
+    *,
+    baseline: str | None,
+    together: bool,
+    folders: Mapping[str, Path],
+    tables: Sequence[Table] | None = None,
+) -> Page:
+    """The page for these records; those that are not finished are not on it."""
+    if tables is None:
+        tables = summarise(records, baseline=baseline, together=together)
+    by_id = {record.run_id: record for record in records}
+    shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
+    return Page(
+        title=title,
+        answer=answer(tables),
+        note=note,
+        made_of=_made_of(shown),
+        tables=tuple(_table(table, i) for i, table in enumerate(tables, 1)),
+        runs=tuple(_run(record, folders.get(record.run_id)) for record in shown),
+    )
+
+
+def answer(tables: Sequence[Table]) -> str:
+    """The first table in one sentence: who is best, and whether that can be told from the next."""
+    ranked = [(table, _ranked(table)) for table in tables]
+    table, rows = next(((table, rows) for table, rows in ranked if rows), (None, []))
+    if table is None:
+        return "No method has a score on every task yet."
+    where = ", ".join(part for part in (table.suite, table.backbone) if part)
+    (best, value), others = rows[0], rows[1:]
+    what = table.head
+    if not others:
+        return f"{best} reaches {score(value)} ({what}, {where}, {seeds_words(table)})."
+    second, below = others[0]
+    found = f"{best} has the highest {what} on {where}: {score(value)}, {round(value, 2) - round(below, 2):.2f} above {second}"
+    return f"{found} ({seeds_words(table)}; {_how_sure([name for name, _ in others], _by_mean(table)[1:])})."
+
+
+def _how_sure(names: Sequence[str], rows: Sequence[Row]) -> str:
+    """Of the rows below the best: which of them may be the best as well."""
+    if any(row.rank is None for row in rows):
+        return "differences are not tested for significance"
+    alike = [name for name, row in zip(names, rows, strict=True) if row.rank and row.rank[0] == 1]
+    if not alike:
+        return "better than every other row, all pairs tested"
+    listed = ", ".join(alike[:3]) + (f" and {len(alike) - 3} more" if len(alike) > 3 else "")
+    return f"it cannot be told from {listed}, all pairs tested"
+
+
+def _by_mean(table: Table) -> list[Row]:
+    """Rows with a number in the column that ranks, as ``_ranked`` orders them."""
+    having = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
+    return [row for row, _ in sorted(having, key=lambda pair: -pair[1].mean)]
+
+
+def _ranked(table: Table) -> list[tuple[str, float]]:
+    """(name, value) of each row with an average, or with the only task; best first. Empty where nothing ranks."""
+    if table.head is None:
+        return []
+    cells = [(" ".join(filter(None, (row.method, variant_words(row, table)))), row.cells[-1]) for row in table.rows]
+    return sorted([(name, cell.mean) for name, cell in cells if cell is not None], key=lambda pair: -pair[1])
+
+
+def _made_of(records: Sequence[RunRecord]) -> str:
+    if not records:
+        return "no runs"
+    methods = len({(record.method, record.variant) for record in records})
+    newest = max(record.provenance.created for record in records)
+    versions = ", ".join(sorted({record.provenance.bench_version or "?" for record in records}))
+    runs = f"{len(records)} run{'s' * (len(records) != 1)} of {methods} method{'s' * (methods != 1)}"
+    return f"{runs}, the newest of {newest[:10]}; bench {versions}"
+
+
+def _table(table: Table, number: int) -> PageTable:
+    return PageTable(
+        anchor=f"table-{number}", headline=headline(table), suite=table.suite, metric=metric_words(table.metric), columns=table.columns,
+        average=len(table.columns) - 1 if table.columns[-1] == AVERAGE and len(table.columns) > 2 else None,
+        show_seeds=seeds_differ(table), show_ranks=has_ranks(table), costs=cost_columns(table),
+        gaps=any(cell is None for row in table.rows for cell in row.cells), rows=tuple(_row(row, table) for row in table.rows),
+        legend=tuple(legend(table, SIGNS)), notes=table.notes, footnotes=table.footnotes,
+    )  # fmt: skip
+
+
+def _row(row: Row, table: Table) -> PageRow:
+    return PageRow(
+        method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank=rank_words(row),
+        cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row, table)) for task, cell in zip(table.columns, row.cells, strict=True)), lines=_lines(row, table),
+        costs=tuple(cost_texts(row, table)), footnotes=tuple(number + 1 for number in row.footnotes),
+        anchor=row.runs[0], untrained=row.setting == "none",
+    )  # fmt: skip
+
+
+def _number(cell: Cell, *, top: bool) -> PageNumber:
+    value = spread(cell)
+    d = cell.decimals
+    told = [f"{cell.n:,} items, {len(cell.values)} seed{'s' * (len(cell.values) != 1)}"]
+    if cell.sd is not None:
+        told.append(f"standard deviation over seeds {score(cell.sd, d)}")
+    if cell.spread:
+        told.append(
+            f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
+        )
+    if (against := cell.against) and against.verdict is not None and against.p_adjusted is not None:
+        told.append(f"less the baseline: {lines.answer(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}")
+    return PageNumber(
+        text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), top=top, title="; ".join(told)
+    )
+
+
+WORDS = {name: name for name in SIGNS} | {OUTSIDE: "outside our interval", "": ""}
+
+
+def _lines(row: Row, table: Table) -> tuple[PageLine, ...]:
+    return tuple(
+        PageLine(
+            label=line.label,
+            entries=tuple(
+                PageEntry(text=entry.text.replace("-", "\N{MINUS SIGN}"), sign=SIGNS.get(entry.sign, ""), words=WORDS[entry.sign])
+                for entry in line.entries
+            ),
+        )
+        for line in under(row, table)
+    )
+
+
+def _run(record: RunRecord, folder: Path | None) -> PageRun:
+    return PageRun(
+        anchor=record.run_id,
+        run_id=record.run_id,
+        what=report.what(record),
+        heads=report.heads(record),
+        scores=(*report.score_sections(record), *report.shift_sections(record)),
+        facts=tuple(report.fact_sections(record)),
+        curves=curves(record, folder),
+        command=record.provenance.command or None,
+    )
+
+
+# --- pages built from records: one self-contained HTML file, no script, no network, readable from a phone to paper ---
 
 
 def write_page(
@@ -48,7 +300,6 @@ def render_page(
     """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have."""
     from markupsafe import Markup
 
-    from bench.show.pages.comparison import comparison
     from bench.show.pages.engine import TEMPLATES, render
 
     page = comparison(list(records), title, note, baseline=baseline, together=together, folders=folders or {}, tables=tables)

@@ -14,10 +14,9 @@ from bench.board.board import PREVIEW_NOTE, YOURS
 from bench.board.names import link, search_file
 from bench.board.repeat import repeat
 from bench.compare.formatting import visible
-from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import LOWER_IS_BETTER
+from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER
 from bench.runs.predictions import predictions_file
-from bench.show.figures.figure import number
+from bench.show.figures.drawing import number
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
 from bench.show.pages.overview import PageOverview, page_overviews

@@ -12,8 +12,7 @@ from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat
 from bench.compare.formatting import metric_words, rank_words, score, spread, variant_words
-from bench.compare.statistics.grouping import AVERAGE
-from bench.compare.statistics.table import Cell
+from bench.compare.statistics.table import AVERAGE, Cell
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
 from bench.show.pages.curves import Curve, curves

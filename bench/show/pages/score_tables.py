@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bench.board.grades import weakest
 from bench.board.headline import answer
+from bench.board.judging import values_words
 from bench.board.names import link, method_page, run_page
-from bench.board.selection import values_words
 from bench.compare.budget import encoding_under
 from bench.compare.formatting import (
     SEVERAL,

@@ -13,8 +13,7 @@ import msgspec
 from bench.compare.formatting import score, signed
 from bench.compare.statistics.table import DECIMALS
 from bench.runs.curve import read_curve, series
-from bench.runs.dev_pairs import dev_words
-from bench.runs.record import AVERAGE, RunRecord, Score
+from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 
 BARS = "▁▂▃▄▅▆▇█"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256
 from bench.runs.curve import CURVE
 from bench.runs.predictions import Run
 from bench.runs.record import REDUCED, RunRecord, Score
@@ -21,8 +21,7 @@ from bench.verify.attestation import Attestation, attestation, sent
 from bench.verify.findings import AGREES, DIFFERS, Finding, RunReport, cell
 from bench.verify.identity import check_checkpoint, check_data, check_fingerprint
 from bench.verify.scores import StoredArrays, check_given, check_scores
-from bench.verify.submit.layout import MiB
-from bench.verify.submit.unpacking import unpack
+from bench.verify.submit.unpacking import MiB, unpack
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bench.base.cache import HAS_LOCKS, is_free, lock
 from bench.base.errors import BenchError, DataDamaged
-from bench.base.hashes import file_sha256
+from bench.base.files import file_sha256
 from bench.runs.arrays import read_arrays
 from bench.runs.curve import CURVE
 from bench.runs.record import RunRecord
@@ -25,8 +25,7 @@ from bench.runs.store import RECORD, RunsFolder, read_record
 from bench.verify.findings import cell
 from bench.verify.scores import AVERAGE
 from bench.verify.submit.check import Work, checked, examined, uncomputable
-from bench.verify.submit.layout import CHECKPOINT_BYTES, HEADER, Header, MiB, header_bytes, place, sender
-from bench.verify.submit.unpacking import unpack
+from bench.verify.submit.unpacking import CHECKPOINT_BYTES, HEADER, Header, MiB, header_bytes, place, sender, unpack
 
 AUTO, YES, NO = "auto", "yes", "no"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of every member: the same runs give the same bytes tomorrow
