@@ -13,6 +13,7 @@ import pytest
 from hub import hub, no_network  # noqa: F401 - fixtures
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test opens a connection
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # as tox has it: a run of one thread and one of two differ in the last digits
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
