@@ -58,11 +58,11 @@ class Stores:
 
     def shape_facts(self) -> dict[str, Any]:
         """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
-        found = next((store.first(4096) for store in self._stores.values() if len(store)), None)
-        if found is None:
+        vectors = next((store.first(4096) for store in self._stores.values() if len(store)), None)
+        if vectors is None:
             return {}
-        lengths = (found.astype("f8") ** 2).sum(1) ** 0.5
-        return {"dimension": int(found.shape[1]), "normalised": bool((abs(lengths - 1) < 1e-3).all())}
+        lengths = (vectors.astype("f8") ** 2).sum(1) ** 0.5
+        return {"dimension": int(vectors.shape[1]), "normalised": bool((abs(lengths - 1) < 1e-3).all())}
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,9 @@ def score_tasks(
 
     recipe = getattr(method, "recipe", {})  # a plugin's own ``build`` may keep none
     prompts = {known_task: task_prompt(recipe, known_task.suite, known_task.name) for known_task in tasks}
-    texts = {
-        prompt: [s for known_task in tasks if prompts[known_task] == prompt for s in known_task.task.sentences]
-        for prompt in dict.fromkeys(prompts.values())
-    }
+    texts: dict[str | None, list[str]] = {}
+    for known_task in tasks:
+        texts.setdefault(prompts[known_task], []).extend(known_task.task.sentences)
     for prompt, sentences in texts.items():
         add(prompt, sentences)
     reporter.phase("score", len(tasks))
@@ -183,8 +182,8 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
 
     known = suite_names()  # of a plugin's suite that is not here now, the average stays as it is recorded
     cells = {score.key: score for score in scores if score.task != AVERAGE}
-    for r in results:
-        score = Score(**{name: getattr(r, name) for name in Score.__struct_fields__})
+    for result in results:
+        score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
         cells[score.key] = score
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
     for score in cells.values():
@@ -227,8 +226,8 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        found = count_overlaps(corpus, known, cache=cache, progress=progress)
+        counted = count_overlaps(corpus, known, cache=cache, progress=progress)
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about
-    return {**about, "overlap": merge_overlaps(found, about.get("overlap"))}
+    return {**about, "overlap": merge_overlaps(counted, about.get("overlap"))}

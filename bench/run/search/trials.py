@@ -201,7 +201,7 @@ class PruningReporter:
 
 def follow_trials(folder: Path, jobs: Mapping[str, Job], options: Options, ranks: Ranks) -> int:
     """What every rank but the first does: train what rank 0 names, which is of a trial that runs, until it names nothing."""
-    from bench.run.executors.multi_rank import follow_where
+    from bench.run.executors.multi_rank import follow
 
     def find(run_id: str) -> tuple[PlannedRun, RunsFolder]:
         for method, job in jobs.items():
@@ -211,7 +211,7 @@ def follow_trials(folder: Path, jobs: Mapping[str, Job], options: Options, ranks
                         return run, RunsFolder(trial_file(folder, method, trial.number).parent)
         raise RunFailed(f"no trial of {folder} that runs has {run_id}", "the same command again")
 
-    return follow_where(find, options, ranks)
+    return follow(find, options, ranks)
 
 
 def work(worker: Worker, reporter: Reporter, start: Callable[[Trial], None], end: Callable[[Trial], None]) -> None:
