@@ -43,10 +43,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def explain_out_of_memory(error: BaseException, where: str, device: str) -> None:
     """Raises RunFailed that says where and what helps, if that is what ``error`` means; returns otherwise."""
     if is_out_of_memory(error):
-        hint = "free memory on the device, or --device cpu"
-        if device == "cpu":
-            hint = "end other programs that hold memory, or take a smaller backbone"
-        raise RunFailed(f"out of memory: {where}", hint) from None
+        on_cpu = "end other programs that hold memory, or take a smaller backbone"
+        raise RunFailed(f"out of memory: {where}", on_cpu if device == "cpu" else "free memory on the device, or --device cpu") from None
 
 
 def release() -> None:
@@ -71,7 +69,7 @@ def largest_that_fits(size: int, attempt: Callable[[int], object]) -> int | None
     return None
 
 
-def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool = True) -> OutOfMemory:
+def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool) -> OutOfMemory:
     """The error with which a training ends; ``fits`` is what trying found, ``tried`` whether that was done."""
     what = f"out of memory: step {step} with batch_size {batch_size}"
     if tried and fits is None:
@@ -83,7 +81,7 @@ def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: 
     return OutOfMemory(what + (f"; {fits} rows at once would fit" if fits else ""), hint, fits)
 
 
-# --- after a step that did not fit into memory: fewer rows at a time, or how many would fit ---
+# --- After a step that did not fit into memory: fewer rows at a time, or how many would fit ---
 
 
 def hold_fewer_rows(trainer: Trainer) -> None:
@@ -114,7 +112,7 @@ def _try(trainer: Trainer, step: int, rows: int) -> None:
         moments.clear()
 
 
-# --- from a tokenised corpus to the checkpoint with the best dev score ---
+# --- The loop ---
 
 
 def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
@@ -202,7 +200,7 @@ def stopped(trainer: Trainer) -> Interrupted:
     return Interrupted(f"stopped at {trainer.where()}; the same command goes on from there")
 
 
-# --- keeping all that a training needs to go on, and going on from there as if nothing had happened ---
+# --- Keeping all that a training needs to go on, and going on from there as if nothing had happened ---
 
 SAVING = 0.1  # share of the time that may go into saving states, where a disk is slow
 
@@ -272,9 +270,7 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
     if not same:
         raise Damaged("it is of another version of this training")
     if progress.best_score is not None:
-        line = trainer.checkpoints.restore(progress.best_step, progress.best_files)
-        if line:
-            trainer.context.reporter.note(line)
+        trainer.checkpoints.restore(progress.best_step, progress.best_files, trainer.context.reporter.note)
 
 
 def _restore(state: dict[str, Any], trainer: Trainer) -> None:

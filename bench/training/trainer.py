@@ -1,4 +1,7 @@
-"""What trains a method: a step, what is counted and logged, a dev score. The loop (``bench.training.loop``) says when."""
+"""What trains a method: a step, what is counted and logged, a dev score. The loop (``bench.training.loop``) says when.
+
+Also what a user is told of a loss that is no number, and ``curve.jsonl`` as it is written.
+"""
 
 from __future__ import annotations
 
@@ -95,11 +98,9 @@ class Trainer:
             p.best_step, p.best_files = p.step, self.checkpoints.keep(p.step, self.method.save)
         else:
             try:
-                line = self.checkpoints.restore(p.best_step, p.best_files)
+                self.checkpoints.restore(p.best_step, p.best_files, self.context.reporter.note)
             except Damaged as problem:
                 raise RunFailed(str(problem), "the same command goes on from the last good state") from None
-            if line:
-                self.context.reporter.note(line)
         (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
 
     def is_done(self) -> bool:
@@ -293,27 +294,25 @@ class TrainingCurve:
         """Leave out what came after ``step``, and a line that a crash cut short. Whole or not at all."""
         self._file = None
         lines = [json.dumps(entry) for entry in read_curve(self.folder) if entry["step"] <= step]
-        try:
+        with self._writing():
             write_whole(self.path, "".join(line + "\n" for line in lines).encode())
-        except OSError as error:
-            raise self._failed(error) from None
 
     def add(self, entry: Mapping[str, Any]) -> None:
         check_owned(self.folder)
-        try:
+        with self._writing():
             self._file = self._file or self.path.open("a")
             self._file.write(json.dumps(dict(entry)) + "\n")
             self._file.flush()
-        except OSError as error:
-            raise self._failed(error) from None
 
     def sync(self) -> None:
         """Wait until it is on the disk: a state must not remember a line that a power cut takes away."""
-        try:
-            with self.path.open("a") as file:
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise self._failed(error) from None
+        with self._writing(), self.path.open("a") as file:
+            os.fsync(file.fileno())
 
-    def _failed(self, error: OSError) -> RunFailed:
-        return RunFailed(f"{self.path} cannot be written: {error.strerror or error}", NO_SPACE)
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """While open, an OSError becomes a RunFailed."""
+        try:
+            yield
+        except OSError as error:
+            raise RunFailed(f"{self.path} cannot be written: {error.strerror or error}", NO_SPACE) from None

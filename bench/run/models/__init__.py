@@ -77,26 +77,28 @@ def find_model(
     overrides = {**(values or {}), **({"prompt": one_value(prompt)} if prompt else {})}
     if prompts:
         overrides["prompts"] = one_value(json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False))
+
+    def made(called: str, plugin: Plugin) -> Model:
+        return Model(called, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+
     if not isinstance(given, str | os.PathLike):
         from bench.run.models.objects import object_plugin
         from bench.run.models.vectors import table_plugin
 
         _refuse("an object", values, server)
         plugin = table_plugin(given, name) if isinstance(given, Mapping) else object_plugin(given, name)
-        return Model(name or plugin.cls.__name__, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+        return made(name or plugin.cls.__name__, plugin)
     text = os.fspath(given)
     if text.startswith("vectors:"):
         from bench.run.models.vectors import file_plugin
 
         _refuse(text, values, server)
-        plugin = file_plugin(Path(text.removeprefix("vectors:")).expanduser())
-        return Model(text, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+        return made(text, file_plugin(Path(text.removeprefix("vectors:")).expanduser()))
     if text.startswith(("http://", "https://")):
         from bench.run.models.server import server_plugin
 
         _refuse(text, values, ServerOptions())
-        plugin = server_plugin(text, server)
-        return Model(text, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+        return made(text, server_plugin(text, server))
     if server != ServerOptions():
         raise BenchError(
             f"--model, --batch, --dimensions and --key-env are for a server, and {text} is none",
@@ -128,20 +130,18 @@ def _run_folder(text: str, runs: RunsFolder) -> Path | None:
 
 def texts_of(run: PlannedRun) -> list[str]:
     """The distinct texts that scoring a run will ask for, each in its prompt. Tasks that ask as they go are not known beforehand."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for task in run.task_data:
         prompt = task_prompt(run.recipe, task.suite, task.name)
         prompt = run.recipe.get("prompt") if prompt is None else prompt
-        found |= dict.fromkeys(prompted(prompt, task.task.sentences))  # of one that asks as it goes: none
-    return list(found)
+        texts |= dict.fromkeys(prompted(prompt, task.task.sentences))  # of one that asks as it goes: none
+    return list(texts)
 
 
 def check_model(run: PlannedRun) -> str | None:
     """One line that says what encoding will cost, where it does. Raises BenchError where it is known that it cannot be done."""
     cls = run.plugin.cls
-    if not issubclass(cls, GivenModel):
-        return None
-    return cls.expect(texts_of(run))
+    return cls.expect(texts_of(run)) if issubclass(cls, GivenModel) else None
 
 
 def was_given(record: RunRecord) -> bool:
@@ -207,7 +207,7 @@ def short_name(text: str) -> str:
     return name
 
 
-# --- what somebody else's code returned, as vectors; or one line that says what is wrong with it ---
+# --- What somebody else's code returned, as vectors; or one line that says what is wrong with it ---
 
 
 def as_vectors(found: Any, texts: Sequence[str], who: str, dimension: int | None = None) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
-from bench.method import Recipe
+from bench.method import Recipe, prompted
 from bench.run.models import GivenModel, as_vectors, given_plugin, short_name
 from bench.run.plugins import Plugin
 
@@ -76,8 +76,6 @@ class ObjectModel(GivenModel):
         return cls.identity["revision"]
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        from bench.method import prompted
-
         texts = prompted(self.text_prompt, sentences)
         parts = []
         for start in range(0, len(texts), BLOCK):

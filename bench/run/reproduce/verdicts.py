@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -189,7 +189,7 @@ def _errors(cell: Reproduced, seeds: int) -> Errors:
     return Errors(mean * cell.sd, variance * cell.sd**2, own, freedom, freedom)
 
 
-# --- the verdicts of a row ---
+# --- The verdicts of a row ---
 
 
 def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
@@ -251,7 +251,11 @@ def _with_verdict(cell: Reproduced, different: float, equivalent: float, cells: 
     errors = _errors(cell, len(cell.seeds))
     half = _quantile(0.975, errors.freedom) * errors.difference
     assert cell.mean is not None
-    verdict = EQUIVALENT if equivalent < ALPHA else DIFFERENT if different < CAREFUL else INCONCLUSIVE
+    verdict = INCONCLUSIVE
+    if equivalent < ALPHA:
+        verdict = EQUIVALENT
+    elif different < CAREFUL:
+        verdict = DIFFERENT
     needed = _needed(cell, cells, margin) if verdict == INCONCLUSIVE else None
     count, best = printed_runs(cell.printed)
     notes = cell.notes
@@ -331,15 +335,15 @@ def _dev_score(record: RunRecord) -> Score | None:
     return Score(suite=SUITES[DEV], task=DEV_SET, protocol="stsb-dev/1", metric=DEV, value=trained.dev_score, n=trained.dev_pairs or 1500)
 
 
-# --- how many runs a printed value is of, and what the paper says of their spread ---
+# --- How many runs a printed value is of, and what the paper says of their spread ---
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
     """(runs behind a printed value, whether it is the best of them). One where nothing says so; "several" are two at least."""
-    found = re.match(r"(mean|best) of (\d+|several)", cell.runs)
-    if found is None:
+    said = re.match(r"(mean|best) of (\d+|several)", cell.runs)
+    if said is None:
         return 1, False
-    return (2 if found[2] == "several" else max(int(found[2]), 1)), found[1] == "best"
+    return (2 if said[2] == "several" else max(int(said[2]), 1)), said[1] == "best"
 
 
 def printed_spread(cell: ReferenceResult) -> tuple[float, float] | None:
@@ -362,7 +366,7 @@ def best_of(count: int) -> tuple[float, float]:
     return mean, moment(2) - mean**2
 
 
-# --- do the rows of a printed table stand in the same order here? Rank correlations and pairs: numbers in, numbers out ---
+# --- Do the rows of a printed table stand in the same order here? Rank correlations and pairs: numbers in, numbers out ---
 # Rows are compared within one setting, printed backbone and task of a table: its average, or each task where it has none. A small
 # version on another backbone says nothing about a paper's values; which orders it keeps can still be counted.
 
@@ -409,11 +413,10 @@ class Order:
     @property
     def correlation(self) -> float | None:
         """Spearman's, equal values sharing the mean of their ranks; None for fewer than three rows, or where one side is all equal."""
-        found = self.compared
-        if len(found) < FEWEST:
+        if len(self.compared) < FEWEST:
             return None
         try:
-            return spearman([place.printed for place in found], [cell.ours or 0.0 for cell in found]) / 100
+            return spearman([place.printed for place in self.compared], [place.ours or 0.0 for place in self.compared]) / 100
         except ValueError:
             return None
 
@@ -427,19 +430,12 @@ def orders(
     """
     groups: dict[tuple[str, str, str, str, str, str], list[Place]] = {}
     for row in rows:
-        for cell in _heads(row):
-            groups.setdefault(_group(cell), []).append(Place(cell.label, cell.value, *ours(cell, row)))
-    found = []
+        for cell in row.cells if row.average is None else (row.average,):
+            key = (cell.paper, cell.table, cell.setting, cell.backbone, cell.task, cell.metric)
+            groups.setdefault(key, []).append(Place(cell.label, cell.value, *ours(cell, row)))
+    made = []
     for key, places in groups.items():
         if len(places) > 1:
             places.sort(key=lambda place: place.printed if key[5] in lower_is_better else -place.printed)  # noqa: B023
-            found.append(Order(*key, tuple(places)))
-    return found
-
-
-def _heads(row: Row) -> Iterator[ReferenceResult]:
-    yield from (row.average,) if row.average is not None else row.cells
-
-
-def _group(cell: ReferenceResult) -> tuple[str, str, str, str, str, str]:
-    return cell.paper, cell.table, cell.setting, cell.backbone, cell.task, cell.metric
+            made.append(Order(*key, tuple(places)))
+    return made

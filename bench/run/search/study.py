@@ -83,11 +83,11 @@ def search_name(asked: Mapping[str, Any]) -> str:
 def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: Sequence[str]) -> dict[str, Job]:
     """The methods of a search by name. Raises BenchError for a method in which nothing can be searched, and for methods that were not
     trained alike."""
-    found: dict[str, list[PlannedRun]] = {}
+    of_methods: dict[str, list[PlannedRun]] = {}
     for run in planned:
-        found.setdefault(run.method, []).append(run)
+        of_methods.setdefault(run.method, []).append(run)
     jobs = {}
-    for method, runs in found.items():
+    for method, runs in of_methods.items():
         first = runs[0]
         selected = str(first.recipe.get("select_on", "none"))
         if first.dev is None and first.corpus is not None and selected not in ("last", "none"):
@@ -165,20 +165,21 @@ def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
         return f"{name}: {pairs:,} pairs; it shares no caption and no image with the suite check"
     if "sts" not in suites:
         return f"{name}: {pairs:,} pairs"
-    found = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
-    if found is None:
+    counted = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
+    if counted is None:
         return f"{name}: {pairs:,} pairs; how many are test pairs of the suite sts is not known, for it is not a known file"
-    shared, count = found
+    shared, count = counted
     if not shared:
         return f"{name}: none of its {count:,} pairs is a test pair of the suite sts"
     return f"{name}: {shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %) are test pairs of the suite sts, so what is chosen on it is chosen in part on the test; --select sts-dev-clean has none"
 
 
 def definition(jobs: Mapping[str, Job], wanted: Wanted, name: str, fixed: Sequence[str]) -> Study:
-    first = next(iter(jobs.values())).runs[0]
+    runs = next(iter(jobs.values())).runs
+    first = runs[0]
     assert first.dev is not None
     return Study(
-        name=name, trials=wanted.trials, seeds=tuple(run.seed or 0 for run in next(iter(jobs.values())).runs), sampler=wanted.sampler,
+        name=name, trials=wanted.trials, seeds=tuple(run.seed or 0 for run in runs), sampler=wanted.sampler,
         pruner=wanted.pruner, budget=first.recipe.get("budget"), select_on=str(first.recipe["select_on"]), dev_pairs=first.dev.n,
         overlap=overlap_words(first, wanted.suites), precision=first.precision, suites=wanted.suites,
         fixed=tuple(fixed),
@@ -252,7 +253,9 @@ def _json(value: Any) -> Any:
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping) and "source" in value:
         value = value.get("values") or f"{value.get('low'):g} to {value.get('high'):g}"
-    return "none" if value is None else ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value))
+    return "none" if value is None else str(value)
 
 
 def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder) -> None:
@@ -265,7 +268,7 @@ def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder)
             )
 
 
-# --- what a search found, as recipe files: one a method, each value with its source; ``bench run --recipe`` takes them ---
+# --- What a search found, as recipe files: one a method, each value with its source; ``bench run --recipe`` takes them ---
 
 
 def search_source(study: Study, best: Trial) -> str:

@@ -98,18 +98,23 @@ class Worker:
         return self.done[method, number]
 
     def begin(self, method: str, number: int) -> Trial:
-        sampling = self.jobs[method].sampling
+        if number == RECIPE:
+            return Trial(method=method, number=number, values={})
+        self.tell(method)
+        return Trial(method=method, number=number, values=self.jobs[method].sampling.values(number))
+
+    def tell(self, method: str) -> None:
+        """Tell Optuna what became of the method's trials."""
         known = {n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None}
-        if number != RECIPE:
-            sampling.tell(known)
-        return Trial(method=method, number=number, values={} if number == RECIPE else sampling.values(number))
+        self.jobs[method].sampling.tell(known)
 
     def store(self, method: str) -> RunsFolder:
         return RunsFolder(self.folder / "trials" / method)
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed; what came of it is on the disk when this returns. Raises Interrupted, which leaves it to be
-        taken up again, and what was wrong before anything was trained."""
+        taken up again, and what was wrong before anything was trained; RunFailed where a failure of one rank alone has parted the
+        processes: they can train nothing more."""
         job, began = self.jobs[trial.method], time.perf_counter()
         folder = trial_file(self.folder, trial.method, trial.number).parent
         try:
@@ -135,7 +140,7 @@ class Worker:
             state, problem = FAILED, error.message
         taken = time.perf_counter() - began
         self.inside += taken
-        ended = structs.replace(
+        trial = structs.replace(
             trial,
             state=state,
             dev=tuple(dev),
@@ -144,10 +149,7 @@ class Worker:
             error=problem,
             runs=tuple(run.run_id for run in runs),
         )
-        return self._still_together(self._ended(ended))
-
-    def _still_together(self, trial: Trial) -> Trial:
-        """Raises RunFailed where a failure of one rank alone has parted the processes: they can train nothing more."""
+        self._ended(trial)
         if self.options.ranks is not None and self.options.ranks.broken:
             raise RunFailed(
                 f"{trial.method}, trial {trial.number} failed and counts as a trial: {trial.error}; the ranks were parted by it",
@@ -171,8 +173,8 @@ class Worker:
     def settle(self) -> None:
         """Tell Optuna what the last trials became."""
         with RunsFolder(self.folder).lock("study", WAIT):
-            for method, job in self.jobs.items():
-                job.sampling.tell({n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None})
+            for method in self.jobs:
+                self.tell(method)
 
 
 class PruningReporter:
