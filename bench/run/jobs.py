@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -93,9 +94,13 @@ class Batch:
         variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items()))
         return f"cd {shlex.quote(self.directory)} && {variables} {shlex.join(self.command(number))}"
 
+    def given(self, option: str) -> list[str]:
+        """What follows an option on the worker's command line, each time that it stands there."""
+        return [value for word, value in pairwise(self.arguments) if word == option]
+
     def needed(self) -> list[str]:
         """Paths that a worker's machine has to see."""
-        data = [value for option, value in zip(self.arguments, self.arguments[1:], strict=False) if option == "--data"]
+        data = self.given("--data")
         return data if self.resources.returns else [str(self.folder / "batch.json"), self.python, self.directory, *data]
 
     def log(self, number: int) -> Path:
@@ -316,10 +321,10 @@ class Standing:
     attempts: int = 0
 
     def words(self) -> str:
-        at = f" on {self.node}" if self.node else ""
+        at = f" on {self.node}" if self.node and self.state == "running" else ""
         steps = "" if self.step is None else f", step {self.step}" + (f" of {self.steps}" if self.steps else "")
         again = f", attempt {self.attempts}" if self.attempts > 1 else ""
-        return f"{self.state}{at if self.state == 'running' else ''}{steps}{again}{': ' + self.why if self.why else ''}"
+        return f"{self.state}{at}{steps}{again}{': ' + self.why if self.why else ''}"
 
 
 def standings(jobs: Jobs, silent: str | None = None, places: Mapping[str, Place] | None = None) -> list[Standing]:
@@ -356,7 +361,7 @@ def _standing(store: RunsFolder, batch: Batch, number: int, place: Place | None,
 def step_of(folder: Path) -> int | None:
     """The last step that a training logged or saved."""
     logged = [int(entry["step"]) for entry in read_curve(folder)[-1:]]
-    saved = [int(found[1]) for path in folder.glob("state/step-*.pt") if (found := re.match(r"step-([0-9]+)-", path.name))]
+    saved = [int(name[1]) for path in folder.glob("state/step-*.pt") if (name := re.match(r"step-([0-9]+)-", path.name))]
     return max([*logged, *saved], default=None)
 
 

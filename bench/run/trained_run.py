@@ -69,15 +69,15 @@ def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     name, revision = str(known.get("name") or record.backbone), known.get("revision")
     if plugin.cls.own_backbone is not None:
         return Reference(name, str(revision), None)
-    found = resolve(name)
-    if found.hub and revision not in (None, found.revision) and "@" not in name and len(str(revision)) == 40:
-        found = resolve(f"{name}@{revision}")  # the hub's newest is another by now, or not here yet
-    if found.path is not None and revision not in (None, found.revision):
+    reference = resolve(name)
+    if reference.hub and revision not in (None, reference.revision) and "@" not in name and len(str(revision)) == 40:
+        reference = resolve(f"{name}@{revision}")  # the hub's newest is another by now, or not here yet
+    if reference.path is not None and revision not in (None, reference.revision):
         raise NotAModel(
-            f"{record.run_id} was made with {name} revision {str(revision)[:12]}; here it is {found.revision[:12]}",
+            f"{record.run_id} was made with {name} revision {str(revision)[:12]}; here it is {reference.revision[:12]}",
             "put that revision of the backbone in its place",
         )
-    return found
+    return reference
 
 
 def load_run(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cublas_status_alloc_failed")
-ERRORS = (torch.OutOfMemoryError, RuntimeError, MemoryError)  # what a lack of memory is raised as, among other things
+MEMORY_ERRORS = (RuntimeError, MemoryError)  # what a lack of memory is raised as, among other things; torch's own is a RuntimeError
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -178,7 +178,7 @@ def _fits(trainer: Trainer, feed: Iterator[Batch]) -> bool:
     try:
         trainer.step(feed)
         return True
-    except ERRORS as error:
+    except MEMORY_ERRORS as error:
         if not is_out_of_memory(error):
             raise
         return False
@@ -191,7 +191,7 @@ def _score(trainer: Trainer) -> None:
     except Interrupted:
         save(trainer)
         raise stopped(trainer) from None
-    except ERRORS as error:
+    except MEMORY_ERRORS as error:
         explain_out_of_memory(error, "scoring the dev set", trainer.method.context.device)
         raise
 

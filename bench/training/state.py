@@ -130,11 +130,8 @@ def sync_files(folder: Path) -> None:
     """Wait until every file below is on the disk, so that a rename after it never shows an empty one."""
     for path in folder.rglob("*"):
         if path.is_file():
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
 
 
 def settle_folder(folder: Path) -> None:
@@ -283,11 +280,12 @@ def _sha256(path: Path) -> str:
 
 def rng_state(device: torch.device) -> dict[str, Any]:
     """Torch's generators, of this process and its device."""
-    kinds: dict[str, Callable[[], torch.Tensor]] = {
-        "cuda": lambda: torch.cuda.get_rng_state(device),
-        "mps": lambda: torch.mps.get_rng_state(),
-    }
-    return {"cpu": torch.get_rng_state(), "device": kinds[device.type]() if device.type in kinds else None}
+    of_device = None
+    if device.type == "cuda":
+        of_device = torch.cuda.get_rng_state(device)
+    elif device.type == "mps":
+        of_device = torch.mps.get_rng_state()
+    return {"cpu": torch.get_rng_state(), "device": of_device}
 
 
 def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:

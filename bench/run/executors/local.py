@@ -390,8 +390,8 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
 
 def scored_by(record: RunRecord, suite: str) -> Mapping[str, Any]:
     """The package or file, version and hash of the plugin's suite that made a record's scores; nothing for a suite of this package."""
-    found: Mapping[str, Any] = (record.provenance.execution or {}).get("suites", {}).get(suite, {})
-    return found
+    source: Mapping[str, Any] = (record.provenance.execution or {}).get("suites", {}).get(suite, {})
+    return source
 
 
 def with_source(record: RunRecord, suite: str) -> RunRecord:

@@ -298,8 +298,8 @@ def travelling(batch: Batch) -> dict[str, Any]:
     if not batch.resources.returns:
         return {"files": None}
     runs = batch.folder.parents[1]
-    plugins = [Path(value).parent for word, value in zip(batch.arguments, batch.arguments[1:], strict=False) if word == "--plugin"]
-    files = {path.relative_to(runs).as_posix(): path.read_bytes() for plugin in plugins for path in plugin.rglob("*") if path.is_file()}
+    plugins = [path for file in batch.given("--plugin") for path in Path(file).parent.rglob("*") if path.is_file()]
+    files = {path.relative_to(runs).as_posix(): path.read_bytes() for path in plugins}
     return {"files": files, "home": hashlib.sha256(f"{socket.gethostname()} {runs}".encode()).hexdigest()[:12]}
 
 

@@ -123,9 +123,7 @@ def score_tasks(
 
 def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Sequence[str], reporter: EncodingReporter) -> int:
     """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
-    import torch
-
-    from bench.training.loop import explain_out_of_memory
+    from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
 
     def encode(block: list[str]) -> np.ndarray:
         encoded = method.encode_with(prompt, block)
@@ -140,7 +138,7 @@ def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Se
             return vectors.add(sentences, encode)
     except ValueError as error:
         raise RunFailed(f"encoding failed: {error}") from None
-    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+    except MEMORY_ERRORS as error:
         explain_out_of_memory(error, "encoding", method.context.device)
         raise
 

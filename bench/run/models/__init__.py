@@ -210,19 +210,19 @@ def short_name(text: str) -> str:
 # --- What somebody else's code returned, as vectors; or one line that says what is wrong with it ---
 
 
-def as_vectors(found: Any, texts: Sequence[str], who: str, dimension: int | None = None) -> np.ndarray:
+def as_vectors(returned: Any, texts: Sequence[str], who: str, dimension: int | None = None) -> np.ndarray:
     """(n, d) float32, row i for text i. ``dimension``: what d was before.
 
     Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
     """
-    if hasattr(found, "detach"):
-        found = found.detach().float().cpu().numpy()
-    elif isinstance(found, Sequence) and not isinstance(found, str) and any(hasattr(one, "detach") for one in found):
-        found = [one.detach().float().cpu().numpy() if hasattr(one, "detach") else one for one in found]
+    if hasattr(returned, "detach"):
+        returned = returned.detach().float().cpu().numpy()
+    elif isinstance(returned, Sequence) and not isinstance(returned, str) and any(hasattr(one, "detach") for one in returned):
+        returned = [one.detach().float().cpu().numpy() if hasattr(one, "detach") else one for one in returned]
     try:
-        array = np.asarray(found)
+        array = np.asarray(returned)
     except (TypeError, ValueError):  # rows of different lengths
-        lengths = sorted({len(row) for row in found if hasattr(row, "__len__")})
+        lengths = sorted({len(row) for row in returned if hasattr(row, "__len__")})
         raise RunFailed(
             f"{who} returned vectors of different dimensions: {', '.join(map(str, lengths[:4]))}", "one dimension for all sentences"
         ) from None
@@ -230,7 +230,7 @@ def as_vectors(found: Any, texts: Sequence[str], who: str, dimension: int | None
         what = {
             "U": "text",
             "S": "bytes",
-            "O": f"objects ({type(found).__name__})",
+            "O": f"objects ({type(returned).__name__})",
             "b": "true and false",
             "c": "complex numbers",
         }

@@ -70,8 +70,8 @@ class ServerModel(GivenModel):
     name = "server"
     kind = "server"
     summary = "a server with OpenAI's embeddings interface"
-    batch: ClassVar[int] = 128
-    key_env: ClassVar[str] = "BENCH_API_KEY"
+    batch: ClassVar[int]
+    key_env: ClassVar[str]
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
@@ -116,16 +116,16 @@ class ServerModel(GivenModel):
 
             def ask(part: list[str]) -> np.ndarray:
                 nonlocal done
-                vectors = self.client.vectors(part, int(store.first(1).shape[1]) or None)
+                answered = self.client.vectors(part, int(store.first(1).shape[1]) or None)
                 self.asked = True
                 done += len(part)
                 self.context.reporter.advance(len(texts) - len(new) + done, total=len(texts))
-                return vectors
+                return answered
 
             store.add(new, ask, chunk=self.batch)
-            found = store(texts)
+            vectors = store(texts)
         self.context.reporter.advance(len(texts), total=len(texts))
-        return found
+        return vectors
 
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> None:
         """Raises RunFailed where the server has other weights than those that filled the cache: one sentence is asked again."""

@@ -203,15 +203,15 @@ class Job:
         return tuple(need for need in self.needs if not need.here)
 
 
-def jobs(found: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: Asked) -> list[Job]:
+def jobs(runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: Asked) -> list[Job]:
     """A job for every wanted run, in the table's order. One that stands on another's encoder knows that one's job as ``first``,
     which is itself in the list where the table has it."""
-    listed = {run.identity: _job(run, registry, data, asked) for run in found}
-    for run in found:
+    listed = {run.identity: _job(run, registry, data, asked) for run in runs}
+    for run in runs:
         if run.on is not None:
             below = run.on.identity
             listed[run.identity].first = listed.get(below) or _job(run.on, registry, data, asked)
-    return [listed[run.identity] for run in found]
+    return [listed[run.identity] for run in runs]
 
 
 def in_order(listed: Sequence[Job]) -> list[Job]:

@@ -84,7 +84,7 @@ def reproduced(listed: Sequence[tuple[WantedRun, Sequence[Run]]], text: str, mar
     """
     spread = _spreads([[_of(cell, ours, text) for cell in _cells(run)] for run, ours in listed])
     return [
-        _judged([_cell(cell, run, found, seen) for cell, found, seen in zip(_cells(run), *spread[i], strict=True)], margin)
+        _judged([_cell(cell, run, scored, seen) for cell, scored, seen in zip(_cells(run), *spread[i], strict=True)], margin)
         for i, (run, _) in enumerate(listed)
     ]
 
@@ -93,16 +93,16 @@ def _cells(run: WantedRun) -> list[ReferenceResult]:
     return [cell for row in run.rows for cell in row.cells]
 
 
-Found = list[tuple[Run, "Score"]]
+Scored = list[tuple[Run, "Score"]]
 Spread = tuple[float, float] | None
 """Standard deviation over seeds and its degrees of freedom (infinite where nothing is random); None where nothing is known of it."""
 
 
-def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Found:
+def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Scored:
     return [(our, score) for our in ours if (score := score_of(our[0], cell, text)) is not None]
 
 
-def _spreads(table: Sequence[Sequence[Found]]) -> list[tuple[Sequence[Found], list[Spread]]]:
+def _spreads(table: Sequence[Sequence[Scored]]) -> list[tuple[Sequence[Scored], list[Spread]]]:
     """Of each run's cells; runs that were scored on one task lend each other their variance."""
     from statistics import variance
 
@@ -110,33 +110,33 @@ def _spreads(table: Sequence[Sequence[Found]]) -> list[tuple[Sequence[Found], li
 
     own: dict[tuple[object, ...], dict[int, tuple[float, int]]] = {}  # a score's key -> run -> variance and degrees of freedom
     for i, cells in enumerate(table):
-        for found in cells:
-            if found and found[0][0][0].seed is not None:
-                values = [score.value for _, score in found]
-                own.setdefault(_key(found), {})[i] = (variance(values) if len(values) > 1 else 0.0), len(values) - 1
+        for scored in cells:
+            if scored and scored[0][0][0].seed is not None:
+                values = [score.value for _, score in scored]
+                own.setdefault(_key(scored), {})[i] = (variance(values) if len(values) > 1 else 0.0), len(values) - 1
     lend = lenders({key: list(runs.values()) for key, runs in own.items()})
 
-    def spread(i: int, found: Found) -> Spread:
-        if not found:
+    def spread(i: int, scored: Scored) -> Spread:
+        if not scored:
             return None
-        if found[0][0][0].seed is None:
+        if scored[0][0][0].seed is None:
             return 0.0, math.inf
-        squared, freedom = lend[_key(found)].posterior(*own[_key(found)][i])
+        squared, freedom = lend[_key(scored)].posterior(*own[_key(scored)][i])
         return (math.sqrt(squared), freedom) if freedom > 0 else None
 
-    return [(cells, [spread(i, found) for found in cells]) for i, cells in enumerate(table)]
+    return [(cells, [spread(i, scored) for scored in cells]) for i, cells in enumerate(table)]
 
 
-def _key(found: Found) -> tuple[object, ...]:
-    return (*found[0][1].key, found[0][1].metric)
+def _key(scored: Scored) -> tuple[object, ...]:
+    return (*scored[0][1].key, scored[0][1].metric)
 
 
-def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) -> Reproduced:
+def _cell(cell: ReferenceResult, run: WantedRun, scored: Scored, spread: Spread) -> Reproduced:
     """Without a verdict of its own yet, but for what is not compared."""
     notes = tuple(remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied"))
-    if not having:
+    if not scored:
         return Reproduced(printed=cell, verdict="not scored", notes=notes)
-    mean = math.fsum(score.value for _, score in having) / len(having)
+    mean = math.fsum(score.value for _, score in scored) / len(scored)
     places = DECIMALS.get(cell.metric, 2)
     comparable = run.comparable and cell.protocol != UNKNOWN
     if spread is None:
@@ -150,10 +150,10 @@ def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) 
         freedom=spread[1] if spread and math.isfinite(spread[1]) else None,
         difference=round(round(mean, places) - cell.value, places),
         verdict=INCONCLUSIVE if comparable else "not comparable",
-        seeds=tuple(one[0].seed for one, _ in having),
-        runs=tuple(one[0].run_id for one, _ in having),
-        protocol=having[0][1].protocol,
-        text=having[0][1].text,
+        seeds=tuple(one[0].seed for one, _ in scored),
+        runs=tuple(one[0].run_id for one, _ in scored),
+        protocol=scored[0][1].protocol,
+        text=scored[0][1].text,
         notes=notes,
     )
 
@@ -286,9 +286,8 @@ def _needed(cell: Reproduced, cells: int, margin: float) -> int | None:
         if room > enough * math.sqrt(errors.own_variance):
             return seeds
         beyond = abs(_off(cell) + errors.shift) - half
-        if beyond > _quantile(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + _quantile(
-            POWER, errors.own_freedom
-        ) * math.sqrt(errors.own_variance):
+        own = _quantile(POWER, errors.own_freedom) * math.sqrt(errors.own_variance)
+        if beyond > _quantile(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + own:
             return seeds
     return None
 

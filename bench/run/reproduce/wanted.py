@@ -252,9 +252,9 @@ def _together(a: WantedRun, b: WantedRun) -> WantedRun:
     )
 
 
-def check_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> None:
+def check_asked(runs: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> None:
     """Raises UnknownName for a recipe key that the method of none of these runs knows, BenchError for a series."""
-    every = [run for wanted_run in found for run in (wanted_run, wanted_run.on) if run is not None and run.method]
+    every = [run for wanted_run in runs for run in (wanted_run, wanted_run.on) if run is not None and run.method]
     for key, text in asked.items():
         if len(series({key: text})) > 1:
             raise BenchError(f"--set {key}={text}: a table is run again with one value for each key", "bench run --set KEY=A,B,C")
@@ -263,7 +263,7 @@ def check_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[s
         check_overrides(asked, classes, any(learns(registry[run.method].cls, run.setting) for run in every))
 
 
-def with_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
+def with_asked(runs: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
     """With the user's recipe values, each where the method knows its key."""
 
     def of(run: WantedRun) -> WantedRun:
@@ -276,7 +276,7 @@ def with_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[st
             return replace(run, asked=fitting, on=None, on_as="")
         return replace(run, asked=fitting, on=of(run.on) if run.on else None)
 
-    return tuple(of(run) for run in found)
+    return tuple(of(run) for run in runs)
 
 
 def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, str]:

@@ -119,7 +119,7 @@ def space_of(
     Keys of ``fixed`` were set by hand and are not searched. Raises BenchError, naming the file and the key, for a space that is none.
     """
     which = {"setting": setting, "backbone": backbone, "variant": variant}
-    found: dict[str, Dimension] = {}
+    axes: dict[str, Dimension] = {}
     for where, name, own in ((BACKBONES, "backbones", False), (folder, method, True)):
         file = where / "recipes" / f"{name}.toml"
         for table in read(where, name).spaces:
@@ -134,12 +134,12 @@ def space_of(
                     check_key(key, recipe, places, f"in a space of {method} ({file})")
                 elif key not in recipe or recipe[key] is None:
                     continue
-                found[key] = dimension(key, bounds, recipe, f"{file}: space of {key}")
+                axes[key] = dimension(key, bounds, recipe, f"{file}: space of {key}")
     for key, text in (given or {}).items():
         if key in recipe:  # of several methods one may lack it
             check_key(key, recipe, places, f"of {method}")
-            found[key] = typed(key, text, recipe)
-    return tuple(found[key] for key in sorted(found) if key not in fixed)
+            axes[key] = typed(key, text, recipe)
+    return tuple(axes[key] for key in sorted(axes) if key not in fixed)
 
 
 def check_key(key: str, recipe: Recipe, places: Collection[str], where: str) -> None:

@@ -60,7 +60,6 @@ class Wanted:
 class Job:
     """One method of a search: a run for each seed, with the values that its trials share, and what they differ in."""
 
-    method: str
     runs: tuple[PlannedRun, ...]
     space: Space
     sampling: Sampling
@@ -122,7 +121,7 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: 
         if wanted.sampler == GRID:
             check_grid(method, space, wanted.trials)
         sampling = Sampling(folder, method, space, sampler=wanted.sampler, pruner=wanted.pruner, seeds=tuple(run.seed or 0 for run in runs))
-        jobs[method] = Job(method, tuple(runs), space, sampling)
+        jobs[method] = Job(tuple(runs), space, sampling)
     for key in wanted.spaces:
         if not any(dimension.key == key for job in jobs.values() for dimension in job.space):
             from bench.run.recipes import check_overrides
@@ -184,7 +183,7 @@ def definition(jobs: Mapping[str, Job], wanted: Wanted, name: str, fixed: Sequen
         overlap=overlap_words(first, wanted.suites), precision=first.precision, suites=wanted.suites,
         fixed=tuple(fixed),
         created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
-        methods={job.method: _searched(job) for job in jobs.values()},
+        methods={method: _searched(job) for method, job in jobs.items()},
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ class Worker:
                 if trial is not None and trial.state != RUNNING:
                     continue
                 try:
-                    stack.enter_context(self.store(method).lock(f"{number:03d}"))
+                    stack.enter_context(RunsFolder(self.folder / "trials" / method).lock(f"{number:03d}"))
                 except RunLocked:
                     self.busy += 1
                     continue
@@ -107,9 +107,6 @@ class Worker:
         """Tell Optuna what became of the method's trials."""
         known = {n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None}
         self.jobs[method].sampling.tell(known)
-
-    def store(self, method: str) -> RunsFolder:
-        return RunsFolder(self.folder / "trials" / method)
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed; what came of it is on the disk when this returns. Raises Interrupted, which leaves it to be
