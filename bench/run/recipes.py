@@ -112,8 +112,8 @@ def of_backbone(method: type[Method], setting: str, backbone: str, shape: tuple[
     """
     keys = [key for key in harness_keys(method, trained=True) if key not in method.defaults]
     entry, line = choose(entries(BACKBONES, "backbones"), setting, backbone, "", shape)
-    values = {key: value for key, value in entry.values.items() if key in keys} if entry is not None else {}
-    return (replace(entry, values=values), line) if entry is not None and values else (None, None)
+    values = {key: value for key, value in entry.values.items() if key in keys} if entry else {}
+    return (replace(entry, values=values), line) if entry and values else (None, None)
 
 
 def _guess(backbone: str) -> tuple[str, int]:

@@ -20,7 +20,7 @@ from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.method import Context, TrainReport, seed_for
 from bench.method.features import attention, float32_products
 from bench.method.torch_method import Batch, TorchMethod, check_schedule
-from bench.training.batches import batch_of, batches, move, row_order
+from bench.training.batches import batch_of, batches, move
 from bench.training.gradient import check_spread
 from bench.training.state import Damaged, Progress, newest_good, read_state, rng_state, save_state, set_rng_state
 from bench.training.trainer import Trainer
@@ -103,7 +103,7 @@ def hold_fewer_rows(trainer: Trainer) -> None:
 
 def _try(trainer: Trainer, step: int, rows: int) -> None:
     """Forward and backward of the first ``rows`` rows of a step, beside an optimiser as large as it will be."""
-    epoch, numbers = trainer.rows_of(step)
+    epoch, numbers = next(trainer.order(step - 1))
     moments = [] if trainer.optimizer.state else [torch.empty_like(p) for p in trainer.trained for _ in range(2)]
     try:
         trainer.backward(move(batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1), trainer.device))
@@ -151,8 +151,7 @@ def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Train
 def train_to_end(trainer: Trainer) -> bool:
     """All steps that are left, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
     context, ranks, step = trainer.context, trainer.ranks, trainer.progress.step
-    order = row_order(context.seed, len(trainer.corpus), trainer.recipe.batch_size, trainer.recipe.drop_last, first=step)
-    feed = batches(trainer.method, trainer.corpus, order, step, device=trainer.device, share=ranks.part)
+    feed = batches(trainer.method, trainer.corpus, trainer.order(step), step, device=trainer.device, share=ranks.part)
     try:
         while True:
             if trainer.score_is_due():

@@ -260,11 +260,10 @@ class Execution:
         place = RunPlace(run.run_id, run.fingerprint[:16], self.folder)
         stores = Stores(self.folder / VECTORS, run.fingerprint[:16])
         for scored in score_tasks(method, tasks, self.reporter, stores, place, options.device):
-            if scored.error is not None:
-                failed.append(scored.error)
-                continue
             result = scored.result
-            assert result is not None
+            if isinstance(result, RunFailed):
+                failed.append(result)
+                continue
             done.append((result, scored.of.task))
             store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
             speed = scored.sentences_per_second

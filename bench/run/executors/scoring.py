@@ -70,8 +70,7 @@ class Scored:
     """What became of one task: its result, or why there is none; and what scoring has cost until then."""
 
     of: KnownTask
-    result: TaskResult | None
-    error: RunFailed | None
+    result: TaskResult | RunFailed
     seconds: float
     sentences_per_second: float | None  # of encoding; None where nothing had to be encoded
 
@@ -108,17 +107,17 @@ def score_tasks(
     for prompt, sentences in texts.items():
         add(prompt, sentences)
     reporter.phase("score", len(tasks))
-    for i, one in enumerate(tasks, 1):
-        result, error = None, None
-        reporter.advance(i - 1, task=one.name)
+    for i, known_task in enumerate(tasks, 1):
+        result: TaskResult | RunFailed
+        prompt = prompts[known_task]
+        reporter.advance(i - 1, task=known_task.name)
         try:
-            task = one.task.on(device) if isinstance(one.task, DeviceTask) else one.task
-            of_task = partial(asked, prompts[one])
-            result = task.score_in(place, of_task) if isinstance(task, AskingTask) else task.score(stores(prompts[one]))
+            task = known_task.task.on(device) if isinstance(known_task.task, DeviceTask) else known_task.task
+            result = task.score_in(place, partial(asked, prompt)) if isinstance(task, AskingTask) else task.score(stores(prompt))
         except RunFailed as failed:
-            error = failed
-        reporter.advance(i, task=one.name)
-        yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
+            result = failed
+        reporter.advance(i, task=known_task.name)
+        yield Scored(known_task, result, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
 
 
 def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Sequence[str], reporter: EncodingReporter) -> int:

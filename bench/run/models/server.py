@@ -158,14 +158,15 @@ class Client:
     def vectors(self, texts: list[str], dimension: int | None) -> np.ndarray:
         """(n, d) float32. Raises RunFailed, Interrupted."""
         who = f"{self.model} at {host(self.address)}"
-        for failures in range(1, TRIES + 1):
+        failures = 0
+        while True:
             try:
                 return as_vectors(self._asked(texts), texts, who, dimension)
             except Passing as failure:
+                failures += 1
                 if failures == TRIES:
                     raise RunFailed(f"{who}: {failure}, {TRIES} times", KEPT) from None
                 pause(failure, failures, who, _Report(self.owner), self._sleep)
-        raise AssertionError
 
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds

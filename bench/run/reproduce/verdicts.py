@@ -18,8 +18,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
+from statistics import variance
 from typing import TYPE_CHECKING
 
+from bench.compare.statistics.column import adjusted, quantile_of, two_one_sided
+from bench.compare.statistics.seed_variance import lenders
 from bench.compare.statistics.table import DECIMALS
 from bench.data.sets import STS_TASKS
 from bench.references import UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
@@ -104,10 +107,6 @@ def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Scored:
 
 def _spreads(table: Sequence[Sequence[Scored]]) -> list[tuple[Sequence[Scored], list[Spread]]]:
     """Of each run's cells; runs that were scored on one task lend each other their variance."""
-    from statistics import variance
-
-    from bench.compare.statistics.seed_variance import lenders
-
     own: dict[tuple[object, ...], dict[int, tuple[float, int]]] = {}  # a score's key -> run -> variance and degrees of freedom
     for i, cells in enumerate(table):
         for scored in cells:
@@ -206,8 +205,6 @@ def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
 
 
 def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
-    from bench.compare.statistics.column import adjusted, two_one_sided
-
     different, equivalent = [], []
     for cell in cells:
         errors, off, half = _errors(cell, len(cell.seeds)), _off(cell), _half_unit(cell)
@@ -241,15 +238,9 @@ def _two_sided(off: float, error: float, freedom: float) -> float:
     return float(2 * (ndtr(-off / error) if math.isinf(freedom) else stdtr(freedom, -off / error)))
 
 
-def _quantile(probability: float, freedom: float) -> float:
-    from scipy.special import ndtri, stdtrit
-
-    return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
-
-
 def _with_verdict(cell: Reproduced, different: float, equivalent: float, cells: int, margin: float) -> Reproduced:
     errors = _errors(cell, len(cell.seeds))
-    half = _quantile(0.975, errors.freedom) * errors.difference
+    half = quantile_of(0.975, errors.freedom) * errors.difference
     assert cell.mean is not None
     verdict = INCONCLUSIVE
     if equivalent < ALPHA:
@@ -282,12 +273,12 @@ def _needed(cell: Reproduced, cells: int, margin: float) -> int | None:
     for seeds in range(max(2, len(cell.seeds) + 1), MOST_SEEDS + 1):
         errors = _errors(cell, seeds)
         room = _margin(cell, margin) - off - half
-        enough = _quantile(1 - ALPHA / cells, errors.own_freedom) + _quantile((1 + POWER) / 2, errors.own_freedom)
+        enough = quantile_of(1 - ALPHA / cells, errors.own_freedom) + quantile_of((1 + POWER) / 2, errors.own_freedom)
         if room > enough * math.sqrt(errors.own_variance):
             return seeds
         beyond = abs(_off(cell) + errors.shift) - half
-        own = _quantile(POWER, errors.own_freedom) * math.sqrt(errors.own_variance)
-        if beyond > _quantile(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + own:
+        own = quantile_of(POWER, errors.own_freedom) * math.sqrt(errors.own_variance)
+        if beyond > quantile_of(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + own:
             return seeds
     return None
 
