@@ -135,8 +135,11 @@ def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
 
 
 def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDescription:
-    names = ("variants", "settings", "defaults", "optional", "fitted")
-    variants, settings, defaults, optional, fitted = (definition.get(key) for key in names)
+    def literal(key: str, kind: type, otherwise: Any) -> Any:
+        value = definition.get(key)
+        return value if isinstance(value, kind) else otherwise
+
+    readable = not any(definition.get(key) is UNKNOWN for key in ("variants", "settings", "defaults", "optional", "fitted"))
     contract = {
         alias.asname or alias.name
         for node in module.body
@@ -144,21 +147,17 @@ def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDes
         for alias in node.names
         if alias.name in ("Method", "TorchMethod")
     }
-    readable = all(value is not UNKNOWN for value in (variants, settings, defaults, optional, fitted))
-    words = {key: value if isinstance(value := definition.get(key), str) else "" for key in ("summary", "paper", "trains")}
-    if settings is None:
-        settings = ("none",)  # as Method has it
     return MethodDescription(
         name=definition["name"],
-        summary=words["summary"],
-        paper=words["paper"],
-        trains=words["trains"],
-        settings=settings if isinstance(settings, tuple) else (),
+        summary=literal("summary", str, ""),
+        paper=literal("paper", str, ""),
+        trains=literal("trains", str, ""),
+        settings=("none",) if definition.get("settings") is None else literal("settings", tuple, ()),  # as Method has it
         about=definition["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
-        variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},
-        defaults=defaults if isinstance(defaults, dict) else {},
-        optional=optional if isinstance(optional, dict) else {},
-        fitted=fitted if isinstance(fitted, str) else None,
+        variants={name: changes for name, changes in literal("variants", dict, {}).items() if isinstance(changes, dict)},
+        defaults=literal("defaults", dict, {}),
+        optional=literal("optional", dict, {}),
+        fitted=literal("fitted", str, None),
         whole=readable and definition["bases"] <= contract and is_plain(module),
     )
 

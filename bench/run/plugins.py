@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,7 +130,7 @@ def _methods_of(loaded: Any) -> list[type[Method]]:
 
 def _check(cls: type[Method]) -> None:
     name = cls.name
-    if not isinstance(name, str) or not name or set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+    if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name):
         raise ValueError(f"{cls.__name__}.name is {name!r}: use a-z, 0-9 and '-'")
     wrong = [s for s in cls.settings if s not in SETTINGS]
     if wrong or not cls.settings:

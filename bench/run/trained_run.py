@@ -57,10 +57,10 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         what = "to train it again" if learned else "to make it again (nothing is trained)"
         raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {repeat_command(record, folder, fresh=learned)}")
     recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
-    made_from = (made_by or {}).get("sha256")
-    changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
-    notes = (changed,) if made_from is not None and made_from != plugin.sha256 else ()
-    return TrainedRun(record, folder, plugin, recipe, (*registry.warnings, *notes))
+    notes = registry.warnings
+    if (made_by or {}).get("sha256") not in (None, plugin.sha256):
+        notes += (f"the code of {plugin.name} is not the one that made this run; its vectors may differ",)
+    return TrainedRun(record, folder, plugin, recipe, notes)
 
 
 def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:

@@ -213,7 +213,7 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
         check_owned(folder)
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        why = getattr(error, "strerror", None) or error
         raise RunFailed(f"the training state cannot be written to {folder}: {why}", NO_SPACE) from None
     check_owned(folder)
     return _remove_old(folder)

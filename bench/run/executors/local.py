@@ -217,8 +217,8 @@ class Execution:
     def train(self, method: Method, record: RunRecord) -> RunRecord:
         """Train, or save what needs no training: the record with ``training``, ``cost`` and the hashes of the checkpoint."""
         run, options, checkpoint = self.run, self.options, self.folder / CHECKPOINT
-        trained = run.corpus is not None
-        cost = replace(Cost(device=devices.device_name(options.device)), **provenance.parameter_counts(method, trained=trained))
+        counts = provenance.parameter_counts(method, trained=run.corpus is not None)
+        cost = replace(Cost(device=devices.device_name(options.device)), **counts)
         if run.corpus is None:
             from bench.training.state import replace_folder
 
@@ -249,8 +249,8 @@ class Execution:
             tokens=report.tokens or None,
             **dev_set(run),
         )
-        trained_record = replace(record, cost=cost, training=training, checkpoint=folder_sha256(checkpoint))
-        return with_execution(trained_record, report.execution)
+        record = replace(record, cost=cost, training=training, checkpoint=folder_sha256(checkpoint))
+        return with_execution(record, report.execution)
 
     def score(self, method: Method, record: RunRecord, tasks: Sequence[KnownTask]) -> RunRecord:
         """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""

@@ -59,8 +59,9 @@ class Dimension:
         """The value at ``share`` of the way, 0 <= share < 1: of each value, or piece of the range, the same share."""
         if self.values:
             return self.values[int(share * len(self.values))]
-        ratio, width = self.high / self.low if self.scale == LOG else 1.0, self.high - self.low
-        return self.rounded(self.low * ratio**share if self.scale == LOG else self.low + width * share)
+        if self.scale == LOG:
+            return self.rounded(self.low * (self.high / self.low) ** share)
+        return self.rounded(self.low + (self.high - self.low) * share)
 
     def rounded(self, value: float) -> Any:
         """With three digits, and never outside."""
@@ -154,14 +155,14 @@ def check_key(key: str, recipe: Recipe, places: Collection[str], where: str) -> 
 def typed(key: str, text: str, recipe: Recipe) -> Dimension:
     """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``."""
     label = f"--space {key}={text}"
-    scale, colon, rest = text.partition(":")
-    ends = (rest if colon and scale == LOG else text).split("..")
+    ends = text.removeprefix(f"{LOG}:").split("..")
     if len(ends) == 2:
         try:
-            bounds: dict[str, Any] = {"low": float(ends[0]), "high": float(ends[1])}
+            low, high = map(float, ends)
         except ValueError:
             raise BenchError(f"{label}: expected numbers", EXAMPLE) from None
-        return dimension(key, {**bounds, "scale": LOG if colon and scale == LOG else UNIFORM, "source": "--space"}, recipe, label)
+        scale = LOG if text.startswith(f"{LOG}:") else UNIFORM
+        return dimension(key, {"low": low, "high": high, "scale": scale, "source": "--space"}, recipe, label)
     try:
         values = [parse(key, part.strip(), recipe[key]) for part in text.split(",") if part.strip()]
     except BenchError as error:

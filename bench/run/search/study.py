@@ -272,9 +272,8 @@ def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder)
 
 def search_source(study: Study, best: Trial) -> str:
     """ "search 3f2a91c4, 12 trials, STS-B dev 67.42" """
-    return (
-        f"search {study.name.removeprefix('search-')}, {study.trials} trial{'s' * (study.trials != 1)}, {study.select_on} {best.score:.2f}"
-    )
+    trials = f"{study.trials} trial{'s' * (study.trials != 1)}"
+    return f"search {study.name.removeprefix('search-')}, {trials}, {study.select_on} {best.score:.2f}"
 
 
 def search_facts(study: Study, method: str, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -297,13 +296,13 @@ def write_recipe(folder: Path, study: Study, method: str, trials: Sequence[Trial
     if best is None:
         return None
     of, said = study.methods[method], search_source(study, best)
+    corpus = _corpus(of.corpus) if of.corpus else None
     values = {key: of.recipe[key] for key in study.fixed if key in of.recipe}
     values |= {key: best.values[key] for key in of.space if key in best.values}
     kept = {key: said + ("" if key in of.space else AS_ALL_TRIALS) for key in values}
     lines = [
         f"# What {study.name} found for {method}. bench run --recipe takes this file; every value names its source.",
-        *_table("", {"method": method, "setting": of.setting, "variant": of.variant, "backbone": of.backbone}),
-        *([f"corpus = {json.dumps(_corpus(of.corpus))}"] if of.corpus else []),
+        *_table("", {"method": method, "setting": of.setting, "variant": of.variant, "backbone": of.backbone, "corpus": corpus}),
         "",
         "[values]",
         *(f"{key} = {{ value = {_toml(value)}, source = {_toml(kept[key])} }}" for key, value in values.items()),
