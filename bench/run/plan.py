@@ -154,7 +154,7 @@ def check_named(request: Request) -> None:
         check_suite(name)
 
 
-def check_methods(names: Sequence[str], files: Sequence[Path] = ()) -> MethodDescriptions:
+def check_methods(names: Sequence[str], files: Sequence[Path]) -> MethodDescriptions:
     """What can be read of the methods. Raises UnknownName for a name that neither an installed method nor a plugin file has,
     BenchError where a plugin file is missing."""
     for file in files:
@@ -166,7 +166,7 @@ def check_methods(names: Sequence[str], files: Sequence[Path] = ()) -> MethodDes
     return described
 
 
-def check_request(request: Request, files: Sequence[Path] = ()) -> None:
+def check_request(request: Request, files: Sequence[Path]) -> None:
     """Raises BenchError for a method, suite, variant, setting, recipe key, number, corpus file or backbone that cannot be."""
     check_named(request)
     described = check_methods(request.methods, files)

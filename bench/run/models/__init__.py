@@ -63,18 +63,18 @@ def find_model(
     given: Any,
     *,
     runs: RunsFolder,
-    name: str = "",
-    prompt: str = "",
-    prompts: Mapping[str, str] | None = None,
-    values: Mapping[str, str] | None = None,
-    server: ServerOptions | None = None,
+    name: str,
+    prompt: str,
+    prompts: Mapping[str, str] | None,
+    values: Mapping[str, str],
+    server: ServerOptions | None,
 ) -> Model:
     """What an argument means. ``values`` are recipe values (``--set``) of what is built from a folder or the hub.
 
     Raises BenchError for what is no model, or for options that do not go with it.
     """
     server = server or ServerOptions()
-    overrides = {**(values or {}), **({"prompt": one_value(prompt)} if prompt else {})}
+    overrides = {**values, **({"prompt": one_value(prompt)} if prompt else {})}
     if prompts:
         overrides["prompts"] = one_value(json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False))
 
@@ -112,7 +112,7 @@ def find_model(
     return Model(text, backbone=text, title=name, overrides=overrides)
 
 
-def _refuse(what: str, values: Mapping[str, str] | None, server: ServerOptions) -> None:
+def _refuse(what: str, values: Mapping[str, str], server: ServerOptions) -> None:
     if values:
         raise BenchError(f"--set {next(iter(values))}=...: {what} is not built here", "--set is for a folder or a model of the hub")
     if server != ServerOptions():

@@ -27,7 +27,7 @@ PROBE = (
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
-def object_plugin(given: Any, name: str = "") -> Plugin:
+def object_plugin(given: Any, name: str) -> Plugin:
     """The method of one object. Raises BenchError where it has no ``encode`` and cannot be called."""
     sentence_transformer = is_sentence_transformer(given)
     encode = getattr(given, "encode", None)

@@ -30,7 +30,7 @@ def file_plugin(file: Path) -> Plugin:
     return _plugin(sentences, vectors, f"vectors:{file}", short_name(file.stem))
 
 
-def table_plugin(table: Mapping[str, Any], name: str = "") -> Plugin:
+def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
     """The method of a mapping from sentences to vectors."""
     if not table or not all(isinstance(one, str) for one in table):
         raise BenchError("a mapping of sentences to vectors needs strings as keys, and some", "{'a sentence': [0.1, 0.2, ...], ...}")

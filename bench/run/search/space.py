@@ -112,7 +112,7 @@ def _share(text: str) -> float:
 
 
 def space_of(
-    folder: Path, method: str, *, setting: str, backbone: str, variant: str, recipe: Recipe, places: Collection[str] = (),
+    folder: Path, method: str, *, setting: str, backbone: str, variant: str, recipe: Recipe, places: Collection[str],
     given: Mapping[str, str] | None = None, fixed: Collection[str] = (),
 ) -> Space:  # fmt: skip
     """What is searched of a method: ``given`` (--space KEY=...) before what lies beside it before what is common.
