@@ -392,10 +392,9 @@ def new_batch(
 
 def ask(what: Callable[[], Any], times: int = 4, pause: float = 2.0) -> Any:
     """What an engine answers, asked again where it is silent. Raises EngineSilent at last."""
-    for i in range(times):
+    for _ in range(times - 1):
         try:
             return what()
         except EngineSilent:
-            if i == times - 1:
-                raise
             time.sleep(pause)
+    return what()

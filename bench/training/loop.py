@@ -262,8 +262,8 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
     """Raises Damaged where a state is not of this training, or its best checkpoint is lost. That is put in its place."""
     try:
         progress = Progress(**state["progress"])
-        same = state["trained"].keys() == trainer.method.training_state().keys()
-        same = same and {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
+        whole = {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
+        same = whole and state["trained"].keys() == trainer.method.training_state().keys()
     except (KeyError, TypeError, AttributeError):
         same = False
     if not same:

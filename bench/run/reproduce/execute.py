@@ -90,14 +90,14 @@ def _data(run: WantedRun, merged: Recipe, data: DataFolder, text: str) -> Iterat
 
 
 def _corpus(asked: str | None, own: str | None, data: DataFolder) -> Need:
-    name = asked or (RECIPE_CORPORA.get(own, own) if own else "training text")
     if asked:
         here = asked in ("builtin", TARGET) or Path(asked).expanduser().is_file()
         return Need("corpus", asked, here, "" if here else "no such file")
+    name = RECIPE_CORPORA.get(own, own) if own else "training text"
     try:
-        return Need("corpus", str(name), True, corpus_file(own, data))
+        return Need("corpus", name, True, corpus_file(own, data))
     except BenchError:
-        return Need("corpus", str(name), False, f"--corpus {own or ''}{'=' if own else ''}FILE")
+        return Need("corpus", name, False, f"--corpus {own or ''}{'=' if own else ''}FILE")
 
 
 def _weights(name: str, data: DataFolder) -> Need:
