@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 Texts = Callable[[Key, "np.ndarray"], "list[tuple[str, ...]] | None"]
 """The texts of every item of a task whose gold values are given; None where they are not at hand."""
-CLASSED = ("accuracy",)
 
 
 @dataclass(frozen=True)
@@ -67,26 +67,26 @@ def disagreements(first: Run, second: Run, *, texts: Texts, tasks: Sequence[str]
     """
     keys = {score.key: score.metric for score in first[0].scores if score.task != AVERAGE}
     theirs = {score.key for score in second[0].scores}
-    shared = [key for key, metric in keys.items() if key in theirs and metric in (*RANKED, *CLASSED)]
+    shared = [key for key, metric in keys.items() if key in theirs and metric in (*RANKED, "accuracy")]
     for task in tasks:
         if task not in {key[1] for key in shared}:
             raise UnknownName("task", task, {key[1] for key in shared}, "among what both runs have")
-    found: dict[tuple[str, str, str | None], Disagreement] = {}
+    by_task: dict[tuple[str, str, str | None], Disagreement] = {}
     reasons = []
     for key in shared:
         suite, task, _, text = key
-        if (tasks and task not in tasks) or (suite, task, text) in found:
+        if (tasks and task not in tasks) or (suite, task, text) in by_task:
             continue
         try:
-            found[suite, task, text] = _of(key, first, second, texts, top)
+            by_task[suite, task, text] = _disagreement(key, first, second, texts, top)
         except BenchError as error:
             reasons.append(error)
-    if not found:
+    if not by_task:
         raise reasons[0] if reasons else BenchError("these two runs share no task with predictions", "bench show RUN")
-    return list(found.values())
+    return list(by_task.values())
 
 
-def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
+def _disagreement(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
     import numpy as np
 
     from bench.runs.predicted import same_items
@@ -99,18 +99,18 @@ def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreeme
     if a.prediction_SN.shape != b.prediction_SN.shape:
         raise BenchError(f"{key[1]}: the two runs have predictions of different shapes")
     gold_N = np.asarray(a.gold_N)
+    values = gold_N, a.prediction_SN[0], b.prediction_SN[0]
     if a.metric in RANKED:
-        said = [_ranked(values) for values in (gold_N, a.prediction_SN[0], b.prediction_SN[0])]
+        gold, one, other = (_ranked(values_N) for values_N in values)
         apart_N = np.abs(_places(a.prediction_SN[0]) - _places(b.prediction_SN[0]))
     else:
         names = score_of(first[0], key).detail.get("classes")
-        said = [_classed(values, names) for values in (gold_N, a.prediction_SN[0], b.prediction_SN[0])]
+        gold, one, other = (_classed(values_N, names) for values_N in values)
         apart_N = 100 * np.abs(_right(a) - _right(b))
-    order = np.argsort(-apart_N, kind="stable")[:top]
     shown = texts(key, gold_N)
     items = tuple(
-        Item(int(i) + 1, None if shown is None else shown[i], said[0](int(i)), said[1](int(i)), said[2](int(i)), float(apart_N[i]))
-        for i in order
+        Item(i + 1, None if shown is None else shown[i], gold(i), one(i), other(i), float(apart_N[i]))
+        for i in np.argsort(-apart_N, kind="stable")[:top].tolist()
         if apart_N[i] > 0
     )
     return Disagreement(key, a.metric, len(gold_N), int((apart_N > 0).sum()), items)
@@ -118,12 +118,9 @@ def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreeme
 
 def _places(values_N: np.ndarray) -> np.ndarray:
     """(N,) place by mean rank: 0 for the lowest, 100 for the highest."""
-    import numpy as np
+    from bench.score.metrics.correlation import mean_ranks
 
-    _, group_N, size_G = np.unique(values_N, return_inverse=True, return_counts=True)
-    below_G = np.cumsum(size_G) - size_G
-    places: np.ndarray = 100 * (below_G + (size_G - 1) / 2)[group_N.reshape(-1)] / max(len(values_N) - 1, 1)
-    return places
+    return 100 * (mean_ranks(values_N) - 1) / max(len(values_N) - 1, 1)
 
 
 def _right(p: Predicted) -> np.ndarray:
@@ -132,8 +129,7 @@ def _right(p: Predicted) -> np.ndarray:
 
     said = p.prediction_SN[0].reshape(p.n_items, -1)
     right = said == np.asarray(p.gold_N)[:, None]
-    share: np.ndarray = right.sum(axis=1) / np.maximum((said != -1).sum(axis=1), 1)
-    return share
+    return right.sum(axis=1) / np.maximum((said != -1).sum(axis=1), 1)
 
 
 def _ranked(values_N: np.ndarray) -> Callable[[int], ItemValue]:
@@ -152,8 +148,7 @@ def _classed(values_N: np.ndarray, names: object) -> Callable[[int], ItemValue]:
     def said(i: int) -> ItemValue:
         row = np.atleast_1d(values_N[i])
         row = row[row != -1] if row.size > 1 else row
-        counts = {value: int((row == value).sum()) for value in row.tolist()}
-        parts = [name(value) + (f" x{count}" if row.size > 1 else "") for value, count in sorted(counts.items(), key=lambda item: -item[1])]
+        parts = [name(value) + (f" x{count}" if row.size > 1 else "") for value, count in Counter(row.tolist()).most_common()]
         return ItemValue(", ".join(parts), float(row[0]) if row.size else -1.0)
 
     return said
@@ -176,13 +171,10 @@ class TextsOf:
 
         name, task, protocol, text = key
         try:
-            found = next(
-                (scored_task for scored_task in suite(name).tasks if (scored_task.name, scored_task.protocol) == (task, protocol)),
-                None,
-            )
-            if found is None:
+            scored = suite(name).find(task, protocol)
+            if scored is None:
                 raise BenchError(f"the suite {name} has no task of this name and protocol")
-            loaded: Any = found.load(DataFolder(self.data, offline=True), text or "any")
+            loaded = scored.load(DataFolder(self.data, offline=True), text or "any")
         except BenchError as error:
             self.reasons[task] = error.message
             return None

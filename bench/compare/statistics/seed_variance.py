@@ -67,8 +67,7 @@ def raised(posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean
     a single method that varies much does not hide all differences of a table. Shares are of the logarithm.
     """
     share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
-    found_M: Floats = np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
-    return found_M
+    return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
 
 
 def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
@@ -93,8 +92,7 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
     from scipy.special import digamma
 
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
-    logs_M: Floats = np.log(np.maximum(variance_M, LEAST * usual)) - digamma(freedom_M / 2) + np.log(freedom_M / 2)
-    return logs_M
+    return np.log(np.maximum(variance_M, LEAST * usual)) - digamma(freedom_M / 2) + np.log(freedom_M / 2)
 
 
 def _inverse_trigamma(value: float) -> float:
