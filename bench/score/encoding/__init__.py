@@ -153,9 +153,9 @@ class VectorStore:
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, dim) float32. Raises KeyError for a sentence that was never added."""
         rows = np.fromiter((self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences))
-        found = np.asarray(self._vectors[rows], dtype=np.float32)
+        vectors = np.asarray(self._vectors[rows], dtype=np.float32)
         _release(self._vectors)
-        return found
+        return vectors
 
     def _append(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
         keys = [_key_of(s) for s in sentences]

@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,16 @@ class State:
 
 
 class _Digest:
-    """A hash over sentences that tells "ab", "c" from "a", "bc"."""
+    """A hash over sentences that tells "ab", "c" from "a", "bc"; and how many there were."""
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256()
+        self._hash, self.rows = hashlib.sha256(), 0
 
-    def add(self, sentences: Sequence[str]) -> str:
+    def add(self, sentences: Iterable[str]) -> str:
         for sentence in sentences:
             data = sentence.encode("utf-8", "surrogatepass")
             self._hash.update(len(data).to_bytes(4, "little") + data)
+            self.rows += 1
         return self._hash.hexdigest()
 
 
@@ -115,7 +116,7 @@ def _write(
 ) -> dict[str, Any]:
     sink = SINKS[out.suffix.lower()](part)
     state = _begun(part, about)
-    digest = _skip(sentences, state, out, block)
+    digest = _skip(sentences, state, out)
     sink.resume(state.blocks, state.rows, state.dim)
     progress(state.rows)
     while rows := list(itertools.islice(sentences, block)):
@@ -165,14 +166,10 @@ def _begun(part: Path, about: Mapping[str, Any]) -> State:
     return State()
 
 
-def _skip(sentences: Iterator[str], state: State, out: Path, block: int) -> _Digest:
+def _skip(sentences: Iterator[str], state: State, out: Path) -> _Digest:
     """Read past the rows that are done. Raises BenchError where they are not the ones that were encoded."""
     digest = _Digest()
-    left, found = state.rows, ""
-    while left and (rows := list(itertools.islice(sentences, min(left, block)))):
-        found = digest.add(rows)
-        left -= len(rows)
-    if left or found != state.sentences:
+    if state.rows and (digest.add(itertools.islice(sentences, state.rows)), digest.rows) != (state.sentences, state.rows):
         raise BenchError(f"the sentences are not those of which the first {state.rows:,} vectors of {out} were made", FRESH)
     return digest
 
@@ -186,12 +183,9 @@ def _as_it_is(sentences: Iterator[str], out: Path, about: Mapping[str, Any], par
     differs = [key for key in about if facts.get(key) != about[key]]
     if differs:
         raise BenchError(f"{out} is there already, with another {differs[0]}: {facts.get(differs[0])}", FRESH)
-    digest, rows = _Digest(), 0
-    while some := list(itertools.islice(sentences, BLOCK)):
-        digest.add(some)
-        rows += len(some)
-    if rows != facts["rows"] or digest.add([]) != facts["sentences"]:
-        raise BenchError(f"{out} is there already, made of other sentences ({facts['rows']:,} of them, now {rows:,})", FRESH)
+    digest = _Digest()
+    if digest.add(sentences) != facts["sentences"] or digest.rows != facts["rows"]:
+        raise BenchError(f"{out} is there already, made of other sentences ({facts['rows']:,} of them, now {digest.rows:,})", FRESH)
     return facts
 
 

@@ -453,6 +453,13 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
     return vectors_ND
 
 
+def float32_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
+    """As :func:`check_vectors`, in float32: a number that does not fit is refused as infinity."""
+    given_ND = check_vectors(vectors, sentences, task)
+    with np.errstate(over="ignore"):
+        return check_vectors(np.asarray(given_ND, dtype=np.float32), sentences, task)
+
+
 def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
     """The vectors. Raises RunFailed where all of them are the same: nothing can be told from them."""
     if (vectors_ND == vectors_ND[0]).all():

@@ -98,13 +98,13 @@ class LoadedGeometry(LoadedTask):
 
     def _pairwise(self, x_ND: np.ndarray, vectors: Vectors) -> dict[str, np.ndarray]:
         half = len(self.data)
-        found = {
+        predictions = {
             "prediction": squared_distances(x_ND[:half], x_ND[half:]),
             "gold": self.data.gold,
             "subset": np.full(half, SET),
             "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task.name),
         }
-        return found | {f"without_{k}_cosine": cosines(*sides, vectors, self.task.name) for k, sides in self.reduced.items()}
+        return predictions | {f"without_{k}_cosine": cosines(*sides, vectors, self.task.name) for k, sides in self.reduced.items()}
 
 
 def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
@@ -162,25 +162,24 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:
     return LoadedGeometry(task, read_sts(data, SET, text=text, split=SPLIT))
 
 
-def _task(name: str) -> Task:
-    return Task(
-        suite="geometry",
-        name=name,
-        protocol=PROTOCOL,
-        metric=name,
-        n=ITEMS[name],
-        data=(SET,),
-        read=_read,
-        rescore=score_predictions,
-        needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
-    )
-
-
 SUITE = Suite(
     name="geometry",
     title="Geometry of the vectors",
     description="Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and uniformity on STS-B.",
-    tasks=(_task("alignment"), _task("uniformity")),
+    tasks=tuple(
+        Task(
+            suite="geometry",
+            name=name,
+            protocol=PROTOCOL,
+            metric=name,
+            n=n,
+            data=(SET,),
+            read=_read,
+            rescore=score_predictions,
+            needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
+        )
+        for name, n in ITEMS.items()
+    ),
     average=None,
     docs="suites/geometry.md",
 )
