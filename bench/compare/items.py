@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,19 +100,17 @@ def _disagreement(key: Key, first: Run, second: Run, texts: Texts, top: int) -> 
     if a.prediction_SN.shape != b.prediction_SN.shape:
         raise BenchError(f"{key[1]}: the two runs have predictions of different shapes")
     gold_N = np.asarray(a.gold_N)
-    values = gold_N, a.prediction_SN[0], b.prediction_SN[0]
+    said = gold_N, a.prediction_SN[0], b.prediction_SN[0]
+    describe: Callable[[np.ndarray, Sequence[int]], list[ItemValue]]
     if a.metric in RANKED:
-        gold, one, other = (_ranked(values_N) for values_N in values)
-        apart_N = np.abs(_places(a.prediction_SN[0]) - _places(b.prediction_SN[0]))
+        describe, apart_N = _ranked, np.abs(_places(said[1]) - _places(said[2]))
     else:
-        names = score_of(first[0], key).detail.get("classes")
-        gold, one, other = (_classed(values_N, names) for values_N in values)
-        apart_N = 100 * np.abs(_right(a) - _right(b))
+        describe, apart_N = partial(_classed, score_of(first[0], key).detail.get("classes")), 100 * np.abs(_right(a) - _right(b))
+    rows = [i for i in np.argsort(-apart_N, kind="stable")[:top].tolist() if apart_N[i] > 0]
     shown = texts(key, gold_N)
     items = tuple(
-        Item(i + 1, None if shown is None else shown[i], gold(i), one(i), other(i), float(apart_N[i]))
-        for i in np.argsort(-apart_N, kind="stable")[:top].tolist()
-        if apart_N[i] > 0
+        Item(i + 1, None if shown is None else shown[i], gold, one, other, float(apart_N[i]))
+        for i, gold, one, other in zip(rows, *(describe(values_N, rows) for values_N in said), strict=True)
     )
     return Disagreement(key, a.metric, len(gold_N), int((apart_N > 0).sum()), items)
 
@@ -132,26 +131,26 @@ def _right(p: Predicted) -> np.ndarray:
     return right.sum(axis=1) / np.maximum((said != -1).sum(axis=1), 1)
 
 
-def _ranked(values_N: np.ndarray) -> Callable[[int], ItemValue]:
+def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     places_N = _places(values_N)
     if values_N.dtype.kind != "f":  # of a version that keeps their order alone
-        return lambda i: ItemValue("", float(places_N[i]), float(places_N[i]))
-    return lambda i: ItemValue(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i]))
+        return [ItemValue("", float(places_N[i]), float(places_N[i])) for i in rows]
+    return [ItemValue(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i])) for i in rows]
 
 
-def _classed(values_N: np.ndarray, names: object) -> Callable[[int], ItemValue]:
+def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     import numpy as np
 
     def name(value: float) -> str:
         return str(names[int(value)]) if isinstance(names, list) and 0 <= value < len(names) else f"{value:g}"
 
-    def said(i: int) -> ItemValue:
-        row = np.atleast_1d(values_N[i])
-        row = row[row != -1] if row.size > 1 else row
-        parts = [name(value) + (f" x{count}" if row.size > 1 else "") for value, count in Counter(row.tolist()).most_common()]
-        return ItemValue(", ".join(parts), float(row[0]) if row.size else -1.0)
-
-    return said
+    classes = []
+    for i in rows:
+        said = np.atleast_1d(values_N[i])
+        said = said[said != -1] if said.size > 1 else said
+        parts = [name(value) + (f" x{count}" if said.size > 1 else "") for value, count in Counter(said.tolist()).most_common()]
+        classes.append(ItemValue(", ".join(parts), float(said[0]) if said.size else -1.0))
+    return classes
 
 
 # --- the texts behind stored predictions: read from the evaluation data where it is at hand, in the order of the predictions ---

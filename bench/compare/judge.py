@@ -16,12 +16,13 @@ import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.compare.formatting import listed
-from bench.compare.statistics.column import MARGIN, UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
+from bench.compare.statistics.column import UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
 from bench.compare.statistics.influence import Influence, influence
 from bench.compare.statistics.summary import against
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
+    MARGIN,
     PAIRS,
     PRIMARY,
     SINGLE,
@@ -37,7 +38,7 @@ from bench.data.sets.sts import STS_TASKS
 from bench.runs.arrays import read_arrays
 from bench.runs.predicted import Floats, Predicted, same_items
 from bench.runs.predictions import Key, Run, has_statistics, predictions_file, read_predicted, score_of
-from bench.score.suites import suite, suite_names
+from bench.score.suites import Arrays, suite, suite_names
 from bench.score.suites.from_predictions import rescore
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _measure(loaded: Loaded, options: StatisticsOptions) -> tuple[Table, Columns
     """The table with intervals and ranks, and its columns."""
     cells: dict[Position, tuple[Predicted, Influence]] = {}
     first: dict[int, Predicted] = {}
-    for place, p in loaded.found.items():
+    for place, p in loaded.predicted.items():
         try:
             same_items(first.setdefault(place[1], p), p)
             moved = influence(p)
@@ -249,7 +250,7 @@ class Loaded:
     """One table's predictions. ``missing``: why a cell that has a score has none, in words."""
 
     table: Table
-    found: dict[Position, Predicted] = field(default_factory=dict)
+    predicted: dict[Position, Predicted] = field(default_factory=dict)
     missing: dict[Position, str] = field(default_factory=dict)
     seeds: dict[Position, tuple[int | None, ...]] = field(default_factory=dict)
     """Of every cell that has a score, in the order of its values."""
@@ -278,7 +279,7 @@ def load(table: Table, runs: Mapping[str, Run], report: Report | None = None, *,
             if not kept:
                 continue
             try:
-                loaded.found[i, j] = _predicted(having)
+                loaded.predicted[i, j] = _predicted(having)
             except BenchError as error:
                 loaded.missing[i, j] = error.message
     return loaded
@@ -319,7 +320,6 @@ def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
 BLOCKS = 500
 TOLERANCE = 1e-6
 """Points by which the recorded value may differ from that of its predictions."""
-Arrays = Mapping[str, np.ndarray]
 
 
 def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:

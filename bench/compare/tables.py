@@ -10,7 +10,7 @@ from bench.base.errors import BenchError
 from bench.compare import budget, footnotes
 from bench.compare.formatting import listed
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import Cell, Printed, Row, Table
+from bench.compare.statistics.table import MARGIN, Cell, Printed, Row, Table
 from bench.references import ReferenceResult
 from bench.references.ours import find_printed
 from bench.runs.predictions import Run
@@ -33,7 +33,7 @@ class TableOptions:
     together: bool = False
     statistics: str = AUTO  # intervals, verdicts, ranks: auto (up to MANY_RUNS runs with predictions), yes, no
     correction: str = "holm"
-    margin: float = 0.5  # points within which two values are as good as equal
+    margin: float = MARGIN
     with_paper: bool = False
     cost: bool = False
     equal_budget: bool = False
@@ -116,7 +116,7 @@ def _printed_beside(cell: Cell, result: ReferenceResult) -> Printed:
         std=result.std,
         source=f"{result.paper}:{result.table}",
         own=result.own_result,
-        difference=round(round(cell.mean, cell.decimals) - result.value, cell.decimals),
+        difference=round(cell.rounded - result.value, cell.decimals),
         inside=None if spread is None else spread.low <= result.value <= spread.high,
         note=", ".join(filter(None, ("" if result.own_result else "copied by the paper", result.runs))),
     )

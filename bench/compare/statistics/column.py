@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.compare.statistics.influence import Influence, Items, influence
 from bench.compare.statistics.seed_variance import moderated_variances, raised
-from bench.compare.statistics.table import CORRECTIONS
+from bench.compare.statistics.table import ALPHA, CORRECTIONS, MARGIN
 from bench.runs.predicted import Floats, Predicted, same_items
 
 # --- p-values of many comparisons, adjusted for their number ---
@@ -54,7 +54,7 @@ def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArra
     return adjusted_M
 
 
-def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: float = 0.05) -> float:
+def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: float = ALPHA) -> float:
     """The value below which exactly those p-values lie whose adjusted ones are below ``alpha``: 1 less the level at which intervals
     leave zero out where, and only where, a test says so.
 
@@ -90,8 +90,6 @@ def two_one_sided(difference: float, standard_error: float, degrees_of_freedom: 
 
 
 LEVEL = 0.95
-MARGIN = 0.5
-"""Points: differences that are smaller make two methods as good as equal."""
 POWER = 0.8
 MOST_SEEDS = 100
 BETTER, WORSE, EQUIVALENT, UNKNOWN = "better", "worse", "equivalent", "unknown"
@@ -335,37 +333,37 @@ def interval(*cells: Predicted) -> Interval:
 # --- differences: what could be found, verdicts, ranks ---
 
 
-def detectable(found: Differences, alpha: float) -> Floats:
+def detectable(differences: Differences, alpha: float) -> Floats:
     """(P,) true differences that would be found in 4 of 5 cases at this alpha; NaN where nothing moves."""
-    needed_P = (_quantile(1 - alpha / 2, found.freedom_P) + _quantile(POWER, found.freedom_P)) * found.error_P
-    return np.where(found.error_P > 0, needed_P, np.nan)
+    error_P, freedom_P = differences.error_P, differences.freedom_P
+    return np.where(error_P > 0, (_quantile(1 - alpha / 2, freedom_P) + _quantile(POWER, freedom_P)) * error_P, np.nan)
 
 
-def verdicts(
-    found: Differences, *, how: str = "holm", alpha: float = 0.05, margin: float = MARGIN
-) -> tuple[list[str | None], Floats, float]:
+def verdicts(differences: Differences, *, how: str = "holm", margin: float = MARGIN) -> tuple[list[str | None], Floats, float]:
     """Of every difference that can be judged, all in one family: its verdict, its adjusted p-value, and the alpha of its interval.
 
-    All intervals of a family have one level, at which those that leave zero out are those whose adjusted p-value is below alpha:
+    All intervals of a family have one level, at which those that leave zero out are those whose adjusted p-value is below ``ALPHA``:
     a verdict never says another thing than its interval. "equivalent" where that lies within the margin, whether or not it leaves zero
     out, and two one-sided tests agree, which are adjusted over the family by themselves. None where there is nothing to go by.
     """
-    p_P = found.p_P
-    known_P = ~np.isnan(p_P)
-    adjusted_P = np.full(len(p_P), np.nan)
-    adjusted_P[known_P] = adjusted(p_P[known_P], how)
-    own_alpha = critical(p_P[known_P], how, alpha)
-    half_P = found.half_P(own_alpha)
-    apart_P = np.abs(found.value_P) > half_P
-    equal_P = np.abs(found.value_P) + half_P < margin
-    one_sided_P = found.equivalent_p_P(margin)
-    agreed_P = np.zeros(len(p_P), dtype=bool)
-    agreed_P[known_P] = adjusted(one_sided_P[known_P], how) < alpha
-    said = np.select([~known_P, equal_P & agreed_P, apart_P & (found.value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN)
+    p_P = differences.p_P
+    known_P, adjusted_P = ~np.isnan(p_P), _adjusted_known(p_P, how)
+    own_alpha = critical(p_P[known_P], how)
+    value_P, half_P = differences.value_P, differences.half_P(own_alpha)
+    apart_P = np.abs(value_P) > half_P
+    equal_P = (np.abs(value_P) + half_P < margin) & (_adjusted_known(differences.equivalent_p_P(margin), how) < ALPHA)
+    said = np.select([~known_P, equal_P, apart_P & (value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN)
     return [str(verdict) or None for verdict in said], adjusted_P, own_alpha
 
 
-def ranks(column: Column, *, how: str = "holm", alpha: float = 0.05) -> tuple[list[tuple[int, int]], int]:
+def _adjusted_known(p_P: Floats, how: str) -> Floats:
+    """As ``adjusted``, of those that are known; NaN where one is not."""
+    adjusted_P, known_P = np.full(len(p_P), np.nan), ~np.isnan(p_P)
+    adjusted_P[known_P] = adjusted(p_P[known_P], how)
+    return adjusted_P
+
+
+def ranks(column: Column, *, how: str = "holm") -> tuple[list[tuple[int, int]], int]:
     """Of every method, the ranks that it may have: after all that are better than it, before all that are worse; and how many pairs
     were tested. More is better.
 
@@ -373,17 +371,12 @@ def ranks(column: Column, *, how: str = "holm", alpha: float = 0.05) -> tuple[li
     Shaikh and Wilhelm 2024, Review of Economic Studies 91). Whoever is chosen as the best is chosen by the same data; that is
     allowed for.
     """
-    first_P, second_P, found = column.pairs()
-    count = len(column.mean_M)
-    below_M, above_M = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    p_P = found.p_P
-    known_P = ~np.isnan(p_P)
-    told_P = np.zeros(len(p_P), dtype=bool)
-    told_P[known_P] = adjusted(p_P[known_P], how) < alpha
-    better_P, worse_P = (np.where(found.value_P > 0, *sides) for sides in ((first_P, second_P), (second_P, first_P)))
-    np.add.at(below_M, better_P[told_P], 1)
-    np.add.at(above_M, worse_P[told_P], 1)
-    return [(int(above) + 1, count - int(below)) for above, below in zip(above_M, below_M, strict=True)], int(known_P.sum())
+    first_P, second_P, differences = column.pairs()
+    count, p_P = len(column.mean_M), differences.p_P
+    told_P = _adjusted_known(p_P, how) < ALPHA
+    better_P, worse_P = (np.where(differences.value_P > 0, *sides) for sides in ((first_P, second_P), (second_P, first_P)))
+    below_M, above_M = (np.bincount(side_P[told_P], minlength=count).tolist() for side_P in (better_P, worse_P))
+    return [(above + 1, count - below) for above, below in zip(above_M, below_M, strict=True)], int((~np.isnan(p_P)).sum())
 
 
 def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:

@@ -169,19 +169,15 @@ def _cell(scores: Sequence[Score | None]) -> Cell | None:
 
 def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
     """Best and second of each column, by the printed value; equal ones share the mark. With one row there is nothing to mark."""
-    marks: list[dict[float, str]] = []
+    cells = [list(row.cells) for row in rows]
     for i, column in enumerate(columns):
-        printed = {round(cell.mean, cell.decimals) for row in rows if (cell := row.cells[i]) is not None}
-        ordered = sorted(printed, reverse=metrics.get(column) not in LOWER_IS_BETTER)
-        given = max(0, sum(row.cells[i] is not None for row in rows) - 1)
-        marks.append(dict(zip(ordered, ("best", "second")[:given], strict=False)))
-    return [
-        replace(
-            row,
-            cells=tuple(cell and replace(cell, mark=marks[i].get(round(cell.mean, cell.decimals), "")) for i, cell in enumerate(row.cells)),
-        )
-        for row in rows
-    ]
+        values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
+        ordered = sorted(set(values), reverse=metrics.get(column) not in LOWER_IS_BETTER)
+        marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
+        for own in cells:
+            if (cell := own[i]) is not None:
+                own[i] = replace(cell, mark=marks.get(cell.rounded, ""))
+    return [replace(row, cells=tuple(own)) for row, own in zip(rows, cells, strict=True)]
 
 
 def against(table: Table, baseline: str | None) -> Table:
@@ -220,4 +216,4 @@ def _names(row: Row, table: Table) -> tuple[str, ...]:
 def _less(cell: Cell | None, base: Cell | None) -> Cell | None:
     if cell is None or base is None:
         return cell
-    return replace(cell, against=Against(difference=round(cell.mean, cell.decimals) - round(base.mean, cell.decimals)))
+    return replace(cell, against=Against(difference=cell.rounded - round(base.mean, cell.decimals)))

@@ -117,6 +117,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "ST
 # of metrics, which every record names: a Score has no field for its direction
 LOWER_IS_BETTER = ("alignment", "uniformity")
 DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
+ALPHA = 0.05
+MARGIN = 0.5
+"""Points: differences that are smaller make two methods as good as equal."""
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}  # of p-values, for their number
 
 
@@ -187,6 +190,11 @@ class Cell:
     against: Against | None = None
     printed: Printed | None = None
 
+    @property
+    def rounded(self) -> float:
+        """The mean as it is shown."""
+        return round(self.mean, self.decimals)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -228,8 +236,8 @@ class Family:
 class Tested:
     """How the statistics of a table were made."""
 
-    alpha: float = 0.05
-    margin: float = 0.5  # points within which two values are as good as equal
+    alpha: float = ALPHA
+    margin: float = MARGIN
     families: tuple[Family, ...] = ()
     seed_sd: float | None = None  # over seeds, that rows of the head column borrow; None: no row has two seeds
     seed_freedom: float | None = None  # degrees of freedom of the most that a row has of it

@@ -31,8 +31,8 @@ from bench.runs.record import AVERAGE, REDUCED
 if TYPE_CHECKING:
     from bench.data.sets import DataFolder
 
-    Arrays = Mapping[str, np.ndarray]
-
+Arrays = Mapping[str, np.ndarray]
+"""Of one task, by name: "prediction", "gold", "subset" ..."""
 
 _MODULES = {
     "sts": "bench.score.suites.sts",

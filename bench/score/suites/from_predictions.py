@@ -6,17 +6,13 @@ stored arrays can be wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from bench.base.errors import DataDamaged, RunFailed, one_line
 from bench.runs.predictions import Key
 from bench.score.metrics.correlation import pearson, spearman
-from bench.score.suites import TaskScore, suite_names, suite_plugin
+from bench.score.suites import Arrays, TaskScore, suite_names, suite_plugin
 from bench.score.suites import suite as find_suite
-
-Arrays = Mapping[str, np.ndarray]
 
 GIVEN = ("gold", "subset", "all_splits_gold", "image", "caption1", "caption2", "fold", "drawn")
 """Arrays that come from the data or the protocol alone: the same for every model on one set."""
