@@ -101,7 +101,7 @@ class Points:
         rows_ME = np.ones((count, dim + 2), dtype=self.x_ND.dtype)
         np.multiply(centres_MD, -2, out=rows_ME[:, :dim])
         rows_ME[:, dim] = np.einsum("md,md->m", centres_MD, centres_MD)
-        return np.asarray(rows_ME @ self._rows_NE.T)
+        return rows_ME @ self._rows_NE.T
 
     def distances_of(self, rows_M: Rows) -> Floats:
         """(M, N) squared distances of some of the points to all: not negative, and zero of a point to itself."""

@@ -7,7 +7,6 @@ clusters and classes. The value is the mean over the ten seeds, ``std`` their st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set, read_clustering
 from bench.score.metrics.clustering import kmeans, summary
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))
@@ -51,7 +50,7 @@ class LoadedTexts(LoadedTask):
         return self.result(predictions)
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: one column of clusters per seed."""
     try:
         agreement = summary(predictions["prediction"], predictions["gold"])

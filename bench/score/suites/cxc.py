@@ -8,7 +8,7 @@ caption. A pair's prediction is the cosine of its two vectors; both tasks keep t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, data_set, read_cxc
 from bench.score.metrics.correlation import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
-from bench.score.suites import Suite, Task, TaskScore
+from bench.score.suites import Arrays, Suite, Task, TaskScore
 from bench.score.suites.sts import SAME_COSINES, LoadedPairs, by_subset, correlations
 
 
@@ -41,13 +41,13 @@ PROTOCOLS = {
 }
 
 
-def drawn_scores(predictions: Mapping[str, np.ndarray], protocol: str) -> np.ndarray:
+def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
     """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError where it is undefined."""
     query_N = np.unique(predictions[PROTOCOLS[protocol].query], return_inverse=True)[1]
     return sampled_spearman(predictions["prediction"], predictions["gold"], PROTOCOLS[protocol].drawn(query_N))
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str, protocol: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str, protocol: str) -> TaskScore:
     """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
     ranked, linear = correlations(predictions, task)
     try:

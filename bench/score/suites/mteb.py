@@ -145,11 +145,13 @@ class LoadedMteb(LoadedTask):
             metric=str(task.metadata.main_score),
             value=100 * value,
             n=_items(task) or self.n,
-            detail=self._detail(task, result, folder, place.folder),
+            detail=self._detail(task, result, place.folder),
             predictions=_predictions(task, predictions),
         )
 
-    def _detail(self, task: Any, result: Any, folder: Path, above: Path) -> dict[str, Any]:
+    def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
+        """What the record says beside the value; ``folder`` is the run's."""
+        files = [folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)]
         return {
             "mteb_version": result.mteb_version,
             "type": task.metadata.type,
@@ -158,12 +160,8 @@ class LoadedMteb(LoadedTask):
             "superseded_by": task.metadata.superseded_by,
             "subtasks": {leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)} if _aggregate(task) else {},
             "scores": {split: [_plain_scores(part) for part in parts] for split, parts in result.scores.items()},
-            "results": sorted(str(file.relative_to(above)) for file in folder.glob(f"results/**/{self.name}.json")),
-            "predictions": [
-                str(file.relative_to(above))
-                for leaf in leaves(task)
-                if (file := folder / "predictions" / leaf.prediction_file_name).is_file()
-            ],
+            "results": sorted(str(file.relative_to(folder)) for file in folder.glob(f"{FOLDER}/results/**/{self.name}.json")),
+            "predictions": [str(file.relative_to(folder)) for file in files if file.is_file()],
         }
 
 

@@ -6,7 +6,7 @@ the blank lines of CR and MPQA (SimCSE does so too; SentEval's own examples put 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.score.metrics.probe import accuracy, fit_batched, inner_kfold, kfold, mean, split
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
 
 PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
@@ -101,7 +101,7 @@ def _small_enough(side_ND: np.ndarray, sentences: Sequence[str], task: str) -> N
         )
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
     value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in np.unique(fold)])
