@@ -100,8 +100,8 @@ def spread_words(table: Table) -> str:
         return ""
     said = ["other items and other seeds"] if "items and seeds" in covers else []
     if "items" in covers:
-        random = [cell for row in table.rows if row.seeds != (None,) for cell in row.cells if cell is not None]
-        one_seed = any(cell.spread is not None and cell.spread.covers == "items" for cell in random)
+        random = [cell for row in table.rows if row.seeds != (None,) for cell in row.cells if cell and cell.spread]
+        one_seed = any(cell.spread and cell.spread.covers == "items" for cell in random)
         where = "where a row has one seed: another seed may lie outside" if one_seed else "where nothing is random"
         said.append(f"other items alone {where}")
     if "seeds" in covers:

@@ -286,11 +286,11 @@ def load(table: Table, runs: Mapping[str, Run], report: Report | None = None, *,
 
 
 def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:
-    keys: dict[Key, None] = dict.fromkeys(score.key for _, score in having)
-    if len(keys) > 1:
-        raise BenchError(f"{having[0][1].task}: its seeds were scored on texts of different forms")
-    read = read_predicted if has_statistics(having[0][1].metric) else predicted_by_own_scorer
-    return read([run for run, _ in having], next(iter(keys)))
+    first = having[0][1]
+    if any(score.key != first.key for _, score in having):
+        raise BenchError(f"{first.task}: its seeds were scored on texts of different forms")
+    read = read_predicted if has_statistics(first.metric) else predicted_by_own_scorer
+    return read([run for run, _ in having], first.key)
 
 
 def _scores(record: RunRecord, table: Table) -> Mapping[str, Score]:
@@ -301,15 +301,10 @@ def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
     """Columns that the papers' average is of: the suite's own, else those that a record names."""
     if table.columns[-1:] != (AVERAGE,):
         return ()
-    names: Sequence[str] = COLUMNS.get(table.suite, ())
-    for run in (run for row in table.rows for run in row.runs):
-        if names:
-            break
-        stored = _scores(runs[run][0], table).get(AVERAGE)
-        tasks = stored.detail.get("tasks") if stored else None
-        if isinstance(tasks, list) and all(task in table.columns for task in tasks):
-            names = tasks
-    return tuple(table.columns.index(name) for name in names or table.columns[:-1])
+    stored = (_scores(runs[run][0], table).get(AVERAGE) for row in table.rows for run in row.runs)
+    named = (score.detail.get("tasks") for score in stored if score is not None)
+    recorded = (tasks for tasks in named if isinstance(tasks, list) and tasks and all(task in table.columns for task in tasks))
+    return tuple(table.columns.index(name) for name in COLUMNS.get(table.suite) or next(recorded, table.columns[:-1]))
 
 
 # --- how far each item moves a score that only a suite's own scorer computes: the jackknife (Tukey 1958; Efron 1982, chapter 2) ---

@@ -298,24 +298,24 @@ def _source_sha256(module: ModuleType) -> str:
     return file_sha256(Path(str(module.__file__)))
 
 
-def _check_definition(found: object, whose: str) -> None:
+def _check_definition(defined: object, whose: str) -> None:
     """Raises BenchError where a plugin's SUITE is none that can be run beside this package's."""
-    if not isinstance(found, Suite):
-        raise BenchError(f"{whose}: SUITE is of type {type(found).__name__}", "SUITE = Suite(...), see docs/add-a-suite.md")
-    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(found.name)) or found.name == ALL:
-        raise BenchError(f"{whose}: a suite cannot be called {str(found.name)!r}", "a-z, 0-9 and '-'")
-    if found.name in _MODULES:
-        raise BenchError(f"{whose}: bench has a suite {found.name} of its own", "another name")
-    if not found.tasks:
-        raise BenchError(f"{whose}: the suite {found.name} has no task", "tasks=(Task(...),)")
+    if not isinstance(defined, Suite):
+        raise BenchError(f"{whose}: SUITE is of type {type(defined).__name__}", "SUITE = Suite(...), see docs/add-a-suite.md")
+    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(defined.name)) or defined.name == ALL:
+        raise BenchError(f"{whose}: a suite cannot be called {str(defined.name)!r}", "a-z, 0-9 and '-'")
+    if defined.name in _MODULES:
+        raise BenchError(f"{whose}: bench has a suite {defined.name} of its own", "another name")
+    if not defined.tasks:
+        raise BenchError(f"{whose}: the suite {defined.name} has no task", "tasks=(Task(...),)")
     taken = {task.name: name for name in _MODULES if name != "mteb" for task in suite(name).tasks}
-    for task in found.tasks:
-        if task.suite != found.name:
-            raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={found.name!r}")
+    for task in defined.tasks:
+        if task.suite != defined.name:
+            raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={defined.name!r}")
         if task.name in taken:
             raise BenchError(f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it")
-        taken[task.name] = found.name
-    if absent := set(found.average or ()) - {task.name for task in found.tasks}:
+        taken[task.name] = defined.name
+    if absent := set(defined.average or ()) - {task.name for task in defined.tasks}:
         raise BenchError(f"{whose}: average names {', '.join(sorted(absent))}, which the suite has not", "names of its tasks")
 
 
