@@ -206,11 +206,11 @@ def load_run(
     from bench.run import trained_run
 
     reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    found = trained_run.find_run(reference, _store(runs), [Path(plugin) for plugin in plugins])
-    for note in found.notes:
+    trained = trained_run.find_run(reference, _store(runs), [Path(plugin) for plugin in plugins])
+    for note in trained.notes:
         warnings.warn(note, stacklevel=2)
-    method = trained_run.load_run(found, device=devices.choose_device(device), offline=offline)
-    return LoadedRun(Result(found.record, found.folder), method)
+    method = trained_run.load_run(trained, device=devices.choose_device(device), offline=offline)
+    return LoadedRun(Result(trained.record, trained.folder), method)
 
 
 def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, progress: bool, first: str | None = None) -> list[Result]:

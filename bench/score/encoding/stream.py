@@ -117,7 +117,7 @@ def _write(
     sink = SINKS[out.suffix.lower()](part)
     state = _begun(part, about)
     digest = _skip(sentences, state, out)
-    sink.resume(state.blocks, state.rows, state.dim)
+    sink.resume(state)
     progress(state.rows)
     while rows := list(itertools.islice(sentences, block)):
         if should_stop():
@@ -134,7 +134,7 @@ def _write(
         write_whole(part / "state.json", json.dumps(asdict(state)).encode())
         progress(state.rows)
     facts = {**about, "rows": state.rows, "dim": state.dim, "dtype": "float32", "sentences": state.sentences}
-    sink.finish(state.blocks, state.rows, state.dim, facts)
+    sink.finish(state, facts)
     facts["bytes"] = sink.whole.stat().st_size
     write_whole(part / "done.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
     _deliver(part, out)
@@ -233,8 +233,8 @@ def _alone(part: Path) -> Iterator[None]:
 
 
 # --- files of vectors that grow by blocks and can be gone on with after a kill: NumPy's .npy and Parquet ---
-# A sink writes below one folder of its own. What ``append`` has returned from is on the disk; ``resume(blocks, rows, dim)``
-# goes back to a state in which that many had been appended; ``finish`` leaves the whole file at ``sink.whole``.
+# A sink writes below one folder of its own. What ``append`` has returned from is on the disk; ``resume(state)`` goes back to the
+# blocks and rows that had been appended then; ``finish`` leaves the whole file at ``sink.whole``.
 
 HEADER = 128  # bytes before the first value of a .npy file: a multiple of 64, with room for any number of rows
 WHOLE = "whole"
@@ -246,25 +246,25 @@ class NpySink:
     def __init__(self, folder: Path) -> None:
         self.whole, self._growing = folder / WHOLE, folder / "rows"
 
-    def resume(self, blocks: int, rows: int, dim: int) -> None:
+    def resume(self, state: State) -> None:
         if self.whole.exists():  # the last process was killed when it was all but done
             os.replace(self.whole, self._growing)
-        if not blocks:
-            with self._growing.open("wb") as file:
-                file.write(b"\0" * HEADER)
-        elif self._growing.stat().st_size < HEADER + 4 * rows * dim:
-            raise OSError(f"{self._growing} is shorter than the {rows:,} vectors that were written")
+        size = HEADER + 4 * state.rows * state.dim
+        if not state.blocks:
+            self._growing.write_bytes(b"\0" * HEADER)
+        elif self._growing.stat().st_size < size:
+            raise OSError(f"{self._growing} is shorter than the {state.rows:,} vectors that were written")
         else:
-            os.truncate(self._growing, HEADER + 4 * rows * dim)
+            os.truncate(self._growing, size)
 
     def append(self, block: int, sentences: Sequence[str], vectors: np.ndarray) -> None:
         with self._growing.open("ab") as file:
             file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
             _to_disk(file)
 
-    def finish(self, blocks: int, rows: int, dim: int, about: Mapping[str, Any]) -> None:
+    def finish(self, state: State, about: Mapping[str, Any]) -> None:
         with self._growing.open("r+b") as file:
-            file.write(npy_header(rows, dim))
+            file.write(npy_header(state.rows, state.dim))
             _to_disk(file)
         os.replace(self._growing, self.whole)
 
@@ -279,11 +279,11 @@ class ParquetSink:
     def __init__(self, folder: Path) -> None:
         self.whole, self._folder = folder / WHOLE, folder
 
-    def resume(self, blocks: int, rows: int, dim: int) -> None:
+    def resume(self, state: State) -> None:
         self.whole.unlink(missing_ok=True)
-        for block in range(blocks):
-            if not self._block(block).is_file():
-                raise OSError(f"{self._block(block)} is missing")
+        for block in map(self._block, range(state.blocks)):
+            if not block.is_file():
+                raise OSError(f"{block} is missing")
 
     def append(self, block: int, sentences: Sequence[str], vectors: np.ndarray) -> None:
         import pyarrow as pa
@@ -297,14 +297,14 @@ class ParquetSink:
             _to_disk(file)
         os.replace(aside, self._block(block))
 
-    def finish(self, blocks: int, rows: int, dim: int, about: Mapping[str, Any]) -> None:
+    def finish(self, state: State, about: Mapping[str, Any]) -> None:
         import pyarrow.parquet as pq
 
         aside = self._folder / "whole.tmp"
         schema = pq.read_schema(self._block(0)).with_metadata({"bench": json.dumps(about)})
         with aside.open("wb") as file:
             with pq.ParquetWriter(file, schema, use_dictionary=False) as writer:
-                for block in range(blocks):
+                for block in range(state.blocks):
                     writer.write_table(pq.read_table(self._block(block)).cast(schema))
             _to_disk(file)
         os.replace(aside, self.whole)
