@@ -166,11 +166,11 @@ class TextsOf:
         import numpy as np
 
         from bench.data.sets import DataFolder
-        from bench.score.suites import suite
+        from bench.score.suites.from_predictions import find_task
 
-        name, task, protocol, text = key
+        name, task, _, text = key
         try:
-            scored = suite(name).find(task, protocol)
+            scored = find_task(key)
             if scored is None:
                 raise BenchError(f"the suite {name} has no task of this name and protocol")
             loaded = scored.load(DataFolder(self.data, offline=True), text or "any")

@@ -38,8 +38,8 @@ from bench.data.sets.sts import STS_TASKS
 from bench.runs.arrays import read_arrays
 from bench.runs.predicted import Floats, Predicted, same_items
 from bench.runs.predictions import Key, Run, has_statistics, predictions_file, read_predicted, score_of
-from bench.score.suites import Arrays, suite, suite_names
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import Arrays, suite_names
+from bench.score.suites.from_predictions import find_task, rescore
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord, Score
@@ -326,7 +326,7 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
     metric = score_of(runs[0][0], key).metric
     if key[0] not in suite_names():
         raise BenchError(f"{metric} is computed by the suite {key[0]}, which is not here; --plugin FILE gives it")
-    task = suite(key[0]).find(key[1], key[2])
+    task = find_task(key)
     if task is None or not task.by_item:
         raise BenchError(f"{metric} has no interval over items")
     stored = [read_arrays(predictions_file(folder.resolve(), key)) for _, folder in runs]

@@ -233,10 +233,6 @@ class Suite:
                 return task
         raise UnknownName("task", name, [task.name for task in self.tasks], where=f"in suite {self.name}")
 
-    def find(self, name: str, protocol: str) -> Task | None:
-        """The task of that name under that protocol; None where the suite has none."""
-        return next((task for task in self.tasks if (task.name, task.protocol) == (name, protocol)), None)
-
 
 # --- which suites there are: this package's, those that installed packages register, those of files given by --plugin ---
 

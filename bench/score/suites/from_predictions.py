@@ -11,7 +11,7 @@ import numpy as np
 from bench.base.errors import DataDamaged, RunFailed, one_line
 from bench.runs.predictions import Key
 from bench.score.metrics.correlation import pearson, spearman
-from bench.score.suites import Arrays, TaskScore, suite_names, suite_plugin
+from bench.score.suites import Arrays, Task, TaskScore, suite_names, suite_plugin
 from bench.score.suites import suite as find_suite
 
 GIVEN = ("gold", "subset", "all_splits_gold", "image", "caption1", "caption2", "fold", "drawn")
@@ -43,9 +43,14 @@ def rescore(key: Key, arrays: Arrays, metric: str = "") -> TaskScore | None:
 
 def reduce_predictions(key: Key, arrays: Arrays) -> dict[str, np.ndarray] | None:
     """What the score needs of the stored arrays of one task (``Task.reduced``); None where its suite does not say, or is not here."""
-    suite, name, protocol, _ = key
-    task = find_suite(suite).find(name, protocol) if suite in suite_names() else None
+    task = find_task(key) if key[0] in suite_names() else None
     return None if task is None else task.reduced(arrays)
+
+
+def find_task(key: Key) -> Task | None:
+    """The task by its suite, name and protocol; None where the suite has none. Raises UnknownName where the suite is not here."""
+    suite, name, protocol, _ = key
+    return next((task for task in find_suite(suite).tasks if (task.name, task.protocol) == (name, protocol)), None)
 
 
 def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -> TaskScore | None:
