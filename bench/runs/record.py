@@ -259,10 +259,10 @@ def upgrade(content: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RecordDamaged("the record is no JSON object")
     name = content.get("schema")
-    found = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
-    if not found:
+    match = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
+    if not match:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
-    version = int(found[1])
+    version = int(match[1])
     if version > VERSION:
         raise RecordDamaged(
             f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
@@ -294,9 +294,6 @@ def _plain(value: Any) -> Any:
 # --- how many of the pairs on which a checkpoint was chosen are test pairs of what is scored; told from hashes alone, without the data ---
 
 
-STSB_DEV, CLEAN_DEV = "STS-B dev", "sts-dev-clean"
-
-
 def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tuple[int, int] | None:
     """(pairs of a selection set that are test pairs of one of these sets of the suite sts, pairs); None where it is not known.
 
@@ -318,10 +315,10 @@ def dev_words(record: RunRecord) -> str:
     if done is None or done.dev_score is None or not tasks:
         return ""
     sha256 = (record.provenance.determines or {}).get("dev")
-    found = dev_test_pairs(done.dev_task or "", sha256 if isinstance(sha256, str) else None, tasks)
-    if found is None:
+    counts = dev_test_pairs(done.dev_task or "", sha256 if isinstance(sha256, str) else None, tasks)
+    if counts is None:
         return f"how many pairs of {done.dev_task or 'the selection set'} are test pairs of the scored sets is not known"
-    scored, pairs = found
+    scored, pairs = counts
     if not scored:
         return f"none of the {pairs:,} pairs of {done.dev_task} is a test pair of the scored sets"
     return f"{scored:,} of the {pairs:,} pairs of {done.dev_task} are test pairs of the scored sets"
