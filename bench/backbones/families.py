@@ -65,7 +65,6 @@ DROPOUTS = (
 )
 """Where the configs of the families keep the dropout of the encoder itself."""
 
-
 HEADS = ("cls.", "lm_head.", "classifier.", "pooler.", "vocab_", "generator_", "discriminator_", "mask_predictions.", "lm_predictions.",
          "head.", "decoder.", "qa_outputs.", "pre_classifier.", "score.", "mlp.")  # fmt: skip
 """How the tensors of heads are called that stand on an encoder and are no part of it."""
@@ -168,5 +167,4 @@ def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
 
 def own_dropout(config: Mapping[str, Any]) -> float | None:
     """The largest dropout that a config sets between and in the layers; None where it says nothing."""
-    found = [float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)]
-    return max(found) if found else None
+    return max((float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)), default=None)

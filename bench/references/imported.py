@@ -91,7 +91,9 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
     except KeyError as error:
         return LeftOut(file, f"a task that this mteb does not know: {error.args[0] if error.args else ''}")
     except Exception as error:  # pydantic, json and mteb each have their own
-        raise DataDamaged(f"{file}: not a result file of mteb: {one_line(error, 160)}", "a file that mteb wrote, such as STS12.json") from None
+        raise DataDamaged(
+            f"{file}: not a result file of mteb: {one_line(error, 160)}", "a file that mteb wrote, such as STS12.json"
+        ) from None
     metric, result, why = _as_the_task_asks(result)
     if why:
         return LeftOut(file, why)
