@@ -1,4 +1,7 @@
-"""A folder with a model in it: whether it is one, whether it is all there, what names its content, which tensors it holds."""
+"""A folder with a model in it: whether it is one, whether it is all there, what names its content, which tensors it holds.
+
+Also: the encoder weights of a run put in the place of pretrained ones, and pickles made into safetensors.
+"""
 
 from __future__ import annotations
 
@@ -204,11 +207,11 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
 @cache
 def _content(folder: Path) -> str:
     """sha256 over everything that the twin is made from."""
-    pickles = _files(folder)
+    pickles = _twins(folder)
     return files_sha256((f for f in folder.iterdir() if f.is_file() and (f.suffix in KEPT or f.name in pickles)), folder)
 
 
-def _files(folder: Path) -> dict[str, str]:
+def _twins(folder: Path) -> dict[str, str]:
     """The pickles of a model -> the names of their twins."""
     single, index = (folder / name for name in PICKLES)
     if not index.is_file():
@@ -223,13 +226,13 @@ def _convert(folder: Path, to: Path) -> None:
     for file in folder.iterdir():
         if file.is_file() and file.suffix in KEPT and file.name not in PICKLES:
             shutil.copyfile(file, to / file.name)
-    names = _files(folder)
-    for part, twin in names.items():
+    twins = _twins(folder)
+    for part, twin in twins.items():
         tensors = _tensors(folder / part)
         save_file({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, to / twin, metadata={"format": "pt"})
-    if PICKLES[0] not in names:
+    if PICKLES[0] not in twins:
         index = json.loads((folder / PICKLES[1]).read_text(encoding="utf-8"))
-        index["weight_map"] = {name: names[part] for name, part in index["weight_map"].items()}
+        index["weight_map"] = {name: twins[part] for name, part in index["weight_map"].items()}
         (to / WEIGHTS[1]).write_text(json.dumps({"metadata": {}} | index), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Which device and precision a run uses, and what this machine is (for the record and ``bench doctor``)."""
+"""Which device and precision a run uses, what this machine is (for the record and ``bench doctor``), and what a GPU has used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from bench.base.errors import BenchError
 
 if TYPE_CHECKING:
     from bench.base.bf16 import Answer
-
 
 PACKAGES = (
     "torch",

@@ -1,4 +1,6 @@
-"""The run record: what one run was, what it scored, what it cost, and where it came from (``docs/run-record.md``).
+"""The run record: what one run was, what it scored, what it cost, where it came from, and how its checkpoint was chosen.
+
+See ``docs/run-record.md``.
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-3.schema.json`` (a test holds them together); the
 first thing that does not fit is named by its path, such as ``scores[2].value``. A record of an older schema is brought up one

@@ -130,7 +130,7 @@ def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
     keys = [names[i] for i in order]
 
     def rows() -> Iterator[Row]:
-        yield finished(number, _row(path, number, first, line, keys))
+        yield _row(path, number, first, line, keys)
         for later, text in numbered:
             record = _object(path, later, text)
             if len(record) != len(first) or record.keys() != first.keys():
@@ -140,12 +140,7 @@ def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
                         f"{path}: line {later} has {', '.join(others) or 'no column'}; line 1 has {', '.join(keys)}",
                         "every line needs the same keys; write null for a missing sentence",
                     )
-            yield finished(later, _row(path, later, record, text, keys))
-
-    labelled = columns[-1] == "label"
-
-    def finished(number: int, row: Row) -> Row:
-        return (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
+            yield _row(path, later, record, text, keys)
 
     return columns, rows()
 
@@ -173,16 +168,19 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _row(path: Path, number: int, record: dict[str, Any], line: str, keys: list[str]) -> Row:
+    """The texts of a record in the order of ``keys``; a label stands last. Raises CorpusError, naming the line."""
+    labelled = ALSO.get(keys[-1], keys[-1]) == "label"
     texts = [record[key] for key in keys]
     for key, text in zip(keys, texts, strict=True):
-        is_number = type(text) is int and ALSO.get(key, key) == "label"
+        is_number = labelled and key == keys[-1] and type(text) is int
         if not (text is None or isinstance(text, str) or is_number):
             raise CorpusError(f"{path}: line {number}: '{key}' is {json.dumps(text)[:40]}, expected a string or null")
     if "\\u" in line:  # only an escape can make half of a surrogate pair or a NUL, which no tokenizer takes
         for key, text in zip(keys, texts, strict=True):
             if isinstance(text, str) and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
                 raise CorpusError(f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)")
-    return tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
+    row = tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
+    return (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
 
 
 READERS: dict[str, Callable[[Path, Iterator[str]], Table]] = {

@@ -1,4 +1,4 @@
-"""One GET: which address a source has, what a refusal means, and how long to wait before the next try."""
+"""One GET: which address a source has, whether there is a network, what a refusal means, how long to wait before the next try."""
 
 from __future__ import annotations
 

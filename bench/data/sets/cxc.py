@@ -71,7 +71,7 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
 
 def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     copy = folder.open(wanted)
-    rows = cells(copy.files[0].text or "", copy.files[0].file)
+    rows = cells(copy.files[0].text, copy.files[0].file)
     texts = {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)}
     form = "tokenised" if copy.form == ANY else copy.form
     return _pairs(wanted, [row[:4] for row in rows], texts, form, copy.sha256)
@@ -81,7 +81,7 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     ids = folder.open(wanted, wanted.split("test"))
     if folder.fetches and not (ids.place / wanted.split("captions")[0].path).is_file():
         ids = folder.open(wanted)  # fetches the captions, to lie beside the ids
-    rows = [row[0].split(",") for row in cells(ids.files[0].text or "", ids.files[0].file)]
+    rows = [row[0].split(",") for row in cells(ids.files[0].text, ids.files[0].file)]
     captions = _captions(wanted, folder, ids)
     known = _coco(wanted, captions)
     needed = sorted({number for row in rows for number in row[:2]}, key=_number)
@@ -116,7 +116,7 @@ def _captions(wanted: DataSet, folder: DataFolder, ids: Copy) -> Found:
 def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
     """Caption number -> text, of a file in COCO's layout."""
     try:
-        content = json.loads(captions.text or "")
+        content = json.loads(captions.text)
         return {int(image["id"]): str(image["caption"]) for image in content["annotations"]}
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise damaged_file(wanted, f"{captions.path} is not COCO's JSON of captions ({one_line(error)})") from None

@@ -1,4 +1,4 @@
-"""Says of one file which text form it is, by checksum, or what is wrong with it and where."""
+"""Says of one file which text form it is, by checksum, or what is wrong with it and where; and keeps receipts of what was fetched."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Found:
     form: str
     sha256: str
     """The manifest's hash of that form; of the bytes found, where the form is "other"."""
-    text: str | None
-    """Decoded text, for files that are not packed."""
+    text: str = ""
+    """Decoded; empty of a packed file and one of ``first_use``, which may be large."""
 
 
 def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
@@ -39,7 +39,7 @@ def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     """Reads a file and says which form it is. Raises DataDamaged with the file's name, expected and found counts or hash."""
     if file.first_use:
-        return Found(file, path, ANY, recognise_first_use(wanted, file, path), None)
+        return Found(file, path, ANY, recognise_first_use(wanted, file, path))
     if file.packed is not None:
         return _recognise_packed(wanted, file, path)
     try:
@@ -83,7 +83,7 @@ def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
     if sha256 not in known:
         expected = next(iter(known))
         raise damaged_file(wanted, f"altered text: sha256 {sha256[:12]} inside, {expected[:12]} expected, in {path}")
-    return Found(file, path, known[sha256], sha256, None)
+    return Found(file, path, known[sha256], sha256)
 
 
 # --- files whose checksum nobody knew when the manifest was written: held against what was recorded when they were first fetched ---

@@ -95,8 +95,8 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
     for (subset, role), pairs in texts.items():
         if role == "pairs":
             gold = texts[subset, "gold"]
-            scores = parse_gold(gold.text or "", gold.file)
-            for (first, second), score in zip(parse_pairs(pairs.text or "", pairs.file, keep_spaces), scores, strict=True):
+            scores = parse_gold(gold.text, gold.file)
+            for (first, second), score in zip(parse_pairs(pairs.text, pairs.file, keep_spaces), scores, strict=True):
                 if score is not None:
                     rows.append((first, second, score, str(subset)))
     return rows
@@ -107,7 +107,7 @@ def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[
     rows: list[Row] = []
     for file in copy.files:
         subset = file.file.split if joined else task
-        rows += [(*row, subset) for row in parse_table(file.text or "", file.file, _COLUMNS[task], keep_spaces)]
+        rows += [(*row, subset) for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)]
     return rows
 
 

@@ -132,7 +132,7 @@ _PARSERS = {"SST-2": _by_line(_parse_sst), "TREC": _by_line(_parse_trec), "MRPC"
 
 def _unix(copy: Found) -> str:
     """Line ends as Python's text mode gives them."""
-    return (copy.text or "").replace("\r\n", "\n").replace("\r", "\n")
+    return copy.text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 # --- the clustering sets: ``DIR/clustering/NAME.tsv``, a label, a tab and a text per line ---
@@ -221,7 +221,7 @@ def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedT
     copy = folder.open(wanted)
     (file,) = copy.files
     labels, texts = [], []
-    for number, (label, text) in enumerate(cells(file.text or "", file.file), start=1):
+    for number, (label, text) in enumerate(cells(file.text, file.file), start=1):
         if not label.strip().isdecimal():
             raise DataDamaged(f"{task}: line {number}: '{label[:40]}' is no label, in {file.path}", f"to get it: {wanted.get}")
         labels.append(int(label))
