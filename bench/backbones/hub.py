@@ -182,14 +182,13 @@ def pending(name: str, sizes: Mapping[str, Any]) -> Pending:
     model, revision = split(name)
     repo = repositories(model)[0]
     commit = revision or PINNED.get(repo)
-    owner = repo.partition("/")[0]
     return Pending(
         name=name,
         kind="backbone",
         where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
         urls=(f"{endpoint()}/{repo}",),
         bytes=4 * parameters(sizes) if sizes else None,
-        licence=LICENCES[owner] if model in CANONICAL else ON_ITS_PAGE,
+        licence=LICENCES[CANONICAL[model]] if model in CANONICAL else ON_ITS_PAGE,
     )
 
 

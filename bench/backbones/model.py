@@ -61,15 +61,13 @@ class Backbone:
 
     def report(self) -> str:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
-        parts = sorted({head_name(name) for name in self.unused})
         count = sum(p.numel() for p in self.encoder.parameters())
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        if not parts:
+        if not self.unused:
             return line
-        strange = [name for name in self.unused if not is_head(name)]
-        if strange:
+        if strange := [name for name in self.unused if not is_head(name)]:
             return f"{line}; WARNING: {len(strange)} tensors of the file are not used, the first is {strange[0]}: is its config.json of another model?"
-        return f"{line}; not used: {', '.join(parts)}"
+        return f"{line}; not used: {', '.join(sorted({head_name(name) for name in self.unused}))}"
 
     @property
     def mask_id(self) -> int:

@@ -92,8 +92,8 @@ class CacheEntry:
 
     @property
     def file(self) -> Path:
-        root = self.root if self.root is not None else default_cache()
-        return root / self.kind / f"{hashlib.sha256(self.name.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+        digest = hashlib.sha256(self.name.encode("utf-8", "surrogateescape")).hexdigest()
+        return (self.root or default_cache()) / self.kind / f"{digest[:32]}.json"
 
     def read(self) -> Any:
         """The value; None where there is none, it is damaged, or it is about something else."""

@@ -267,12 +267,10 @@ def probe(folder: Path, mounts: str | None = None) -> str | None:
     kind, options = mount_of(folder, mounts)
     if (refused := _refuses(folder)) is not None:
         why = f"{kind} refuses locks ({refused})"
-    elif LOCAL_LOCKS.search(options) or (kind.partition(".")[0] == "fuse"):
-        why = (
-            f"{kind} may keep locks to this machine ({options})"
-            if kind.startswith("fuse")
-            else f"locks of {kind} stay on this machine ({options})"
-        )
+    elif kind.partition(".")[0] == "fuse":
+        why = f"{kind} may keep locks to this machine ({options})"
+    elif LOCAL_LOCKS.search(options):
+        why = f"locks of {kind} stay on this machine ({options})"
     else:
         return None
     return f"{folder}: {why}; between machines a lease keeps runs apart, and one whose machine died is taken over after {TAKEN_AFTER:.0f} s"

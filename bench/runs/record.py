@@ -270,11 +270,10 @@ def upgrade(content: Any) -> dict[str, Any]:
             f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
             "read it with the bench that wrote it, or a newer one",
         )
-    while version < VERSION:
-        if version not in UPGRADES:
-            raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{version}")
-        content = {**UPGRADES[version](content), "schema": f"{SCHEMA}/{version + 1}"}
-        version += 1
+    for older in range(version, VERSION):
+        if older not in UPGRADES:
+            raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{older}")
+        content = {**UPGRADES[older](content), "schema": f"{SCHEMA}/{older + 1}"}
     return content
 
 

@@ -131,7 +131,7 @@ def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
     ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Raises DataMissing where there is no
     such file, and CorpusError where it cannot be read as one of the known formats; later rows are checked as they are read.
     """
-    cache = cache if cache is not None else default_cache()
+    cache = cache or default_cache()
     if str(path) == "builtin":
         return Corpus(BUILTIN, "builtin", cache)
     path = Path(path).expanduser()

@@ -91,8 +91,8 @@ def is_here(text: str) -> bool:
 
 
 def _folder_of(name: HubName, cache: Path | None) -> Path:
-    root = cache if cache is not None else default_cache()
-    return root / "hub-corpora" / f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
+    folder = f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
+    return (cache or default_cache()) / "hub-corpora" / folder
 
 
 def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], None]) -> None:

@@ -102,7 +102,7 @@ def tokenise(
         "max_tokens": MAX_BYTES if tokenizer_key == AS_TEXT else MAX_TOKENS,
     }
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    folder = (cache if cache is not None else default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
+    folder = (cache or default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
     tokenised = _open(folder, about)
     if tokenised is None:
         try:
@@ -152,7 +152,6 @@ def _dtype(vocab_size: int) -> np.dtype:
 def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], progress: Callable[[int, int], None] | None) -> None:
     dtype, total = _dtype(about["vocab_size"]), len(corpus)
     writers = {f"{name}.{part}": _Writer(folder / f"{name}.{part}") for name in corpus.columns for part in ("ids", "offsets")}
-    files: dict[str, dict[str, int]] = {}
     try:
         ends = dict.fromkeys(corpus.columns, 0)
         for name in corpus.columns:
@@ -169,8 +168,7 @@ def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], 
             if progress is not None:
                 progress(done, total)
     finally:
-        for name, writer in writers.items():
-            files[name] = writer.close()
+        files = {name: writer.close() for name, writer in writers.items()}
     meta = {**about, "name": corpus.name, "rows": done, "dtype": dtype.str, "files": files}
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
 

@@ -97,17 +97,17 @@ class _Part:
             before = self._here()
             try:
                 self._once()
-                found = file_sha256(self.path)
+                arrived = file_sha256(self.path)
                 wanted = self.expected or self.named
-                if wanted is None or found == wanted:
-                    return found
-                size, again = self._here(), self.resumed
+                if wanted is None or arrived == wanted:
+                    return arrived
+                size = self._here()
                 self.forget()
-                if again:  # two halves of different files: once more, from the start
+                if self.resumed:  # two halves of different files: once more, from the start
                     self.resumed = False
                     continue
                 raise DataDamaged(
-                    f"{self.where.url} is not what it should be: sha256 {found[:12]} ({size:,} bytes) found, {wanted[:12]} expected",
+                    f"{self.where.url} is not what it should be: sha256 {arrived[:12]} ({size:,} bytes) found, {wanted[:12]} expected",
                     "nothing was kept; the file has changed at its source, or something on the way altered it",
                 )
             except Passing as failure:
@@ -132,8 +132,7 @@ class _Part:
 
     def forget(self) -> None:
         for path in (self.path, self.about):
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+            path.unlink(missing_ok=True)
 
     def _once(self) -> None:
         """One request. Returns when the file is complete; Passing where it broke off."""
@@ -157,9 +156,8 @@ class _Part:
             self._take(answer, start)
 
     def _take(self, answer: Answer, start: int) -> None:
-        etag = answer.headers.get("x-linked-etag") or answer.headers.get("etag", "")
-        named = etag.removeprefix("W/").strip('"')
-        if len(named) == 64 and "x-linked-etag" in answer.headers:
+        named = answer.headers.get("x-linked-etag", "").removeprefix("W/").strip('"')
+        if len(named) == 64:
             self.named = named
         length = answer.headers.get("content-length", "")
         total = start + int(length) if length.isdigit() else None
@@ -294,8 +292,7 @@ def _check_room(to: Path, size: int, free: Callable[[Path], int]) -> None:
 
 def _write(archive: Path, member: _Member, to: Path) -> None:
     left = member.size
-    with contextlib.suppress(FileNotFoundError):
-        to.unlink()  # never through a link that somebody left there
+    to.unlink(missing_ok=True)  # never through a link that somebody left there
     with member.open() as source, open(to, "xb") as file:
         while block := source.read(1 << 20):
             left -= len(block)

@@ -15,8 +15,7 @@ from pathlib import Path
 from bench.base.cache import lock
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import file_sha256, write_whole
-from bench.data.fetching import Quiet, Report, Site, dataset_info, download, retry, site, unpack
-from bench.data.fetching.file import free_bytes
+from bench.data.fetching import Quiet, Report, Site, dataset_info, download, free_bytes, retry, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import ANY, DataFile, DataSet, data_set
 from bench.data.sets.recognise import Receipt, read_receipt, receipt_path, recognise, write_receipt

@@ -109,27 +109,25 @@ class DataFolder:
 
     def file(self, place: str) -> Path:
         """A file by its place in the data folder, for a plugin's suite, whose data no manifest describes. Raises DataMissing."""
-        for root in self.roots:
-            if (path := root / place).is_file():
-                return path
+        if (path := self._find(place)) is not None:
+            return path
         raise DataMissing(
             f"{place} is not in {' or '.join(map(str, self.roots)) or 'a data folder: none was given'}",
             "--data DIR, the folder that holds it",
         )
+
+    def _find(self, *parts: str) -> Path | None:
+        return next((path for root in self.roots if (path := root.joinpath(*parts)).is_file()), None)
 
     def corpus(self, file: str) -> Path | None:
         """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
 
         Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
         """
-
-        def here() -> Path | None:
-            return next((path for root in self.roots if (path := root / "train" / file).is_file()), None)
-
         wanted = next((data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].path == file), None)
-        if here() is None and wanted is not None:
+        if self._find("train", file) is None and wanted is not None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
-        return here()
+        return self._find("train", file)
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
         """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
