@@ -130,8 +130,13 @@ def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> 
             f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
             "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors",
         )
-    kept = {f: n for f, n in sizes.items() if any(fnmatch(f, p) for p in (*FILES, weights)) and not any(fnmatch(f, p) for p in NOT)}
-    return {f: n for f, n in kept.items() if not fnmatch(f, weights) or Path(f).name.startswith(stem)}
+
+    def is_wanted(file: str) -> bool:
+        if any(fnmatch(file, pattern) for pattern in NOT):
+            return False
+        return Path(file).name.startswith(stem) if fnmatch(file, weights) else any(fnmatch(file, pattern) for pattern in FILES)
+
+    return {file: size for file, size in sizes.items() if is_wanted(file)}
 
 
 def _check_space(name: str, needed: int) -> None:

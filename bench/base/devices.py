@@ -74,8 +74,7 @@ def choose_precision(asked: str, device: str, say: Callable[[str], None] = lambd
         return chosen
     import torch
 
-    cuda = device.startswith("cuda")
-    return "bf16" if cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+    return "bf16" if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
 
 
 def probed_bf16() -> Answer | None:
