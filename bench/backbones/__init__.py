@@ -139,7 +139,8 @@ def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
 
 def check_mlm_head(path: Path | None) -> None:
     """Raises NotAModel where the checkpoint in a folder carries no masked-language-modelling head. None: it is not here yet."""
-    families.check_mlm_head(transformer_folder(path) if path else None)
+    if path is not None:
+        families.check_mlm_head(transformer_folder(path))
 
 
 def run_folder(path: Path) -> Reference:

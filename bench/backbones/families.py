@@ -144,10 +144,8 @@ def check_placed(folder: Path | None, what: str, hint: str) -> None:
         )
 
 
-def check_mlm_head(folder: Path | None) -> None:
-    """Raises NotAModel where the checkpoint carries no masked-language-modelling head. None: it is not here yet."""
-    if folder is None:
-        return
+def check_mlm_head(folder: Path) -> None:
+    """Raises NotAModel where the checkpoint carries no masked-language-modelling head."""
     family = FAMILIES.get(type_of(folder))
     wanted = family.head if family else ANY_HEAD
     if not any(name.startswith(wanted) for name in checkpoint_names(folder)):

@@ -223,10 +223,8 @@ def split_name(name: str) -> tuple[str, str | None]:
         try:
             part = find_part(name)
         except BenchError:
-            part = None
-        if part is not None:
-            raise BenchError(f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why)
-        raise BenchError(
-            f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
-        )
+            raise BenchError(
+                f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
+            ) from None
+        raise BenchError(f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why)
     return paper, table if colon else None

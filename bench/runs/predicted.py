@@ -93,9 +93,8 @@ def same_items(a: Predicted, b: Predicted) -> None:
     """Raises ValueError where two methods were not asked the same: another task, metric, gold value, query or sentence."""
     if (a.task, a.metric) != (b.task, b.metric):
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are not one task")
-    what = {"gold_N": "gold values", "query_N": "queries", "shared_NK": "sentences"}
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
         raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
-    for name, words in what.items():
+    for name, words in (("gold_N", "gold values"), ("query_N", "queries"), ("shared_NK", "sentences")):
         if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals None, and no array
             raise ValueError(f"{a.task}: the two runs have different {words}")
