@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import lzma
 import sys
 from pathlib import Path
 from typing import Any
 
-from bench.data.sets.manifest import ANY, DataFile, cells, content_hash, lf, parse_manifest, read_blocks
+from bench.data.sets.manifest import ANY, DataFile, cells, content_hash, lf, parse_manifest
 
 
 def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
@@ -25,11 +26,11 @@ def measure(places: dict[str, Path], file: dict[str, Any]) -> dict[str, Any]:
     for form, place in places.items():
         path = place / known.path
         if known.packed:
-            digest, rows = hashlib.sha256(), 0
-            for block in read_blocks(path, known.packed):
-                digest.update(block)
-                rows += block.count(b"\n")
-            rows -= known.header
+            digest, rows = hashlib.sha256(), -known.header
+            with lzma.open(path, "rb") as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+                    rows += block.count(b"\n")
             forms[form] = {"sha256": digest.hexdigest(), "bytes": path.stat().st_size}
             continue
         data = path.read_bytes()

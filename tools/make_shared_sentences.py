@@ -8,11 +8,15 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.data.sets import DataFolder, read_sts
-from bench.data.sets.sts import STORED, STS_TASKS, Numbers, gold_hash
+from bench.data.sets.sts import STORED, STS_TASKS, gold_hash
+
+if TYPE_CHECKING:
+    from bench.data.sets.sts import Numbers
 
 
 def number_sentences(folder: DataFolder, text: str = "any") -> dict[str, tuple[str, Numbers]]:

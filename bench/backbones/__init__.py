@@ -122,11 +122,11 @@ def resolve(name: str, *, allow_pickle: bool = False) -> Reference:
 
 def resolve_recorded(name: str, revision: str | None) -> Reference:
     """The backbone that a record names: of a hub model the very revision, whichever is the newest by now."""
-    found = resolve(name)
-    if found.hub and revision not in (None, "unknown", found.revision):
-        source = f"{found.model}@{revision}"
+    newest = resolve(name)
+    if newest.hub and revision not in (None, "unknown", newest.revision):
+        source = f"{newest.model}@{revision}"
         return replace(resolve(source), name=name, source=source)
-    return found
+    return newest
 
 
 def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
@@ -139,19 +139,17 @@ def _as_safetensors(path: Path, allow_pickle: bool) -> Path:
 
 def check_mlm_head(path: Path | None) -> None:
     """Raises NotAModel where the checkpoint in a folder carries no masked-language-modelling head. None: it is not here yet."""
-    families.check_mlm_head(transformer_folder(path) if path else None)
+    if path is not None:
+        families.check_mlm_head(transformer_folder(path))
 
 
 def run_folder(path: Path) -> Reference:
     """The encoder that a run fine-tuned, as a backbone. Raises NotAModel where the run trained none, or is not finished."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        revision, status, training = (
-            record["provenance"]["backbone"]["revision"],
-            record["status"],
-            record.get("training", "not said"),
-        )
-        base = resolve_recorded(record["provenance"]["backbone"]["name"], revision)
+        backbone, status, training = record["provenance"]["backbone"], record["status"], record.get("training", "not said")
+        revision = backbone["revision"]
+        base = resolve_recorded(backbone["name"], revision)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotAModel(f"{path} is no run: run.json is damaged ({error})") from None
     trained = path / "checkpoint" / "trained.safetensors"
@@ -229,8 +227,7 @@ def load(reference: Reference, *, dropout: float | None = None, offline: bool = 
     except BenchError:
         raise
     except Exception as error:  # transformers raises many kinds for a damaged folder
-        reason = one_line(error)
-        raise NotAModel(f"{reference.name} cannot be loaded as an encoder: {reason}") from None
+        raise NotAModel(f"{reference.name} cannot be loaded as an encoder: {one_line(error)}") from None
     if len(tokenizer) > getattr(config, "vocab_size", len(tokenizer)):
         raise NotAModel(
             f"{reference.name}: its tokenizer knows {len(tokenizer)} tokens, its encoder {config.vocab_size}",

@@ -65,7 +65,6 @@ DROPOUTS = (
 )
 """Where the configs of the families keep the dropout of the encoder itself."""
 
-
 HEADS = ("cls.", "lm_head.", "classifier.", "pooler.", "vocab_", "generator_", "discriminator_", "mask_predictions.", "lm_predictions.",
          "head.", "decoder.", "qa_outputs.", "pre_classifier.", "score.", "mlp.")  # fmt: skip
 """How the tensors of heads are called that stand on an encoder and are no part of it."""
@@ -145,10 +144,8 @@ def check_placed(folder: Path | None, what: str, hint: str) -> None:
         )
 
 
-def check_mlm_head(folder: Path | None) -> None:
-    """Raises NotAModel where the checkpoint carries no masked-language-modelling head. None: it is not here yet."""
-    if folder is None:
-        return
+def check_mlm_head(folder: Path) -> None:
+    """Raises NotAModel where the checkpoint carries no masked-language-modelling head."""
     family = FAMILIES.get(type_of(folder))
     wanted = family.head if family else ANY_HEAD
     if not any(name.startswith(wanted) for name in checkpoint_names(folder)):
@@ -168,5 +165,4 @@ def shape(config: Mapping[str, Any]) -> tuple[str, int] | None:
 
 def own_dropout(config: Mapping[str, Any]) -> float | None:
     """The largest dropout that a config sets between and in the layers; None where it says nothing."""
-    found = [float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)]
-    return max(found) if found else None
+    return max((float(config[key]) for key in DROPOUTS if isinstance(config.get(key), int | float)), default=None)

@@ -1,4 +1,7 @@
-"""A folder with a model in it: whether it is one, whether it is all there, what names its content, which tensors it holds."""
+"""A folder with a model in it: whether it is one, whether it is all there, what names its content, which tensors it holds.
+
+Also: the encoder weights of a run put in the place of pretrained ones, and pickles made into safetensors.
+"""
 
 from __future__ import annotations
 
@@ -101,22 +104,24 @@ def weights_hash(path: Path) -> str:
 
 def is_whole(folder: Path, weights: Sequence[str] = WEIGHTS) -> bool:
     """Whether a model folder has its config, all parts of its weights and a vocabulary: a cut download has not."""
-    inner = find_transformer(folder)
+    inner = folder
+    with contextlib.suppress(NotAModel):
+        inner = transformer_folder(folder)
     if not (inner / "config.json").exists() or not any((at / file).exists() for at in (inner, folder) for file in VOCABULARIES):
         return False
     single, index = (inner / file for file in weights)
     if index.exists():
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-            return all((inner / part).exists() for part in parts)
+        with contextlib.suppress(NotAModel):
+            return all((inner / part).exists() for part in set(_weight_map(index).values()))
     return single.exists()
 
 
-def find_transformer(folder: Path) -> Path:
-    """Where the transformer lies in a sentence-transformers folder that is here at least in part; else the folder."""
-    with contextlib.suppress(NotAModel):
-        return transformer_folder(folder)
-    return folder
+def _weight_map(index: Path) -> dict[str, str]:
+    """The name of every tensor -> the file that holds it, as the index of weights in several files says. Raises NotAModel."""
+    try:
+        return {name: str(part) for name, part in dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"]).items()}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise NotAModel(f"{index} is damaged: {error}") from None
 
 
 # --- what a safetensors checkpoint holds, read from its header; and the encoder weights of a run in the place of pretrained ones ---
@@ -136,13 +141,8 @@ def tensor_names(file: Path) -> list[str]:
 
 def checkpoint_names(folder: Path) -> list[str]:
     """The names of the tensors of a model folder, in one file or several. Raises NotAModel where it is damaged."""
-    index = folder / "model.safetensors.index.json"
-    if not index.exists():
-        return tensor_names(folder / "model.safetensors")
-    try:
-        return list(dict(json.loads(index.read_text(encoding="utf-8"))["weight_map"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotAModel(f"{index} is damaged: {error}") from None
+    single, index = (folder / name for name in WEIGHTS)
+    return list(_weight_map(index)) if index.exists() else tensor_names(single)
 
 
 def pooling_layer(folder: Path, trained: Path | None = None) -> tuple[Any, Any] | None:
@@ -207,24 +207,17 @@ def convert_pickles(folder: Path, *, make: bool) -> Path | None:
 @cache
 def _content(folder: Path) -> str:
     """sha256 over everything that the twin is made from."""
-    pickles = _files(folder)
+    pickles = _twins(folder)
     return files_sha256((f for f in folder.iterdir() if f.is_file() and (f.suffix in KEPT or f.name in pickles)), folder)
 
 
-def _files(folder: Path) -> dict[str, str]:
+def _twins(folder: Path) -> dict[str, str]:
     """The pickles of a model -> the names of their twins."""
     single, index = (folder / name for name in PICKLES)
     if not index.is_file():
         return {single.name: WEIGHTS[0]}
-    try:
-        parts = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise NotAModel(f"{index} is damaged: {error}") from None
-    return {part: _twin(part) for part in parts}
-
-
-def _twin(part: str) -> str:
-    return Path(part).with_suffix(".safetensors").name.replace("pytorch_model", "model")
+    parts = set(_weight_map(index).values())
+    return {part: Path(part).with_suffix(".safetensors").name.replace("pytorch_model", "model") for part in parts}
 
 
 def _convert(folder: Path, to: Path) -> None:
@@ -233,13 +226,13 @@ def _convert(folder: Path, to: Path) -> None:
     for file in folder.iterdir():
         if file.is_file() and file.suffix in KEPT and file.name not in PICKLES:
             shutil.copyfile(file, to / file.name)
-    names = _files(folder)
-    for part, twin in names.items():
+    twins = _twins(folder)
+    for part, twin in twins.items():
         tensors = _tensors(folder / part)
         save_file({name: tensor.clone().contiguous() for name, tensor in tensors.items()}, to / twin, metadata={"format": "pt"})
-    if PICKLES[0] not in names:
+    if PICKLES[0] not in twins:
         index = json.loads((folder / PICKLES[1]).read_text(encoding="utf-8"))
-        index["weight_map"] = {name: _twin(part) for name, part in index["weight_map"].items()}
+        index["weight_map"] = {name: twins[part] for name, part in index["weight_map"].items()}
         (to / WEIGHTS[1]).write_text(json.dumps({"metadata": {}} | index), encoding="utf-8")
 
 

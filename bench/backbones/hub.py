@@ -10,6 +10,7 @@ import contextlib
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +64,9 @@ def _snapshot(repo: str, revision: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     for file in ("config.json", "modules.json"):
-        found = try_to_load_from_cache(repo, file, revision=revision)
-        if isinstance(found, str):
-            return Path(found).parent
+        path = try_to_load_from_cache(repo, file, revision=revision)
+        if isinstance(path, str):
+            return Path(path).parent
     return None
 
 
@@ -83,8 +84,7 @@ def download(name: str, *, allow_pickle: bool, hint: str, say: Callable[[str], N
     with _in_plain_words(name, repo, hint):
         info, revision = _info(repo, revision, say)
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
-        kind = _weights(name, repo, sizes, allow_pickle)
-        wanted = _wanted(sizes, kind)
+        wanted = _wanted(name, repo, sizes, allow_pickle)
         total = sum(wanted.values())
         _check_space(name, total)
         licence = (info.card_data or {}).get("license") or "not stated"
@@ -110,30 +110,33 @@ def _info(repo: str, revision: str | None, say: Callable[[str], None]) -> tuple[
     return HfApi().model_info(repo, revision="main", files_metadata=True), "main"
 
 
-def _weights(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> str:
-    """The suffix of the weights to fetch."""
-    if any(Path(file).name in WEIGHTS for file in sizes):
-        return "*.safetensors"
-    if any(Path(file).name in PICKLES for file in sizes):
-        if allow_pickle:
-            return "*.bin"
+def _wanted(name: str, repo: str, sizes: dict[str, int], allow_pickle: bool) -> dict[str, int]:
+    """Which files are fetched, with their sizes: of several copies of the weights only those that transformers takes.
+
+    Raises NotAModel where there are none, or only a pickle that nobody allowed.
+    """
+    names = {Path(file).name for file in sizes}
+    if not names.isdisjoint(WEIGHTS):
+        weights, stem = "*.safetensors", "model"
+    elif names.isdisjoint(PICKLES):
+        raise NotAModel(
+            f"'{name}' is no model that can be read here: {repo} has no model.safetensors",
+            "give the name of a model of transformers or sentence-transformers",
+        )
+    elif allow_pickle:
+        weights, stem = "*.bin", "pytorch_model"
+    else:
         raise NotAModel(
             f"backbone '{name}' has its weights as a pickle only ({repo}: pytorch_model.bin), which could run code",
             "--allow-pickle reads its tensors, and nothing else of it, and keeps them as safetensors",
         )
-    raise NotAModel(
-        f"'{name}' is no model that can be read here: {repo} has no model.safetensors",
-        "give the name of a model of transformers or sentence-transformers",
-    )
 
+    def is_wanted(file: str) -> bool:
+        if any(fnmatch(file, pattern) for pattern in NOT):
+            return False
+        return Path(file).name.startswith(stem) if fnmatch(file, weights) else any(fnmatch(file, pattern) for pattern in FILES)
 
-def _wanted(sizes: dict[str, int], weights: str) -> dict[str, int]:
-    """Which files are fetched, with their sizes: of several copies of the weights only those that transformers takes."""
-    from fnmatch import fnmatch
-
-    kept = {f: n for f, n in sizes.items() if any(fnmatch(f, p) for p in (*FILES, weights)) and not any(fnmatch(f, p) for p in NOT)}
-    stem = "model" if weights == "*.safetensors" else "pytorch_model"
-    return {f: n for f, n in kept.items() if not fnmatch(f, weights) or Path(f).name.startswith(stem)}
+    return {file: size for file, size in sizes.items() if is_wanted(file)}
 
 
 def _check_space(name: str, needed: int) -> None:
@@ -184,14 +187,13 @@ def pending(name: str, sizes: Mapping[str, Any]) -> Pending:
     model, revision = split(name)
     repo = repositories(model)[0]
     commit = revision or PINNED.get(repo)
-    owner = repo.partition("/")[0]
     return Pending(
         name=name,
         kind="backbone",
         where=f"hub model {repo}" + (f" (commit {commit[:12]})" if commit else ""),
         urls=(f"{endpoint()}/{repo}",),
         bytes=4 * parameters(sizes) if sizes else None,
-        licence=LICENCES[owner] if model in CANONICAL else ON_ITS_PAGE,
+        licence=LICENCES[CANONICAL[model]] if model in CANONICAL else ON_ITS_PAGE,
     )
 
 

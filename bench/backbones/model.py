@@ -61,15 +61,13 @@ class Backbone:
 
     def report(self) -> str:
         """One line: which weights were loaded, and which tensors of the checkpoint the encoder has no place for."""
-        parts = sorted({head_name(name) for name in self.unused})
         count = sum(p.numel() for p in self.encoder.parameters())
         line = f"{self.name} at {self.revision[:12]}: {title(self.family)}, {count:,} weights of the encoder, none missing"
-        if not parts:
+        if not self.unused:
             return line
-        strange = [name for name in self.unused if not is_head(name)]
-        if strange:
+        if strange := [name for name in self.unused if not is_head(name)]:
             return f"{line}; WARNING: {len(strange)} tensors of the file are not used, the first is {strange[0]}: is its config.json of another model?"
-        return f"{line}; not used: {', '.join(parts)}"
+        return f"{line}; not used: {', '.join(sorted({head_name(name) for name in self.unused}))}"
 
     @property
     def mask_id(self) -> int:
@@ -118,7 +116,7 @@ class Backbone:
         Its decoder matrix is a parameter of its own, which starts as the word embeddings (as in SimCSE's code, where nothing
         ties the two). Raises BenchError where the checkpoint carries no head, or for a family whose head is not known here.
         """
-        head: Any = head_of(self._masked_lm(self), self.family)
+        head: Any = head_of(self._masked_lm(), self.family)
         if head is None:
             raise BenchError(f"the MLM head of the family '{self.family}' is not known", "take a BERT or RoBERTa backbone")
         head.decoder.weight = nn.Parameter(self.encoder.get_input_embeddings().weight.detach().clone().float())
@@ -135,22 +133,21 @@ class Backbone:
                 f"{other.name} and {self.name} have different vocabularies",
                 "take one whose tokenizer is the same, or none: its own",
             )
-        return MaskedLM(self._masked_lm(other))
+        return MaskedLM(other._masked_lm())
 
-    def _masked_lm(self, backbone: Backbone) -> Any:
+    def _masked_lm(self) -> Any:
+        """transformers' model, float32. Raises NotAModel where the checkpoint carries no head."""
         from transformers import AutoModelForMaskedLM
 
-        folder = backbone.weights or backbone.path
+        folder = self.weights or self.path
         check_mlm_head(folder)
         try:
             model, info = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
         except Exception as error:  # transformers raises many kinds
-            raise NotAModel(f"{backbone.name} cannot be loaded as a masked language model: {error}") from None
+            raise NotAModel(f"{self.name} cannot be loaded as a masked language model: {error}") from None
         missing = sorted(key for key in info["missing_keys"] if "decoder" not in key)
         if missing:
-            raise NotAModel(
-                f"{backbone.name} carries no MLM head ({missing[0]} is missing)", "take a pretrained BERT or RoBERTa, or builtin"
-            )
+            raise NotAModel(f"{self.name} carries no MLM head ({missing[0]} is missing)", "take a pretrained BERT or RoBERTa, or builtin")
         return model
 
 
@@ -182,22 +179,10 @@ class MLMHead(nn.Module):
         return logits
 
 
-class Activation(nn.Module):
-    """A library's activation as a module, whatever it is there."""
-
-    def __init__(self, function: Any) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor) -> Tensor:
-        activated: Tensor = self.function(x)
-        return activated
-
-
 def head_of(model: Any, family: str) -> nn.Module | None:
     """The head of transformers' masked language model of a family; None for one that is not known here."""
     if family == "distilbert":
-        dense = nn.Sequential(model.vocab_transform, Activation(model.activation), model.vocab_layer_norm)
+        dense = nn.Sequential(model.vocab_transform, model.activation, model.vocab_layer_norm)
         return MLMHead(dense, model.vocab_projector)
     if family == "modernbert":
         return MLMHead(model.head, model.decoder)

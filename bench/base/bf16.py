@@ -124,7 +124,7 @@ def _answer(content: Any, kept: Path | None = None) -> Answer:
     ended, times = content.get("ended", ""), (content["bf16"], content["fp32"])
     if not isinstance(ended, str) or (not ended and not all(math.isfinite(seconds) and seconds > 0 for seconds in times)):
         raise ValueError("no answer")
-    return Answer(ended, None if ended else float(times[0]), None if ended else float(times[1]), kept)
+    return Answer(ended, kept=kept) if ended else Answer("", float(times[0]), float(times[1]), kept)
 
 
 def probe(threads: int, environment: Mapping[str, str] = os.environ) -> Answer:
@@ -200,7 +200,7 @@ def measure(threads: int, repeats: int = 3) -> dict[str, float]:
             weight.grad = None
         return states.detach().float()
 
-    low, found = torch.bfloat16, dict[str, float]()
+    low, seconds = torch.bfloat16, dict[str, float]()
     square = torch.ones(1024, 1024, dtype=low)
     square @ square  # as a dry run multiplies
     for N, H, own in ((2, 768, True), (4, 768, False), (64, 256, False)):
@@ -214,10 +214,10 @@ def measure(threads: int, repeats: int = 3) -> dict[str, float]:
         for name, kind in (("bf16", low), ("fp32", None)):
             began = time.perf_counter()
             step(x_NTH, weights, kind)
-            found[name] = min(found.get(name, math.inf), time.perf_counter() - began)
-        if found["bf16"] > 2 * found["fp32"]:  # no chance: a processor without bfloat16 takes ten times as long
+            seconds[name] = min(seconds.get(name, math.inf), time.perf_counter() - began)
+        if seconds["bf16"] > 2 * seconds["fp32"]:  # no chance: a processor without bfloat16 takes ten times as long
             break
-    return found
+    return seconds
 
 
 if __name__ == "__main__":

@@ -21,8 +21,6 @@ except ImportError:  # Windows: without a lock two builders do the work twice, a
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None
-
-
 SETTLED_SECONDS = 2.0  # a file that was written later than this may change again within one tick of its clock
 
 
@@ -73,14 +71,13 @@ def is_settled(changed_ns: int) -> bool:
 
 def is_free(handle: int) -> bool:
     """Whether nobody holds the open file as a lock now; True also where there are no locks."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
+    if fcntl is not None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks
+            pass
     return True
 
 
@@ -95,8 +92,8 @@ class CacheEntry:
 
     @property
     def file(self) -> Path:
-        root = self.root if self.root is not None else default_cache()
-        return root / self.kind / f"{hashlib.sha256(self.name.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
+        digest = hashlib.sha256(self.name.encode("utf-8", "surrogateescape")).hexdigest()
+        return (self.root or default_cache()) / self.kind / f"{digest[:32]}.json"
 
     def read(self) -> Any:
         """The value; None where there is none, it is damaged, or it is about something else."""

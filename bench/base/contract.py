@@ -1,4 +1,4 @@
-"""What a check of a plugin found: whether one thing that the contract asks holds, and what was seen."""
+"""Plugins of other people: the import of a file that ``--plugin`` names, and what a check of the contract found."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def result_of(about: str, check: str, function: Callable[[], str]) -> CheckResul
         return CheckResult(about, check, False, one_line(error))
 
 
-# --- python files that a user gives by ``--plugin``: imported under a name of their own ---
+# --- the Python file that a user gives by ``--plugin``: imported under a name of its own ---
 
 
 def check_file(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which device and precision a run uses, and what this machine is (for the record and ``bench doctor``)."""
+"""Which device and precision a run uses, what this machine is (for the record and ``bench doctor``), and what a GPU has used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from bench.base.errors import BenchError
 
 if TYPE_CHECKING:
     from bench.base.bf16 import Answer
-
 
 PACKAGES = (
     "torch",
@@ -75,8 +74,7 @@ def choose_precision(asked: str, device: str, say: Callable[[str], None] = lambd
         return chosen
     import torch
 
-    cuda = device.startswith("cuda")
-    return "bf16" if cuda and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
+    return "bf16" if device.startswith("cuda") and torch.cuda.is_bf16_supported(including_emulation=False) else "fp32"
 
 
 def probed_bf16() -> Answer | None:
@@ -101,12 +99,10 @@ def cpu_info() -> str:
 def keep_freed_memory() -> None:
     """Ask glibc to keep freed blocks instead of giving each large tensor back to the system: 10 to 20 % of a CPU step."""
     if sys.platform == "linux" and "MALLOC_MMAP_MAX_" not in os.environ:
-        try:
+        with contextlib.suppress(OSError, AttributeError):  # another C library: nothing to tune
             libc = ctypes.CDLL("libc.so.6")
             libc.mallopt(-4, 0)  # M_MMAP_MAX
             libc.mallopt(-1, 1 << 30)  # M_TRIM_THRESHOLD, an int
-        except (OSError, AttributeError):
-            pass  # another C library: nothing to tune
 
 
 def device_name(device: str) -> str:
@@ -147,13 +143,11 @@ def host_memory_bytes() -> int:
 
 
 def packages() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        with contextlib.suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return versions
 
 
 def platform_facts(device: str) -> dict[str, Any]:
@@ -182,27 +176,25 @@ class Meter:
 
     def __init__(self, device: str) -> None:
         self._count = _counter(device)
-        self._last = self._count() if self._count is not None else None
+        self._last = self._count()
 
     def take(self) -> float | None:
         """Joules since this was made, or since the last time that it was asked."""
-        now = self._count() if self._count is not None else None
+        now = self._count()
         if now is None or self._last is None:
             return None
         used, self._last = now - self._last, now
         return used
 
 
-def _counter(device: str) -> Any:
-    """A function that reads joules since the driver was loaded, or None."""
-    if not device.startswith("cuda"):
-        return None
-    nvml = _library()
+def _counter(device: str) -> Callable[[], float | None]:
+    """A function that reads joules since the driver was loaded; None wherever they are not counted."""
+    nvml = _library() if device.startswith("cuda") else None
     if nvml is None or nvml.nvmlInit_v2() != 0:
-        return None
+        return lambda: None
     board = ctypes.c_void_p()
     if nvml.nvmlDeviceGetHandleByUUID(_uuid(device).encode(), ctypes.byref(board)) != 0:
-        return None
+        return lambda: None
 
     def joules() -> float | None:
         millijoules = ctypes.c_ulonglong()
@@ -215,10 +207,8 @@ def _counter(device: str) -> Any:
 
 def _library() -> Any:
     for name in LIBRARIES:
-        try:
+        with contextlib.suppress(OSError):
             return ctypes.CDLL(name)
-        except OSError:
-            continue
     return None
 
 

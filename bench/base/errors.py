@@ -49,22 +49,22 @@ class UnknownName(BenchError):
         names = sorted(known)
         near = _nearest_beginnings(name, names) if begins else difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         if near:
-            found = f"nearest: {', '.join(near)}"
+            others = f"nearest: {', '.join(near)}"
         elif not names:
-            found = "none is known"
+            others = "none is known"
         elif len(names) <= (3 if begins else 12):
-            near, found = names, f"known: {', '.join(names)}"
+            near, others = names, f"known: {', '.join(names)}"
         else:
-            found = f"none of the {len(names)} known is like it"
-        super().__init__(f"unknown {kind} '{name}'{' ' + where if where else ''}; {found}", hint)
+            others = f"none of the {len(names)} known is like it"
+        super().__init__(f"unknown {kind} '{name}'{' ' + where if where else ''}; {others}", hint)
         self.kind, self.name, self.near = kind, name, near
 
 
 def _nearest_beginnings(name: str, names: Sequence[str]) -> list[str]:
     """At most three of ``names``, those first whose beginning is most like ``name``."""
-    heads = {one: one[: len(name)] for one in names}
+    heads = {known: known[: len(name)] for known in names}
     near = difflib.get_close_matches(name, set(heads.values()), n=3, cutoff=0.6)
-    return sorted((one for one in names if heads[one] in near), key=lambda one: near.index(heads[one]))[:3]
+    return sorted((known for known in names if heads[known] in near), key=lambda known: near.index(heads[known]))[:3]
 
 
 class DataMissing(BenchError):

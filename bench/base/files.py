@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all, whatever happens meanwhile; and one clear line where it cannot be written."""
+"""Files: written whole or not at all, with one clear line where they cannot be written; and the hashes that name what is in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from bench.base.errors import BenchError
 
 if TYPE_CHECKING:
     import numpy as np
-
 
 ELSEWHERE = "another folder: --runs DIR, or BENCH_RUNS"
 
@@ -77,7 +76,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-# --- hashes by which a reader knows that what lies in a run's folder is what was recorded ---
+# --- hashes: by which a reader knows that what lies in a folder is what was recorded ---
 
 
 def values_sha256(arrays: Mapping[str, np.ndarray]) -> str:

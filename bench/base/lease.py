@@ -30,6 +30,7 @@ from bench.base.errors import BenchError, OwnershipLost
 TAKEN_AFTER = 120.0  # seconds that a lease stands unchanged, as who wants it watched
 RENEWED_EVERY = 10.0
 LOOK_EVERY = 1.0
+GONE = (errno.ENOENT, errno.ESTALE, errno.ENOTDIR)  # what a file system answers where a lease was moved away
 _NAME = re.compile(r"\.owner-([0-9]+)")
 _held: dict[Path, Lease] = {}
 
@@ -47,10 +48,8 @@ class Lease:
         self._about = _about()
         self._count, self._end = 0, threading.Event()
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
-
-    def begin(self) -> None:
         self._thread.start()
-        _held[self.folder] = self
+        _held[folder] = self
 
     def check(self) -> None:
         """Raises OwnershipLost where another process has taken the folder over."""
@@ -59,7 +58,7 @@ class Lease:
                 os.close(os.open(self.file, os.O_RDONLY))  # opened, not looked at: so NFS asks its server
                 return
             except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.ESTALE, errno.ENOTDIR):
+                if error.errno not in GONE:
                     raise BenchError(f"{self.place} cannot be read: {error.strerror}", "the same command goes on later") from None
         self.lost = True
         raise OwnershipLost(
@@ -72,7 +71,7 @@ class Lease:
         try:
             handle = os.open(self.file, os.O_WRONLY)  # never made anew
         except OSError as error:
-            self.lost = self.lost or error.errno in (errno.ENOENT, errno.ESTALE, errno.ENOTDIR)
+            self.lost = self.lost or error.errno in GONE
             return
         try:
             with contextlib.suppress(OSError):  # a full disk
@@ -101,7 +100,7 @@ def held(path: Path) -> Lease | None:
     if not _held:
         return None
     path = Path(os.path.abspath(path))
-    return next((found for above in (path, *path.parents) if (found := _held.get(above)) is not None), None)
+    return next((lease for above in (path, *path.parents) if (lease := _held.get(above)) is not None), None)
 
 
 def check_owned(path: Path) -> None:
@@ -129,23 +128,21 @@ def take(folder: Path, *, alone: bool, wait_seconds: float = 0.0, say: Callable[
     while True:
         numbers = _numbers(folder)
         if not numbers:
-            lease = _make(folder, 1)
-            if lease is not None:
+            if (lease := _make(folder, 1)) is not None:
                 return lease
             continue
         newest = folder / f".owner-{numbers[-1]}"
-        found, holder = _look(newest)
-        if found is None:
+        content, holder = _look(newest)
+        if content is None:
             continue  # released meanwhile
         now = time.monotonic()
         first = seen is None
-        if found != seen:
-            seen, since = found, now
-        here = holder.get("place") == place() and bool(holder)
+        if content != seen:
+            seen, since = content, now
+        here = holder.get("place") == place()
         dead = (alone or not _alive(holder)) if here else now - since >= TAKEN_AFTER
         if dead:
-            lease = _make(folder, numbers[-1] + 1)
-            if lease is not None:
+            if (lease := _make(folder, numbers[-1] + 1)) is not None:
                 for number in numbers:
                     _move_away(folder / f".owner-{number}")
                 return lease
@@ -193,9 +190,7 @@ def _make(folder: Path, number: int) -> Lease | None:
         raise
     for left in folder.glob(".gone-*"):
         shutil.rmtree(left, ignore_errors=True)
-    lease = Lease(folder, path, token)
-    lease.begin()
-    return lease
+    return Lease(folder, path, token)
 
 
 def _move_away(path: Path) -> None:
@@ -210,7 +205,7 @@ def _move_away(path: Path) -> None:
 
 def _numbers(folder: Path) -> list[int]:
     try:
-        return sorted(int(found[1]) for name in os.listdir(folder) if (found := _NAME.fullmatch(name)))
+        return sorted(int(match[1]) for name in os.listdir(folder) if (match := _NAME.fullmatch(name)))
     except FileNotFoundError:
         return []
 
@@ -219,13 +214,13 @@ def _look(lease: Path) -> tuple[tuple[tuple[str, bytes], ...] | None, dict[str, 
     """(what stands in a lease, what its owner says of itself); (None, {}) where it is gone."""
     try:
         names = sorted(name for name in os.listdir(lease) if re.fullmatch("[0-9a-f]{16}", name))
-        found = tuple((name, (lease / name).read_bytes()) for name in names)
+        content = tuple((name, (lease / name).read_bytes()) for name in names)
     except (FileNotFoundError, NotADirectoryError):
         return None, {}
     try:
-        return found, dict(json.loads(found[0][1].decode().rstrip("\0"))) if found else {}
+        return content, dict(json.loads(content[0][1].decode().rstrip("\0"))) if content else {}
     except (ValueError, TypeError):
-        return found, {}
+        return content, {}
 
 
 def _about() -> dict[str, Any]:
@@ -264,23 +259,6 @@ def _alive(holder: dict[str, Any]) -> bool:
 
 # --- what a file system's locks are worth ---
 
-SHARED = {
-    "nfs",
-    "nfs4",
-    "lustre",
-    "cifs",
-    "smb3",
-    "ceph",
-    "gpfs",
-    "beegfs",
-    "glusterfs",
-    "fuse",
-    "9p",
-    "afs",
-    "pvfs2",
-    "orangefs",
-    "wekafs",
-}
 LOCAL_LOCKS = re.compile(r"(^|,)(nolock|local_lock=(all|flock)|localflock)(,|$)")
 
 
@@ -289,12 +267,10 @@ def probe(folder: Path, mounts: str | None = None) -> str | None:
     kind, options = mount_of(folder, mounts)
     if (refused := _refuses(folder)) is not None:
         why = f"{kind} refuses locks ({refused})"
-    elif LOCAL_LOCKS.search(options) or (kind.partition(".")[0] == "fuse"):
-        why = (
-            f"{kind} may keep locks to this machine ({options})"
-            if kind.startswith("fuse")
-            else f"locks of {kind} stay on this machine ({options})"
-        )
+    elif kind.partition(".")[0] == "fuse":
+        why = f"{kind} may keep locks to this machine ({options})"
+    elif LOCAL_LOCKS.search(options):
+        why = f"locks of {kind} stay on this machine ({options})"
     else:
         return None
     return f"{folder}: {why}; between machines a lease keeps runs apart, and one whose machine died is taken over after {TAKEN_AFTER:.0f} s"
@@ -306,15 +282,15 @@ def mount_of(folder: Path, mounts: str | None = None) -> tuple[str, str]:
         text = mounts if mounts is not None else Path("/proc/mounts").read_text()
     except OSError:
         return "unknown", ""
-    best, found, path = -1, ("unknown", ""), os.path.realpath(folder)
+    longest, mount, path = -1, ("unknown", ""), os.path.realpath(folder)
     for line in text.splitlines():
         words = line.split()
         if len(words) < 4:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), words[1])
-        if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= best:
-            best, found = len(point), (words[2], words[3])
-    return found
+        if (path == point or path.startswith(point.rstrip("/") + "/")) and len(point) >= longest:
+            longest, mount = len(point), (words[2], words[3])
+    return mount
 
 
 def _refuses(folder: Path) -> str | None:

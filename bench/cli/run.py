@@ -333,7 +333,7 @@ def run(
     if ranks and not ranks.lead:
         from bench.run.executors.multi_rank import follow
 
-        raise click.exceptions.Exit(follow(planned, store, options, ranks))
+        raise click.exceptions.Exit(follow({run.run_id: (run, store) for run in planned}.__getitem__, options, ranks))
     with make_reporter(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.base.errors import BenchError
-from bench.compare.statistics.table import Cost, Row, Table
+from bench.compare.statistics.table import Cost, Row, Table, corpus_words
 from bench.runs.record import EncodingCost, RunRecord
 from bench.runs.searches import is_tuned, search_of
 
@@ -45,10 +45,10 @@ class RowBudget:
 def with_costs(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
     """The tables with what every row took: means over its runs. What encoding takes is shown under one condition, that of
     most rows, which a note names; of other rows it is left out."""
-    return tuple(_costed(table, records) for table in tables)
+    return tuple(_with_costs(table, records) for table in tables)
 
 
-def _costed(table: Table, records: Mapping[str, RunRecord]) -> Table:
+def _with_costs(table: Table, records: Mapping[str, RunRecord]) -> Table:
     rows = [replace(row, cost=_cost([records[run] for run in row.runs])) for row in table.rows]
     under = Counter(row.cost.encode_condition for row in rows if row.cost and row.cost.encode_condition)
     if not under:
@@ -70,8 +70,6 @@ def encoding_under(condition: str | None, row: Row) -> Row:
 
 TERMS = ("learning_rate", "batch_size", "max_seq_length", "select_on")
 """Recipe values that two methods may have unlike each other without being other methods for it."""
-
-
 SEARCHED = "searched"
 """What a footnote calls a value that a search chose."""
 
@@ -86,12 +84,12 @@ def terms(record: RunRecord) -> dict[str, str]:
     if done is None:
         return {}
     rate = "learning_rate" if search_of(record) else None
-    found = {
+    words = {
         key: SEARCHED if key == rate or is_tuned(value) else str(value.value)
         for key in TERMS
         if (value := record.recipe.get(key)) is not None and value.value is not None
     }
-    return found | {"steps": f"{done.steps:,}"} if record.recipe.get("learning_rate") is not None else found
+    return words | {"steps": f"{done.steps:,}"} if "learning_rate" in record.recipe else words
 
 
 def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> None:
@@ -100,31 +98,30 @@ def refuse_unequal(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     A row in which nothing was trained or fitted spent nothing, and may stand beside any other.
     """
     for table in tables:
-        given = [(row, found) for row in table.rows if (found := row_budget([records[run] for run in row.runs])) is not None]
+        given = [(row, budget) for row in table.rows if (budget := row_budget([records[run] for run in row.runs])) is not None]
         if not given:
             continue
-        usual = Counter(found for _, found in given).most_common(1)[0][0]
-        rule = next(row for row, found in given if found == usual)
-        other = next(((row, found) for row, found in given if not found.equals(usual)), None)
-        if other is None:
+        usual = Counter(budget for _, budget in given).most_common(1)[0][0]
+        rule = next(row for row, budget in given if budget == usual)
+        others = [(row, budget) for row, budget in given if not budget.equals(usual)]
+        if not others:
             continue
-        row, found = other
+        row, budget = others[0]
         if row is rule:  # not even itself: something was not recorded
-            raise BenchError(f"--equal-budget: the budget of {row.name} is not known: {found}", "leave it out")
-        more = sum(not budget.equals(usual) for _, budget in given) - 1
+            raise BenchError(f"--equal-budget: the budget of {row.name} is not known: {budget}", "leave it out")
+        more = len(others) - 1
         rest = f" (and {more} more row{'s' * (more > 1)})" if more else ""
         raise BenchError(
-            f"--equal-budget: in the table of {table.suite}, {row.name} had {found}; {rule.name} {usual}{rest}",
+            f"--equal-budget: in the table of {table.suite}, {row.name} had {budget}; {rule.name} {usual}{rest}",
             "choose runs of one budget (--method, RUN ...), or train the others as long (bench run ... --budget)",
         )
 
 
 def row_budget(runs: Sequence[RunRecord]) -> RowBudget | None:
     """What the runs of one row were given; None where nothing was trained or fitted."""
-    seen = [_sentences(run) for run in runs]
-    corpora = {_corpus(run) for run in runs}
     if all(run.training is None and run.provenance.corpus is None for run in runs):
         return None
+    seen, corpora = [_sentences(run) for run in runs], {corpus_words(run) for run in runs}
     known = [value for value in seen if value is not None]
     return RowBudget(
         sentences=max(known) if len(known) == len(seen) and max(known) - min(known) <= TOLERANCE * max(known) else None,
@@ -136,7 +133,7 @@ def row_budget(runs: Sequence[RunRecord]) -> RowBudget | None:
 
 def _stated(runs: Sequence[RunRecord]) -> str | None:
     """The recipe's budget, where all runs have the same."""
-    given = {value.value if (value := run.recipe.get("budget")) is not None else None for run in runs}
+    given = {value.value if (value := run.recipe.get("budget")) else None for run in runs}
     only = given.pop() if len(given) == 1 else None
     return only if isinstance(only, str) else None
 
@@ -148,13 +145,6 @@ def _sentences(run: RunRecord) -> int | None:
         return run.training.sentences
     batch = run.recipe.get("batch_size")
     return run.training.steps * batch.value if batch and isinstance(batch.value, int) and run.training.steps else None
-
-
-def _corpus(run: RunRecord) -> str | None:
-    corpus = run.provenance.corpus
-    if not corpus or not corpus.get("sha256"):
-        return None
-    return f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
 
 
 def _cost(runs: Sequence[RunRecord]) -> Cost:

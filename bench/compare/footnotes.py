@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bench.base.errors import BenchError
 from bench.compare.budget import SEARCHED, terms
 from bench.compare.formatting import listed, tuned_alike
-from bench.compare.statistics.table import AVERAGE, Row, Table
+from bench.compare.statistics.table import AVERAGE, Table
 from bench.runs import FOREIGN
 from bench.runs.record import RunRecord, dev_words
 from bench.runs.searches import kind_of_values, search_of
@@ -25,22 +25,23 @@ def with_footnotes(tables: Sequence[Table], records: Mapping[str, RunRecord]) ->
     Of each thing that is compared, the value that most runs have is the rule; one footnote names all who differ. Rows that a
     suite has only under another protocol or text form, in another table, are named too.
     """
-    return tuple(_elsewhere(_footnoted(table, records), tables) for table in tables)
+    return tuple(_with_those_elsewhere(_with_differences(table, records), tables) for table in tables)
 
 
 def refuse(tables: Sequence[Table]) -> None:
     """Raises BenchError where a table has a footnote (``--strict``)."""
-    for table in tables:
-        if table.footnotes:
-            more = sum(len(compared_table.footnotes) for compared_table in tables) - 1
-            rest = f" (and {more} more difference{'s' * (more > 1)})" if more else ""
-            raise BenchError(
-                f"--strict: the runs of {table.suite} are not of one kind: {table.footnotes[0]}{rest}",
-                "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
-            )
+    footnotes = [(table.suite, footnote) for table in tables for footnote in table.footnotes]
+    if not footnotes:
+        return
+    (suite, first), more = footnotes[0], len(footnotes) - 1
+    rest = f" (and {more} more difference{'s' * (more > 1)})" if more else ""
+    raise BenchError(
+        f"--strict: the runs of {suite} are not of one kind: {first}{rest}",
+        "name the runs, filter them (--method, --backbone, --text), or leave --strict out and read the footnotes",
+    )
 
 
-def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
+def _with_differences(table: Table, records: Mapping[str, RunRecord]) -> Table:
     facts = {run: _facts(records[run], table) for row in table.rows for run in row.runs}
     footnotes: list[str] = []
     marks: dict[int, dict[int, None]] = {}
@@ -55,10 +56,15 @@ def _footnoted(table: Table, records: Mapping[str, RunRecord]) -> Table:
         rule = max(counts, key=lambda value: (counts[value], value))
         told = []
         for value in sorted(set(counts) - {rule}):
-            places = [i for i, row in enumerate(table.rows) if any(having.get(run) == value for run in row.runs)]
-            told.append(f"{value} in {_named([table.rows[i] for i in places], having, value)}")
-            for i in places:
+            names = []
+            for i, row in enumerate(table.rows):
+                seeds = [seed for run, seed in zip(row.runs, row.seeds, strict=True) if having.get(run) == value]
+                if not seeds:
+                    continue
+                part = f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if len(seeds) < len(row.runs) else ""
+                names.append(row.name + part)
                 marks.setdefault(i, {})[len(footnotes)] = None
+            told.append(f"{value} in {listed(names)}")
         every = all(run in having for row in table.rows for run in row.runs)
         footnotes.append(f"{what}: {'; '.join(told)}; {rule} in the others{'' if every else ' that have one'}")
     marked = tuple(
@@ -74,53 +80,43 @@ def _chosen_on(table: Table, records: Mapping[str, RunRecord]) -> tuple[str, ...
     """Where checkpoints were chosen on pairs that this table scores."""
     if table.suite != "sts":
         return ()
-    found = [words for row in table.rows for run in row.runs if (words := dev_words(records[run]))]
-    return tuple(f"checkpoints: {words}" for words in dict.fromkeys(found))
+    chosen = dict.fromkeys(dev_words(records[run]) for row in table.rows for run in row.runs)
+    return tuple(f"checkpoints: {words}" for words in chosen if words)
 
 
 def _facts(record: RunRecord, table: Table) -> dict[str, str]:
     """What should be the same in all runs of the table -> its value in this one."""
     packages, data = record.provenance.packages, record.provenance.data
-    found = {"bench": record.provenance.bench_version or UNKNOWN}
-    found |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
+    facts = {"bench": record.provenance.bench_version or UNKNOWN}
+    facts |= {name: str(packages.get(name, UNKNOWN)) for name in (*LIBRARIES, *(("mteb",) if table.suite == "mteb" else ()))}
     for score in record.scores:
         if score.suite != table.suite or score.protocol != table.protocol or score.task == AVERAGE:
             continue
         if table.text is not None and score.text is not None and (score.text == table.text or score.text.startswith("other-")):
-            found[f"text of {score.task}"] = score.text
+            facts[f"text of {score.task}"] = score.text
         own = f"{table.suite}/" if table.suite in FOREIGN else ""
         form = "" if score.text in (None, "tokenised") else f"@{score.text}"
         if score.text == table.text and (sha := data.get(f"{own}{score.task}{form}")) is not None:
-            found[f"data of {score.task}"] = str(sha)[:8]
+            facts[f"data of {score.task}"] = str(sha)[:8]
     if kind := kind_of_values(record):
-        found["values"] = kind
+        facts["values"] = kind
     if name := search_of(record).get("name"):
-        found["search"] = str(name)
-    return found | terms(record)
+        facts["search"] = str(name)
+    return facts | terms(record)
 
 
 def values_words(runs: Sequence[RunRecord]) -> str:
     """ "paper", "recipe", "tuned: 12 trials"; several where the seeds of a row are not of one kind; "" where nothing is trained."""
-    return ", ".join(dict.fromkeys(kind for run in runs if (kind := kind_of_values(run))))
+    return ", ".join(filter(None, dict.fromkeys(map(kind_of_values, runs))))
 
 
-def _named(rows: Iterable[Row], having: Mapping[str, str], value: str) -> str:
-    names = []
-    for row in rows:
-        seeds = [seed for run, seed in zip(row.runs, row.seeds, strict=True) if having.get(run) == value]
-        part = len(seeds) < len(row.runs)
-        names.append(row.name + (f" (seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))})" if part else ""))
-    return listed(names)
-
-
-def _elsewhere(table: Table, tables: Sequence[Table]) -> Table:
+def _with_those_elsewhere(table: Table, tables: Sequence[Table]) -> Table:
     """With a footnote for rows of the same suite that only other tables have, under another protocol or text form."""
     here = {run for row in table.rows for run in row.runs}
     footnotes = list(table.footnotes)
     for other in tables:
-        if (other.suite, other.setting, other.backbone) != (table.suite, table.setting, table.backbone):
-            continue
-        if (other.protocol, other.text) == (table.protocol, table.text):
+        alike = (other.suite, other.setting, other.backbone) == (table.suite, table.setting, table.backbone)
+        if not alike or (other.protocol, other.text) == (table.protocol, table.text):
             continue
         missing = dict.fromkeys(row.name for row in other.rows if not here & set(row.runs))
         if missing:

@@ -58,9 +58,7 @@ def tuned_alike(table: Table) -> str:
 def _told_by_values(row: Row, table: Table) -> bool:
     """Is where its values come from enough to tell a row from those of its name: one of them is tuned, and no two are of one kind?"""
     name = (row.method, row.variant, row.setting, row.backbone)
-    kinds = [
-        table_row.values for table_row in table.rows if (table_row.method, table_row.variant, table_row.setting, table_row.backbone) == name
-    ]
+    kinds = [other.values for other in table.rows if (other.method, other.variant, other.setting, other.backbone) == name]
     return any(kind.startswith(TUNED) for kind in kinds) and all(kinds) and len(set(kinds)) == len(kinds)
 
 
@@ -102,8 +100,8 @@ def spread_words(table: Table) -> str:
         return ""
     said = ["other items and other seeds"] if "items and seeds" in covers else []
     if "items" in covers:
-        random = [cell for row in table.rows if row.seeds != (None,) for cell in row.cells if cell is not None]
-        one_seed = any(cell.spread is not None and cell.spread.covers == "items" for cell in random)
+        random = [cell for row in table.rows if row.seeds != (None,) for cell in row.cells if cell and cell.spread]
+        one_seed = any(cell.spread and cell.spread.covers == "items" for cell in random)
         where = "where a row has one seed: another seed may lie outside" if one_seed else "where nothing is random"
         said.append(f"other items alone {where}")
     if "seeds" in covers:
@@ -114,16 +112,11 @@ def spread_words(table: Table) -> str:
 def seeds_borrowed(table: Table) -> str:
     """What is borrowed of the spread over seeds, "" where nothing is."""
     tested = table.tested
-    if tested is None or tested.seed_sd is None or tested.seed_freedom is None:
+    if tested is None or tested.seed_sd is None or tested.seed_freedom is None or sum(len(row.runs) > 1 for row in table.rows) < 2:
         return ""
-    if sum(len(row.runs) > 1 for row in table.rows) < 2:
-        return ""
-    words = (
-        f"spread over seeds: borrowed across rows, on {table.head} {tested.seed_sd:.2f} with {tested.seed_freedom:.0f} degrees of freedom"
-    )
-    if tested.lent:
-        words += f"; wholly borrowed for one seed of {', '.join(tested.lent)}"
-    return words
+    lent = f"; wholly borrowed for one seed of {', '.join(tested.lent)}" if tested.lent else ""
+    sd = f"{tested.seed_sd:.2f} with {tested.seed_freedom:.0f} degrees of freedom"
+    return f"spread over seeds: borrowed across rows, on {table.head} {sd}{lent}"
 
 
 def family_words(table: Table, what: str) -> str:
@@ -148,7 +141,7 @@ def span_words(rank: Sequence[int] | None) -> str:
 def is_top(row: Row, table: Table) -> bool:
     """Whether it may be the best: no pair of rows says otherwise, nor does the comparison with the baseline, a family of its own that
     may find what all pairs do not."""
-    verdicts = [cell.against.verdict if (cell := table_row.cells[-1]) is not None and cell.against else None for table_row in table.rows]
+    verdicts = [cell.against.verdict if (cell := other.cells[-1]) is not None and cell.against else None for other in table.rows]
     return table.head is not None and may_be_best(row.rank, row.is_baseline, verdicts[table.rows.index(row)], verdicts)
 
 
@@ -202,19 +195,12 @@ def with_interval(difference: float, low: float | None, high: float | None, deci
 
 # --- Markdown ---
 
-_MARKDOWN = {c: "\\" + c for c in "\\`*_{}[]#+|~$"} | {
-    "<": "&lt;",
-    ">": "&gt;",
-    "&": "&amp;",
-    "@": "&#64;",
-    "^": "&#94;",
-}
+_MARKDOWN = str.maketrans({c: "\\" + c for c in "\\`*_{}[]#+|~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;", "^": "&#94;"})
 
 
 def markdown(text: str, limit: int | None = LONGEST) -> str:
     """``text`` as words in a Markdown cell: no emphasis, tags, links, mentions, images or cell borders."""
-    escaped = "".join(_MARKDOWN.get(c, c) for c in visible(text, limit=limit))
-    return escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
+    return visible(text, limit=limit).translate(_MARKDOWN).replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
 # --- LaTeX ---

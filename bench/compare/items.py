@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 Texts = Callable[[Key, "np.ndarray"], "list[tuple[str, ...]] | None"]
 """The texts of every item of a task whose gold values are given; None where they are not at hand."""
-CLASSED = ("accuracy",)
 
 
 @dataclass(frozen=True)
@@ -67,26 +68,26 @@ def disagreements(first: Run, second: Run, *, texts: Texts, tasks: Sequence[str]
     """
     keys = {score.key: score.metric for score in first[0].scores if score.task != AVERAGE}
     theirs = {score.key for score in second[0].scores}
-    shared = [key for key, metric in keys.items() if key in theirs and metric in (*RANKED, *CLASSED)]
+    shared = [key for key, metric in keys.items() if key in theirs and metric in (*RANKED, "accuracy")]
     for task in tasks:
         if task not in {key[1] for key in shared}:
             raise UnknownName("task", task, {key[1] for key in shared}, "among what both runs have")
-    found: dict[tuple[str, str, str | None], Disagreement] = {}
+    by_task: dict[tuple[str, str, str | None], Disagreement] = {}
     reasons = []
     for key in shared:
         suite, task, _, text = key
-        if (tasks and task not in tasks) or (suite, task, text) in found:
+        if (tasks and task not in tasks) or (suite, task, text) in by_task:
             continue
         try:
-            found[suite, task, text] = _of(key, first, second, texts, top)
+            by_task[suite, task, text] = _disagreement(key, first, second, texts, top)
         except BenchError as error:
             reasons.append(error)
-    if not found:
+    if not by_task:
         raise reasons[0] if reasons else BenchError("these two runs share no task with predictions", "bench show RUN")
-    return list(found.values())
+    return list(by_task.values())
 
 
-def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
+def _disagreement(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreement:
     import numpy as np
 
     from bench.runs.predicted import same_items
@@ -99,31 +100,26 @@ def _of(key: Key, first: Run, second: Run, texts: Texts, top: int) -> Disagreeme
     if a.prediction_SN.shape != b.prediction_SN.shape:
         raise BenchError(f"{key[1]}: the two runs have predictions of different shapes")
     gold_N = np.asarray(a.gold_N)
+    said = gold_N, a.prediction_SN[0], b.prediction_SN[0]
+    describe: Callable[[np.ndarray, Sequence[int]], list[ItemValue]]
     if a.metric in RANKED:
-        said = [_ranked(values) for values in (gold_N, a.prediction_SN[0], b.prediction_SN[0])]
-        apart_N = np.abs(_places(a.prediction_SN[0]) - _places(b.prediction_SN[0]))
+        describe, apart_N = _ranked, np.abs(_places(said[1]) - _places(said[2]))
     else:
-        names = score_of(first[0], key).detail.get("classes")
-        said = [_classed(values, names) for values in (gold_N, a.prediction_SN[0], b.prediction_SN[0])]
-        apart_N = 100 * np.abs(_right(a) - _right(b))
-    order = np.argsort(-apart_N, kind="stable")[:top]
+        describe, apart_N = partial(_classed, score_of(first[0], key).detail.get("classes")), 100 * np.abs(_right(a) - _right(b))
+    rows = [i for i in np.argsort(-apart_N, kind="stable")[:top].tolist() if apart_N[i] > 0]
     shown = texts(key, gold_N)
     items = tuple(
-        Item(int(i) + 1, None if shown is None else shown[i], said[0](int(i)), said[1](int(i)), said[2](int(i)), float(apart_N[i]))
-        for i in order
-        if apart_N[i] > 0
+        Item(i + 1, None if shown is None else shown[i], gold, one, other, float(apart_N[i]))
+        for i, gold, one, other in zip(rows, *(describe(values_N, rows) for values_N in said), strict=True)
     )
     return Disagreement(key, a.metric, len(gold_N), int((apart_N > 0).sum()), items)
 
 
 def _places(values_N: np.ndarray) -> np.ndarray:
     """(N,) place by mean rank: 0 for the lowest, 100 for the highest."""
-    import numpy as np
+    from bench.score.metrics.correlation import mean_ranks
 
-    _, group_N, size_G = np.unique(values_N, return_inverse=True, return_counts=True)
-    below_G = np.cumsum(size_G) - size_G
-    places: np.ndarray = 100 * (below_G + (size_G - 1) / 2)[group_N.reshape(-1)] / max(len(values_N) - 1, 1)
-    return places
+    return 100 * (mean_ranks(values_N) - 1) / max(len(values_N) - 1, 1)
 
 
 def _right(p: Predicted) -> np.ndarray:
@@ -132,31 +128,29 @@ def _right(p: Predicted) -> np.ndarray:
 
     said = p.prediction_SN[0].reshape(p.n_items, -1)
     right = said == np.asarray(p.gold_N)[:, None]
-    share: np.ndarray = right.sum(axis=1) / np.maximum((said != -1).sum(axis=1), 1)
-    return share
+    return right.sum(axis=1) / np.maximum((said != -1).sum(axis=1), 1)
 
 
-def _ranked(values_N: np.ndarray) -> Callable[[int], ItemValue]:
+def _ranked(values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     places_N = _places(values_N)
     if values_N.dtype.kind != "f":  # of a version that keeps their order alone
-        return lambda i: ItemValue("", float(places_N[i]), float(places_N[i]))
-    return lambda i: ItemValue(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i]))
+        return [ItemValue("", float(places_N[i]), float(places_N[i])) for i in rows]
+    return [ItemValue(f"{values_N[i]:.3f}".rstrip("0").rstrip("."), float(values_N[i]), float(places_N[i])) for i in rows]
 
 
-def _classed(values_N: np.ndarray, names: object) -> Callable[[int], ItemValue]:
+def _classed(names: object, values_N: np.ndarray, rows: Sequence[int]) -> list[ItemValue]:
     import numpy as np
 
     def name(value: float) -> str:
         return str(names[int(value)]) if isinstance(names, list) and 0 <= value < len(names) else f"{value:g}"
 
-    def said(i: int) -> ItemValue:
-        row = np.atleast_1d(values_N[i])
-        row = row[row != -1] if row.size > 1 else row
-        counts = {value: int((row == value).sum()) for value in row.tolist()}
-        parts = [name(value) + (f" x{count}" if row.size > 1 else "") for value, count in sorted(counts.items(), key=lambda item: -item[1])]
-        return ItemValue(", ".join(parts), float(row[0]) if row.size else -1.0)
-
-    return said
+    classes = []
+    for i in rows:
+        said = np.atleast_1d(values_N[i])
+        said = said[said != -1] if said.size > 1 else said
+        parts = [name(value) + (f" x{count}" if said.size > 1 else "") for value, count in Counter(said.tolist()).most_common()]
+        classes.append(ItemValue(", ".join(parts), float(said[0]) if said.size else -1.0))
+    return classes
 
 
 # --- the texts behind stored predictions: read from the evaluation data where it is at hand, in the order of the predictions ---
@@ -172,17 +166,14 @@ class TextsOf:
         import numpy as np
 
         from bench.data.sets import DataFolder
-        from bench.score.suites import suite
+        from bench.score.suites.from_predictions import find_task
 
-        name, task, protocol, text = key
+        name, task, _, text = key
         try:
-            found = next(
-                (scored_task for scored_task in suite(name).tasks if (scored_task.name, scored_task.protocol) == (task, protocol)),
-                None,
-            )
-            if found is None:
+            scored = find_task(key)
+            if scored is None:
                 raise BenchError(f"the suite {name} has no task of this name and protocol")
-            loaded: Any = found.load(DataFolder(self.data, offline=True), text or "any")
+            loaded = scored.load(DataFolder(self.data, offline=True), text or "any")
         except BenchError as error:
             self.reasons[task] = error.message
             return None

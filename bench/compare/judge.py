@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bench.base.errors import BenchError, DataDamaged
 from bench.compare.formatting import listed
-from bench.compare.statistics.column import MARGIN, UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
+from bench.compare.statistics.column import UNKNOWN, Column, Differences, column, detectable, ranks, verdicts
 from bench.compare.statistics.influence import Influence, influence
 from bench.compare.statistics.summary import against
 from bench.compare.statistics.table import (
     AVERAGE,
     COLUMNS,
+    MARGIN,
     PAIRS,
     PRIMARY,
     SINGLE,
@@ -37,11 +38,11 @@ from bench.data.sets.sts import STS_TASKS
 from bench.runs.arrays import read_arrays
 from bench.runs.predicted import Floats, Predicted, same_items
 from bench.runs.predictions import Key, Run, has_statistics, predictions_file, read_predicted, score_of
-from bench.score.suites import suite, suite_names
-from bench.score.suites.from_predictions import rescore
+from bench.score.suites import Arrays, suite_names
+from bench.score.suites.from_predictions import find_task, rescore
 
 if TYPE_CHECKING:
-    from bench.runs.record import Score
+    from bench.runs.record import RunRecord, Score
 
 
 EXACT = ("spearman", "accuracy")
@@ -55,7 +56,6 @@ Report = Callable[[str, int, int], None]
 @dataclass(frozen=True)
 class StatisticsOptions:
     correction: str = "holm"
-    alpha: float = 0.05
     margin: float = MARGIN
     predictions: bool = True  # False: they are not read, and nothing is said but of seeds
 
@@ -73,52 +73,46 @@ def judge(
     A cell without usable predictions has an interval over its seeds, where it has several; a note of its table says why.
     """
     measured = [_measure(load(table, runs, report, predictions=options.predictions), options) for table in tables]
-    return [
-        tuple(_against(measured_table, against(measured_table.table, baseline), options) for measured_table in measured)
-        for baseline in baselines
-    ]
+    return [tuple(_with_verdicts(against(table, baseline), columns, options) for table, columns in measured) for baseline in baselines]
 
 
-Judged = tuple[Column, tuple[int, ...]]
-"""A column, and the rows that have it."""
+Position = tuple[int, int]
+"""Row and column of a table."""
+Columns = Mapping[int, tuple[Column, tuple[int, ...]]]
+"""Of a table's columns, by their places: what methods say together, and the rows that take part."""
+Cells = Mapping[Position, tuple[Predicted, Influence]]
+"""Of a table's cells: what statistics are made of."""
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """A table with intervals and ranks, and of each of its columns what methods say together, with the rows that take part."""
-
-    table: Table
-    columns: Mapping[int, Judged]
-
-
-def _measure(loaded: Loaded, options: StatisticsOptions) -> _Measured:
-    found: dict[Position, tuple[Predicted, Influence]] = {}
+def _measure(loaded: Loaded, options: StatisticsOptions) -> tuple[Table, Columns]:
+    """The table with intervals and ranks, and its columns."""
+    cells: dict[Position, tuple[Predicted, Influence]] = {}
     first: dict[int, Predicted] = {}
-    for place, p in loaded.found.items():
+    for place, p in loaded.predicted.items():
         try:
             same_items(first.setdefault(place[1], p), p)
             moved = influence(p)
-            found[place] = p, moved
         except ValueError as error:
             loaded.missing[place] = str(error)
             continue
-        if (why := _off(p, moved)) is not None:
+        if (why := _off(p, moved)) is None:
+            cells[place] = p, moved
+        else:
             loaded.missing[place] = why
-            del found[place]
-    columns = {j: _column(loaded, found, j) for j in range(len(loaded.table.columns)) if any(row.cells[j] for row in loaded.table.rows)}
+    columns = {j: _column(loaded, cells, j) for j in range(len(loaded.table.columns)) if any(row.cells[j] for row in loaded.table.rows)}
     table = _with_intervals(loaded.table, columns)
-    table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, found, columns)))
-    return _Measured(_with_ranks(table, columns, options) if found else table, columns)
+    table = replace(table, notes=(*table.notes, *_reasons(loaded), *_limits(loaded, cells, columns)))
+    return _with_ranks(table, columns, options) if cells else table, columns
 
 
-def _column(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], j: int) -> Judged:
+def _column(loaded: Loaded, cells: Cells, j: int) -> tuple[Column, tuple[int, ...]]:
     """Column j of the rows that have it, whether or not their predictions are known."""
     rows = tuple(i for i, row in enumerate(loaded.table.rows) if row.cells[j] is not None)
     tasks = loaded.average if j == len(loaded.table.columns) - 1 and loaded.average else (j,)
     answers = []
     for i in rows:
         seeds = loaded.seeds[i, j]
-        parts = [found.get((i, task)) for task in tasks]
+        parts = [cells.get((i, task)) for task in tasks]
         known = [part for part in parts if part is not None and set(seeds) <= set(part[0].seeds)]
         answers.append([(p.of_seeds(seeds), moved.of(p.seeds, seeds)) for p, moved in known] if len(known) == len(parts) else None)
     values = [cell.values for i in rows if (cell := loaded.table.rows[i].cells[j]) is not None]
@@ -130,38 +124,37 @@ def _column(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]
         return Column(values, random), rows
 
 
-def _off(p: Predicted, found: Influence) -> str | None:
-    """Whether the recorded value does not follow from the predictions."""
+def _off(p: Predicted, moved: Influence) -> str | None:
+    """Words about a recorded value that does not follow from the predictions; None where it does."""
     if p.metric not in EXACT or p.score_S is None:
         return None
-    off = float(abs(found.value_SR.mean(axis=1) - p.score_S).max())
+    off = float(abs(moved.value_SR.mean(axis=1) - p.score_S).max())
     return f"{p.task}: its predictions give another score, by {off:.2f}; see bench verify" if off > APART else None
 
 
-def _with_intervals(table: Table, columns: Mapping[int, Judged]) -> Table:
+def _with_intervals(table: Table, columns: Columns) -> Table:
     cells = [list(row.cells) for row in table.rows]
     for j, (of, rows) in columns.items():
         for i, half, covers in zip(rows, *of.half_widths(), strict=True):
             cell = cells[i][j]
             if cell is not None and covers:
-                cells[i][j] = replace(cell, spread=_spread(cell, float(half), covers))
+                low, high = cell.mean - float(half), cell.mean + float(half)
+                if covers != "seeds":  # of predictions is known that no value lies outside
+                    low, high = max(-100.0, low), min(100.0, high)
+                cells[i][j] = replace(cell, spread=Spread(low=low, high=high, covers=covers))
+    return _with_cells(table, cells)
+
+
+def _with_cells(table: Table, cells: Sequence[Sequence[Cell | None]]) -> Table:
     return replace(table, rows=tuple(replace(row, cells=tuple(own)) for row, own in zip(table.rows, cells, strict=True)))
 
 
-def _spread(cell: Cell, half: float, covers: str) -> Spread:
-    low, high = cell.mean - half, cell.mean + half
-    if covers != "seeds":  # of predictions is known that no value lies outside
-        low, high = max(-100.0, low), min(100.0, high)
-    return Spread(low=low, high=high, covers=covers)
-
-
-def _with_ranks(table: Table, columns: Mapping[int, Judged], options: StatisticsOptions) -> Table:
+def _with_ranks(table: Table, columns: Columns, options: StatisticsOptions) -> Table:
     if table.head is None or len(table.columns) - 1 not in columns:
-        return replace(table, tested=Tested(alpha=options.alpha, margin=options.margin))
+        return replace(table, tested=Tested(margin=options.margin))
     of, rows = columns[len(table.columns) - 1]
-    found, size = ranks(of, how=options.correction, alpha=options.alpha)
+    possible, size = ranks(of, how=options.correction)
     tested = Tested(
-        alpha=options.alpha,
         margin=options.margin,
         families=(Family(what=PAIRS, how=options.correction, size=size),) if size else (),
         seed_sd=None if of.prior is None else math.sqrt(of.prior[0]),
@@ -169,12 +162,12 @@ def _with_ranks(table: Table, columns: Mapping[int, Judged], options: Statistics
         lent=tuple(table.rows[i].name for i, lent in zip(rows, of.lent_M, strict=True) if lent),
     )
     known = np.isfinite(of.half_widths()[0]) & np.isfinite(of.items[0].diagonal()) & np.isfinite(of.seed_M)
-    by_row = {i: rank for i, rank, is_known in zip(rows, found, known, strict=True) if is_known} if size else {}
+    by_row = {i: rank for i, rank, is_known in zip(rows, possible, known, strict=True) if is_known} if size else {}
     return replace(table, rows=tuple(replace(row, rank=by_row.get(i)) for i, row in enumerate(table.rows)), tested=tested)
 
 
-def _against(measured: _Measured, table: Table, options: StatisticsOptions) -> Table:
-    """``table``, which is that of ``one`` less a baseline, with verdicts."""
+def _with_verdicts(table: Table, columns: Columns, options: StatisticsOptions) -> Table:
+    """The table, which is less a baseline, with what is known of the differences."""
     base = next((i for i, row in enumerate(table.rows) if row.is_baseline), None)
     if base is None or table.tested is None:
         return table
@@ -182,15 +175,15 @@ def _against(measured: _Measured, table: Table, options: StatisticsOptions) -> T
     last = len(table.columns) - 1 if table.head is not None else -1
     families = []
     for what, wanted in ((PRIMARY, [last] if last >= 0 else []), (SINGLE, [j for j in range(len(table.columns)) if j != last])):
-        having = [(j, *measured.columns[j]) for j in wanted if j in measured.columns and base in measured.columns[j][1]]
+        having = [(j, *columns[j]) for j in wanted if j in columns and base in columns[j][1]]
         if not having:
             continue
         each = [of.less(rows.index(base)) for _, of, rows in having]
-        said, p_adjusted, alpha = verdicts(joined(each), how=options.correction, alpha=options.alpha, margin=options.margin)
+        said, p_adjusted, alpha = verdicts(joined(each), how=options.correction, margin=options.margin)
         size = sum(verdict is not None for verdict in said)
         told = iter(zip(said, p_adjusted.tolist(), strict=True))
-        for (j, of, rows), found in zip(having, each, strict=True):
-            numbers = zip(rows, told, found.p_P, found.half_P(alpha), found.chance_P, detectable(found, alpha), found.value_P, strict=False)
+        for (j, of, rows), less in zip(having, each, strict=True):
+            numbers = zip(rows, told, less.p_P, less.half_P(alpha), less.chance_P, detectable(less, alpha), less.value_P, strict=False)
             for place, (i, (verdict, adjusted), p, half, chance, least, value) in enumerate(numbers):
                 cell = cells[i][j]
                 if verdict is None or cell is None or cell.against is None:
@@ -201,29 +194,21 @@ def _against(measured: _Measured, table: Table, options: StatisticsOptions) -> T
                     verdict=verdict, chance=_known(chance), detectable=_known(least), seeds_needed=needed))  # fmt: skip
         if size:
             families.append(Family(what=what, how=options.correction, size=size))
-    rows_ = tuple(replace(row, cells=tuple(own)) for row, own in zip(table.rows, cells, strict=True))
-    return replace(table, rows=rows_, tested=replace(table.tested, families=(*families, *table.tested.families)))
+    return replace(_with_cells(table, cells), tested=replace(table.tested, families=(*families, *table.tested.families)))
 
 
 def joined(each: Sequence[Differences]) -> Differences:
     """All in one family."""
-    parts = zip(
-        *(
-            (differences.value_P, differences.error_P, differences.freedom_P, differences.seeds_P, differences.seeds_freedom_P)
-            for differences in each
-        ),
-        strict=True,
-    )
-    return Differences(*(np.concatenate(part) for part in parts))
+    return Differences(*(np.concatenate([getattr(less, part.name) for less in each]) for part in fields(Differences)))
 
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _limits(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]], columns: Mapping[int, Judged]) -> list[str]:
+def _limits(loaded: Loaded, cells: Cells, columns: Columns) -> list[str]:
     """What a reader must know of the statistics: who is not judged and why, and where shared sentences are not counted."""
-    if not found:
+    if not cells:
         return []
     table, lines = loaded.table, []
     if len(table.rows) < 2:
@@ -237,7 +222,7 @@ def _limits(loaded: Loaded, found: Mapping[Position, tuple[Predicted, Influence]
     whole = columns[last][1] if table.head is not None and last in columns else None
     if whole is not None and loaded.average and (missing := [row.name for i, row in enumerate(table.rows) if i not in whole]):
         lines.append(f"without {table.head}, for some task is missing: {listed(dict.fromkeys(missing))}")
-    of_task = {column: p for (_, column), (p, _) in found.items()}.values()
+    of_task = {column: p for (_, column), (p, _) in cells.items()}.values()
     strange = [p.task for p in of_task if p.metric == "spearman" and p.task in STS_TASKS and p.shared_NK is None]
     if strange:
         lines.append(f"pairs of {listed(strange)} are taken to share no sentence: the data is not the known one")
@@ -250,17 +235,14 @@ def _reasons(loaded: Loaded) -> list[str]:
     for place, why in loaded.missing.items():
         places.setdefault("" if why.endswith("has no predictions of " + loaded.table.columns[place[1]]) else why, []).append(place)
     lines = []
-    for why, found in places.items():
-        shown = listed(dict.fromkeys(loaded.table.rows[i].name for i, _ in found))
-        tasks = ", ".join(dict.fromkeys(loaded.table.columns[j] for _, j in found))
+    for why, cells in places.items():
+        shown = listed(dict.fromkeys(loaded.table.rows[i].name for i, _ in cells))
+        tasks = ", ".join(dict.fromkeys(loaded.table.columns[j] for _, j in cells))
         lines.append(f"without statistics: {shown} on {tasks} ({why or 'no predictions'})")
     return lines
 
 
 # --- the predictions behind the cells of tables, as far as there are any, and why there are none elsewhere ---
-
-Position = tuple[int, int]
-"""Row and column of a table."""
 
 
 @dataclass
@@ -268,7 +250,7 @@ class Loaded:
     """One table's predictions. ``missing``: why a cell that has a score has none, in words."""
 
     table: Table
-    found: dict[Position, Predicted] = field(default_factory=dict)
+    predicted: dict[Position, Predicted] = field(default_factory=dict)
     missing: dict[Position, str] = field(default_factory=dict)
     seeds: dict[Position, tuple[int | None, ...]] = field(default_factory=dict)
     """Of every cell that has a score, in the order of its values."""
@@ -279,55 +261,50 @@ def load(table: Table, runs: Mapping[str, Run], report: Report | None = None, *,
     """Read what the table's cells are made of. Nothing that is missing or damaged is fatal: it is named in ``missing``."""
     loaded = Loaded(table, average=_averaged(table, runs))
     kept = predictions and any((runs[run][1] / "predictions").is_dir() for row in table.rows for run in row.runs)
-    scores = [[(runs[run], _scores(runs[run], table)) for run in row.runs] for row in table.rows]
+    scores = [[(runs[run], _scores(runs[run][0], table)) for run in row.runs] for row in table.rows]
     for j, task in enumerate(table.columns):
         if report is not None and kept:
             report(task, j, len(table.columns))
         for i, row in enumerate(table.rows):
             if (cell := row.cells[j]) is None:
                 continue
-            having = [(run, found[task]) for run, found in scores[i] if task in found]
             if task == AVERAGE:  # taken of the runs that have all tasks
                 parts = [table.columns[part] for part in loaded.average]
-                whole = [run for run, found in scores[i] if all(part in found for part in parts)]
+                whole = [run for run, by_task in scores[i] if all(part in by_task for part in parts)]
                 unknown = len(whole) != len(cell.values) or not whole
                 loaded.seeds[i, j] = (-1,) * len(cell.values) if unknown else tuple(run[0].seed for run in whole)
                 continue
+            having = [(run, by_task[task]) for run, by_task in scores[i] if task in by_task]
             loaded.seeds[i, j] = tuple(run[0].seed for run, _ in having)
             if not kept:
                 continue
             try:
-                loaded.found[i, j] = _predicted(having)
+                loaded.predicted[i, j] = _predicted(having)
             except BenchError as error:
                 loaded.missing[i, j] = error.message
     return loaded
 
 
 def _predicted(having: Sequence[tuple[Run, Score]]) -> Predicted:
-    keys: dict[Key, None] = dict.fromkeys(score.key for _, score in having)
-    if len(keys) > 1:
-        raise BenchError(f"{having[0][1].task}: its seeds were scored on texts of different forms")
-    read = read_predicted if has_statistics(having[0][1].metric) else predicted_by_own_scorer
-    return read([run for run, _ in having], next(iter(keys)))
+    first = having[0][1]
+    if any(score.key != first.key for _, score in having):
+        raise BenchError(f"{first.task}: its seeds were scored on texts of different forms")
+    read = read_predicted if has_statistics(first.metric) else predicted_by_own_scorer
+    return read([run for run, _ in having], first.key)
 
 
-def _scores(run: Run, table: Table) -> Mapping[str, Score]:
-    return by_protocol(run[0]).get((table.suite, table.protocol, table.text or ""), {})
+def _scores(record: RunRecord, table: Table) -> Mapping[str, Score]:
+    return by_protocol(record).get((table.suite, table.protocol, table.text or ""), {})
 
 
 def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
     """Columns that the papers' average is of: the suite's own, else those that a record names."""
     if table.columns[-1:] != (AVERAGE,):
         return ()
-    names: Sequence[str] = COLUMNS.get(table.suite, ())
-    for run in (runs[run] for row in table.rows for run in row.runs):
-        if names:
-            break
-        stored = _scores(run, table).get(AVERAGE)
-        tasks = stored.detail.get("tasks") if stored else None
-        if isinstance(tasks, list) and all(task in table.columns for task in tasks):
-            names = tasks
-    return tuple(table.columns.index(name) for name in names or table.columns[:-1])
+    stored = (_scores(runs[run][0], table).get(AVERAGE) for row in table.rows for run in row.runs)
+    named = (score.detail.get("tasks") for score in stored if score is not None)
+    recorded = (tasks for tasks in named if isinstance(tasks, list) and tasks and all(task in table.columns for task in tasks))
+    return tuple(table.columns.index(name) for name in COLUMNS.get(table.suite) or next(recorded, table.columns[:-1]))
 
 
 # --- how far each item moves a score that only a suite's own scorer computes: the jackknife (Tukey 1958; Efron 1982, chapter 2) ---
@@ -338,7 +315,6 @@ def _averaged(table: Table, runs: Mapping[str, Run]) -> tuple[int, ...]:
 BLOCKS = 500
 TOLERANCE = 1e-6
 """Points by which the recorded value may differ from that of its predictions."""
-Arrays = Mapping[str, np.ndarray]
 
 
 def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
@@ -350,8 +326,8 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
     metric = score_of(runs[0][0], key).metric
     if key[0] not in suite_names():
         raise BenchError(f"{metric} is computed by the suite {key[0]}, which is not here; --plugin FILE gives it")
-    tasks = [task for task in suite(key[0]).tasks if (task.name, task.protocol) == (key[1], key[2])]
-    if not tasks or not tasks[0].by_item:
+    task = find_task(key)
+    if task is None or not task.by_item:
         raise BenchError(f"{metric} has no interval over items")
     stored = [read_arrays(predictions_file(folder.resolve(), key)) for _, folder in runs]
     scores = [score_of(record, key) for record, _ in runs]
@@ -362,7 +338,7 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
             raise DataDamaged(f"{key[1]}: its predictions give another score, by {abs(value - score.value):.2f}; see bench verify")
         moved.append(moved_N)
     moved_SN = np.stack(moved)
-    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[1].reshape(-1)
+    gold_N = np.unique(stored[0].get("gold", np.arange(len(block_N))), return_inverse=True)[1]
     try:
         return Predicted(
             task=key[1],
@@ -379,10 +355,10 @@ def predicted_by_own_scorer(runs: Sequence[Run], key: Key) -> Predicted:
 
 
 def _value(key: Key, arrays: Arrays) -> float:
-    found = rescore(key, arrays)
-    if found is None:
+    score = rescore(key, arrays)
+    if score is None:
         raise BenchError(f"{key[0]} does not score {key[1]} again from its predictions")
-    return found.value
+    return score.value
 
 
 def jackknife(arrays: Arrays, value_of: Callable[[Arrays], float]) -> tuple[float, Floats, np.ndarray]:

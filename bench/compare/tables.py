@@ -10,7 +10,7 @@ from bench.base.errors import BenchError
 from bench.compare import budget, footnotes
 from bench.compare.formatting import listed
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import Cell, Printed, Row, Table
+from bench.compare.statistics.table import MARGIN, Cell, Printed, Row, Table
 from bench.references import ReferenceResult
 from bench.references.ours import find_printed
 from bench.runs.predictions import Run
@@ -33,7 +33,7 @@ class TableOptions:
     together: bool = False
     statistics: str = AUTO  # intervals, verdicts, ranks: auto (up to MANY_RUNS runs with predictions), yes, no
     correction: str = "holm"
-    margin: float = 0.5  # points within which two values are as good as equal
+    margin: float = MARGIN
     with_paper: bool = False
     cost: bool = False
     equal_budget: bool = False
@@ -51,7 +51,8 @@ def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | No
         footnotes.refuse(tables)
     if options.equal_budget:
         budget.refuse_unequal(tables, records)
-    tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
+    if options.statistics != NO:
+        tables = _judged(tables, {run[0].run_id: run for run in runs}, options, report)
     if options.with_paper:
         tables = with_papers(tables, records)
     return budget.with_costs(tables, records) if options.cost else tables
@@ -59,8 +60,6 @@ def compare_runs(runs: Sequence[Run], options: TableOptions, report: Report | No
 
 def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOptions, report: Report | None) -> tuple[Table, ...]:
     shown = {run: runs[run] for table in tables for row in table.rows for run in row.runs}
-    if options.statistics == NO:
-        return tables
     kept = sum((folder / "predictions").is_dir() for _, folder in shown.values())
     if not kept and options.statistics == YES:
         raise BenchError("--statistics yes: none of these runs has predictions", "the command of each run makes them again")
@@ -76,49 +75,48 @@ def _judged(tables: tuple[Table, ...], runs: Mapping[str, Run], options: TableOp
 
 # --- what the papers printed of the rows of a table, beside our numbers ---
 
-NAMED = 10  # rows that a note lists
-
 
 def with_papers(tables: Sequence[Table], records: Mapping[str, RunRecord]) -> tuple[Table, ...]:
     """The tables with the printed value in each cell that a paper has one for; where none has, a note says so.
 
     Only numbers of the table's own protocol are taken, and of its text form.
     """
-    return tuple(_table(table, records) for table in tables)
+    return tuple(_with_paper(table, records) for table in tables)
 
 
-def _table(table: Table, records: Mapping[str, RunRecord]) -> Table:
-    rows = tuple(_row(row, table, records[row.runs[0]]) for row in table.rows)
+def _with_paper(table: Table, records: Mapping[str, RunRecord]) -> Table:
+    rows = tuple(_row_with_paper(row, table, records[row.runs[0]]) for row in table.rows)
     missing = [row.name for row in rows if not any(cell is not None and cell.printed for cell in row.cells)]
     notes = list(table.notes)
     if len(missing) == len(rows):
         notes.append("no paper printed any of these rows")
     elif missing:
-        notes.append(f"no paper printed: {listed(dict.fromkeys(missing), NAMED)}")
+        notes.append(f"no paper printed: {listed(dict.fromkeys(missing), most=10)}")
     return replace(table, rows=rows, notes=tuple(notes))
 
 
-def _row(row: Row, table: Table, record: RunRecord) -> Row:
+def _row_with_paper(row: Row, table: Table, record: RunRecord) -> Row:
     recipe = {key: value.value for key, value in record.recipe.items()}
-    cells = []
-    for task, cell in zip(table.columns, row.cells, strict=True):
-        found = find_printed(row.method, task, suite=table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
-                        protocol=table.protocol, recipe=recipe) if cell is not None else ()  # fmt: skip
-        fitting = [result for result in found if not result.text or table.text is None or result.text == table.text]
-        cells.append(replace(cell, printed=printed_beside(cell, fitting[0])) if cell is not None and fitting else cell)
+    cells = list(row.cells)
+    for i, (task, cell) in enumerate(zip(table.columns, row.cells, strict=True)):
+        if cell is None:
+            continue
+        results = find_printed(row.method, task, suite=table.suite, setting=row.setting, backbone=record.backbone, variant=row.variant,
+                               protocol=table.protocol, recipe=recipe)  # fmt: skip
+        if fitting := [result for result in results if not result.text or table.text is None or result.text == table.text]:
+            cells[i] = replace(cell, printed=_printed_beside(cell, fitting[0]))
     return replace(row, cells=tuple(cells))
 
 
-def printed_beside(cell: Cell, result: ReferenceResult) -> Printed:
+def _printed_beside(cell: Cell, result: ReferenceResult) -> Printed:
     """Ours less the paper's, as printed; and whether the printed value lies in our interval."""
     spread = cell.spread
-    note = ", ".join(filter(None, ("" if result.own_result else "copied by the paper", result.runs)))
     return Printed(
         value=result.value,
         std=result.std,
         source=f"{result.paper}:{result.table}",
         own=result.own_result,
-        difference=round(round(cell.mean, cell.decimals) - result.value, cell.decimals),
+        difference=round(cell.rounded - result.value, cell.decimals),
         inside=None if spread is None else spread.low <= result.value <= spread.high,
-        note=note,
+        note=", ".join(filter(None, ("" if result.own_result else "copied by the paper", result.runs))),
     )

@@ -127,13 +127,15 @@ def _counted(
     found: Callable[[Match], None] | None,
 ) -> list[dict[str, int]]:
     """``exact``, ``near`` and ``rows`` of each set, in one pass over the corpus."""
-    keys = list(dict.fromkeys(key for task_keys in sets for key in task_keys))
+    words_by_key: dict[str, list[str]] = {}
+    tasks_by_key: dict[str, list[int]] = {}
+    for t, task_sentences in enumerate(sets):
+        for key, (words, _) in task_sentences.items():
+            words_by_key.setdefault(key, words)
+            tasks_by_key.setdefault(key, []).append(t)
+    keys = list(words_by_key)
     number_of = {key: i for i, key in enumerate(keys)}
-    tasks_of: list[list[int]] = [[] for _ in keys]
-    for t, one in enumerate(sets):
-        for key in one:
-            tasks_of[number_of[key]].append(t)
-    index = NearIndex([next(set_[key][0] for set_ in sets if key in set_) for key in keys])
+    index = NearIndex(list(words_by_key.values()))
     exact, near = bytearray(len(keys)), bytearray(len(keys))
     rows = [0] * len(wanted)
     columns = [i for i, name in enumerate(corpus.columns) if name != "label"]
@@ -148,7 +150,7 @@ def _counted(
             for place, i, similarity in pairs:
                 flags[i] = 1
                 number, text, _ = cells[place]
-                for t in tasks_of[i]:
+                for t in tasks_by_key[keys[i]]:
                     hits.add((number, t))
                     if found is not None:
                         task = wanted[t]
@@ -157,8 +159,8 @@ def _counted(
             rows[t] += 1
         progress(batch[-1][0])
     counts = []
-    for t, one in enumerate(sets):
-        own_numbers = [number_of[key] for key in one]
+    for t, task_sentences in enumerate(sets):
+        own_numbers = [number_of[key] for key in task_sentences]
         nearly = sum(near[i] and not exact[i] for i in own_numbers)
         counts.append({"exact": sum(exact[i] for i in own_numbers), "near": nearly, "rows": rows[t]})
     return counts
@@ -200,8 +202,8 @@ class NearIndex:
         counts = Counter(word for words in sets for word in words)
         self._rank = {word: i for i, (_, word) in enumerate(sorted((n, word) for word, n in counts.items()))}
         self._sets = [frozenset(self._rank[word] for word in set_) for set_ in sets]
-        self._sizes = np.array([len(words) for words in self._sets], dtype=np.int64)
-        keys, numbers = self._signatures((sorted(words), len(words)) for words in self._sets)
+        self._sizes = np.array([len(ranks) for ranks in self._sets], dtype=np.int64)
+        keys, numbers = self._signatures((sorted(ranks), len(ranks)) for ranks in self._sets)
         order = np.argsort(keys, kind="stable")
         self._keys, self._numbers = keys[order], numbers[order]
 
@@ -209,7 +211,7 @@ class NearIndex:
         """(place in the batch, number of the sentence here, Jaccard similarity) of every two that are nearly equal, in order."""
         sets = [set(words) for words in batch]
         known = [sorted(rank for word in words if (rank := self._rank.get(word)) is not None) for words in sets]
-        keys, places = self._signatures((ranks, len(one)) for ranks, one in zip(known, sets, strict=True))
+        keys, places = self._signatures((ranks, len(words)) for ranks, words in zip(known, sets, strict=True))
         first = np.searchsorted(self._keys, keys, "left")
         counts = np.searchsorted(self._keys, keys, "right") - first
         ends = np.cumsum(counts)
@@ -221,13 +223,13 @@ class NearIndex:
         m = self._sizes[numbers]
         fits = (SHARED * n <= OF * m) & (SHARED * m <= OF * n)
         pairs = np.unique(np.stack([np.repeat(places, counts)[fits], numbers[fits]]), axis=1)
-        found = []
+        alike = []
         for place, number in zip(*pairs.tolist(), strict=True):
             both = len(self._sets[number].intersection(known[place]))
             either = len(sets[place]) + len(self._sets[number]) - both
             if OF * both >= SHARED * either:
-                found.append((place, number, both / either))
-        return found
+                alike.append((place, number, both / either))
+        return alike
 
     def _signatures(self, sets: Iterable[tuple[list[int], int]]) -> tuple[np.ndarray, np.ndarray]:
         """Every pair among the first words of each set, as one number, and which set it is of. A set is (the ranks of its words

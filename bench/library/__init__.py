@@ -6,6 +6,7 @@ did wrong is a :class:`bench.base.errors.BenchError` whose text is one line, wit
 
 from __future__ import annotations
 
+import contextlib
 import html
 import io
 import os
@@ -82,15 +83,12 @@ def evaluate(
     check_found(found, files)
     if fresh and found.run is not None:
         raise BenchError(f"fresh=True: {found.given} is a run, which would be trained anew", "leave fresh out")
-    plan = plan_model(found, wanted, forms, folder, downloads(), offline=offline, plugins=files)
-    (run,) = plan.runs
-    line = check_model(run)
-    said = f", name={name!r}" if name else ""
-    command = (
-        f"bench.evaluate({found.given if isinstance(model, str | os.PathLike) else type(model).__name__}, suites={list(wanted)}{said})"
-    )
+    (run,) = plan_model(found, wanted, forms, folder, downloads(), offline=offline, plugins=files).runs
+    note = check_model(run)
+    given, named = found.given if isinstance(model, str | os.PathLike) else type(model).__name__, f", name={name!r}" if name else ""
+    command = f"bench.evaluate({given}, suites={list(wanted)}{named})"
     options = Options(device=devices.choose_device(device), offline=offline, fresh=fresh, command=command)
-    return _execute([run], folder_of(found, store), options, progress, line)[0]
+    return _execute([run], folder_of(found, store), options, progress, note)[0]
 
 
 def train(
@@ -104,7 +102,6 @@ def train(
     What is finished is not repeated, what was interrupted goes on. Raises BenchError, for the first run that fails.
     """
     from dataclasses import replace
-    from functools import partial
 
     from bench.base import devices
     from bench.cli.options import comma_list, save_seconds
@@ -119,7 +116,7 @@ def train(
 
     offline = offline or offline_now()
     files = _files(plugins)
-    overrides = {key: str(value) for key, value in {**(settings or {}), **({"budget": budget} if budget else {})}.items()}
+    overrides = {key: str(value) for key, value in (settings or {}).items()} | ({"budget": budget} if budget else {})
     request = plan.Request(
         methods=(method,),
         backbones=(os.fspath(backbone),),
@@ -136,11 +133,11 @@ def train(
     DataFolder(folder).check_root()
     device = devices.choose_device(device)
     check_budget(overrides.get("budget"), device)
-    request = replace(request, precision=partial(devices.choose_precision, precision, device, shown.say)())
-    found = planned(request, discover(files), folder, shown, offline=offline)
+    request = replace(request, precision=devices.choose_precision(precision, device, shown.say))
+    plan_ = planned(request, discover(files), folder, shown, offline=offline)
     command = f"bench.train({method!r}, backbone={os.fspath(backbone)!r}, corpus={corpus!r}, seeds={list(seeds)})"
     options = Options(device=device, offline=offline, fresh=fresh, save_seconds=save_seconds(), command=command)
-    return Results(_execute(found.runs, _store(runs), options, progress))
+    return Results(_execute(plan_.runs, _store(runs), options, progress))
 
 
 def compare(
@@ -158,31 +155,30 @@ def compare(
     ``what``: results, or ids and folders of runs. ``baseline``: a method, a model's name, or one of the results. The rest is as
     ``bench compare`` has it. Raises BenchError for a run that is not there or not finished, UnknownName for a baseline that is none.
     """
-    from bench.base.errors import UnknownName
     from bench.compare.tables import TableOptions, compare_runs
 
     store = _store(runs)
-    found: dict[str, Result] = {}
-    for run in what:
-        several = [run] if isinstance(run, Result) else run if isinstance(run, Results) else _named(os.fspath(run), store)
-        found |= {each.run_id: each for each in several}
-    unfinished = [result.run_id for result in found.values() if result.record.status != "finished"]
-    if unfinished or not found:
+    results: dict[str, Result] = {}
+    for given in what:
+        if isinstance(given, Result):
+            results[given.run_id] = given
+        else:
+            results |= {result.run_id: result for result in (given if isinstance(given, Results) else _named(os.fspath(given), store))}
+    unfinished = [result.run_id for result in results.values() if result.record.status != "finished"]
+    if unfinished or not results:
         raise BenchError(f"not finished: {', '.join(unfinished)}" if unfinished else "there is nothing to compare", "finished runs")
-    pairs = [(result.record, result.folder) for result in found.values()]
-    names = [baseline]
-    if isinstance(baseline, Result):
-        record = baseline.record
-        row = f"{record.method}+{record.variant}" if record.variant else record.method
-        names = [f"{row} {record.backbone_name}", row]
-    for i, name in enumerate(names):
-        options = TableOptions(baseline=name, together=together, statistics=statistics, correction=correction, margin=margin)  # type: ignore[arg-type]
-        try:
-            return Comparison(compare_runs(pairs, options))
-        except UnknownName:
-            if i == len(names) - 1:
-                raise
-    raise AssertionError
+
+    def compared(name: str | None) -> Comparison:
+        options = TableOptions(baseline=name, together=together, statistics=statistics, correction=correction, margin=margin)
+        return Comparison(compare_runs([(result.record, result.folder) for result in results.values()], options))
+
+    if not isinstance(baseline, Result):
+        return compared(baseline)
+    record = baseline.record
+    row = f"{record.method}+{record.variant}" if record.variant else record.method
+    with contextlib.suppress(UnknownName):  # a table of one backbone does not name it
+        return compared(f"{row} {record.backbone_name}")
+    return compared(row)
 
 
 def runs(folder: Place = None) -> Results:
@@ -210,11 +206,11 @@ def load_run(
     from bench.run import trained_run
 
     reference = str(run.folder) if isinstance(run, Result) else os.fspath(run)
-    found = trained_run.find_run(reference, _store(runs), [Path(plugin) for plugin in plugins])
-    for note in found.notes:
+    trained = trained_run.find_run(reference, _store(runs), [Path(plugin) for plugin in plugins])
+    for note in trained.notes:
         warnings.warn(note, stacklevel=2)
-    method = trained_run.load_run(found, device=devices.choose_device(device), offline=offline)
-    return LoadedRun(Result(found.record, found.folder), method)
+    method = trained_run.load_run(trained, device=devices.choose_device(device), offline=offline)
+    return LoadedRun(Result(trained.record, trained.folder), method)
 
 
 def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, progress: bool, first: str | None = None) -> list[Result]:
@@ -226,16 +222,16 @@ def _execute(planned: Sequence[PlannedRun], store: RunsFolder, options: Options,
 
     for message in dict.fromkeys(error.message for run in planned for error in run.missing):
         warnings.warn(f"left out: {message}", stacklevel=3)
-    results = []
     if not progress:
         return [Result(execute(run, store, options, SilentReporter())[0], store.folder(run.run_id)) for run in planned]
+    results = []
     with reporter(False) as shown:
         shown.plan([work_of(run, store, options.fresh) for run in planned])
-        for i, planned_run in enumerate(planned, 1):
-            shown.start(planned_run.run_id, i)
-            for note in ((first,) if first and i == 1 else ()) + planned_run.notes:
+        for i, run in enumerate(planned, 1):
+            shown.start(run.run_id, i)
+            for note in ((first,) if first and i == 1 else ()) + run.notes:
                 shown.note(note)
-            record, worked = execute(planned_run, store, options, shown)
+            record, worked = execute(run, store, options, shown)
             shown.done(outcome(record, worked))
             results.append(Result(record, store.folder(record.run_id)))
     return results
@@ -258,8 +254,8 @@ def _files(plugins: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 
 def _path(place: Place, variable: str) -> Path | None:
-    found = os.fspath(place) if place is not None else os.environ.get(variable)
-    return Path(found).expanduser() if found else None
+    named = os.environ.get(variable) if place is None else os.fspath(place)
+    return Path(named).expanduser() if named else None
 
 
 def _store(place: Place) -> RunsFolder:
@@ -327,12 +323,11 @@ class Results(Sequence["Result"]):
             return Results(self._results[which])
         if isinstance(which, int):
             return self._results[which]
-        found = [result for result in self if which in (result.run_id, result.name)] or [
-            one for one in self if one.run_id.startswith(which)
-        ]
-        if not found:
+        named = [result for result in self if which in (result.run_id, result.name)]
+        named += [result for result in self if result.run_id.startswith(which)]
+        if not named:
             raise UnknownName("run", which, [result.run_id for result in self], "among these", begins=True)
-        return found[0]
+        return named[0]
 
     def table(self) -> Tables:
         """The tables that these runs make, as the papers print them: a row is a method, its value the mean over seeds."""
@@ -342,9 +337,7 @@ class Results(Sequence["Result"]):
 
     def frame(self) -> pd.DataFrame:
         """One row a score: run, name, method, ..., suite, task, protocol, text, metric, value, std, n. Needs pandas."""
-        pandas = _pandas()
-        columns = [*FACTS, *SCORE]
-        return pandas.DataFrame([row for result in self for row in result.rows()], columns=columns)
+        return _pandas().DataFrame([row for result in self for row in result.rows()], columns=[*FACTS, *SCORE])
 
     def __repr__(self) -> str:
         return str(self.table()) if any(result.record.scores for result in self) else f"{len(self)} runs, none with a score"
@@ -391,12 +384,10 @@ class Result:
         what, _, text = task.partition("@")
         suite, slash, name = what.partition("/")
         for score in self.scores:
-            if (score.task, score.suite) in ((what, score.suite), (name, suite) if slash else ("", "")) and text in (
-                "",
-                score.text,
-            ):
+            named = score.task == what or (slash and (score.suite, score.task) == (suite, name))
+            if named and text in ("", score.text):
                 return score
-        known = [f"{own_score.suite}/{AVERAGE}" if own_score.task == AVERAGE else own_score.task for own_score in self.scores]
+        known = [f"{score.suite}/{AVERAGE}" if score.task == AVERAGE else score.task for score in self.scores]
         raise UnknownName("task", task, known, f"among the scores of {self.run_id}")
 
     def table(self) -> Tables:
@@ -405,18 +396,8 @@ class Result:
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping a score, with the columns of :meth:`frame`."""
-        record = self.record
-        facts = (
-            self.run_id,
-            self.name,
-            record.method,
-            record.variant,
-            record.setting,
-            record.backbone,
-            record.seed,
-            record.status,
-        )
-        return [{**dict(zip(FACTS, facts, strict=True)), **{key: getattr(score, key) for key in SCORE}} for score in self.scores]
+        facts = {"run": self.run_id, "name": self.name} | {key: getattr(self.record, key) for key in FACTS[2:]}
+        return [facts | {key: getattr(score, key) for key in SCORE} for score in self.scores]
 
     def frame(self) -> pd.DataFrame:
         """One row a score, see :meth:`Results.frame`."""

@@ -55,12 +55,12 @@ class Budget:
 
 def parse(text: str) -> Budget:
     """``"10m"`` -> 600 seconds. Raises BenchError for what is no amount of a known unit."""
-    found = _PATTERN.fullmatch(text)
-    written = found[2].lower() if found else ""
-    if found is None or written not in _WRITTEN:
+    match = _PATTERN.fullmatch(text)
+    written = match[2].lower() if match else ""
+    if match is None or written not in _WRITTEN:
         raise BenchError(f"--budget {text}: expected a number and steps, sentences, tokens, s, m, h, d, or gpu-h", EXAMPLES)
     unit, times = _WRITTEN[written]
-    amount = float(found[1]) * times
+    amount = float(match[1]) * times
     if amount <= 0 or not math.isfinite(amount) or (unit in COUNTED and amount != int(amount)):
         raise BenchError(f"--budget {text}: expected {'a whole number of ' + unit if unit in COUNTED else 'a time'} above 0", EXAMPLES)
     return Budget(amount, unit)

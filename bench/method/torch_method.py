@@ -135,8 +135,7 @@ class TorchMethod(Method, nn.Module):
         inputs = {key: value for key, value in features.items() if key in ENCODER_INPUTS}
         if "inputs_embeds" in inputs:
             inputs.pop("input_ids", None)
-        states: Tensor = self.encoder(**inputs).last_hidden_state
-        return states
+        return self.encoder(**inputs).last_hidden_state
 
     def embed(self, features: Features) -> Tensor:
         """(n, dim): what is scored."""

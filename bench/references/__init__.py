@@ -103,7 +103,10 @@ def read_rows(file: Path) -> list[dict[str, str]]:
 
 
 def read_scores(row: dict[str, str], file: Path) -> Iterator[tuple[str, str, float, float | None]]:
-    """(task, value as it is printed, value, standard deviation) of every cell that a row has under ``scores``. Raises BenchError, naming the file."""
+    """(task, value as it is printed, value, standard deviation) of every cell that a row has under ``scores``.
+
+    Raises BenchError, naming the file.
+    """
     for score in row["scores"].split(" "):
         try:
             task, printed = score.split("=")

@@ -48,9 +48,10 @@ class Remark:
     text: str
 
 
-def told(found: Iterable[Remark]) -> int:
+def told(on_table: Iterable[Remark]) -> int:
     """How many things the remarks on a table say: the same words once, what is printed differently elsewhere once a row, copies not."""
-    return len({(r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text) for r in found if r.kind != "copied"})
+    others = [remark for remark in on_table if remark.kind != "copied"]
+    return len({(r.kind, r.setting, r.label, r.backbone) if r.kind == "differs" else (r.kind, r.text) for r in others})
 
 
 @cache
@@ -62,15 +63,14 @@ def audit() -> tuple[Remark, ...]:
 
 def remarks(result: ReferenceResult) -> tuple[Remark, ...]:
     """What the audit says of a printed cell, or of the whole row that it stands in."""
-    found: tuple[Remark, ...] = _by_row().get(_row_key(result), ())
-    return tuple(remark for remark in found if remark.task in ("", result.task))
+    return tuple(remark for remark in _by_row().get(_row_key(result), ()) if remark.task in ("", result.task))
 
 
 @cache
-def _by_row() -> dict[tuple[str, ...], tuple[Remark, ...]]:
-    groups: dict[tuple[str, ...], tuple[Remark, ...]] = {}
+def _by_row() -> dict[tuple[str, ...], list[Remark]]:
+    groups: dict[tuple[str, ...], list[Remark]] = {}
     for remark in audit():
-        groups[_row_key(remark)] = (*groups.get(_row_key(remark), ()), remark)
+        groups.setdefault(_row_key(remark), []).append(remark)
     return groups
 
 
@@ -130,9 +130,8 @@ def _spreads(every: Sequence[Row]) -> Iterator[Remark]:
 def _counts(every: Sequence[Row]) -> Iterator[Remark]:
     for row in every:
         for cell in row.parts:
-            found = unreachable(cell, row)
-            if found is not None:
-                items, repeats, near = found
+            if (reach := unreachable(cell, row)) is not None:
+                items, repeats, near = reach
                 of = f"{items:,} items" + (f" in {repeats} runs" if repeats > 1 else "")
                 but = "" if cell.runs else ": not the score of one run"
                 nearest = " or ".join(dict.fromkeys(show(v) for v in near))
@@ -145,10 +144,11 @@ def _counts(every: Sequence[Row]) -> Iterator[Remark]:
 def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
     """Of one run of the harness (method, variant, setting, backbone, task, protocol), what other rows print."""
     groups: dict[tuple[object, ...], list[ReferenceResult]] = {}
-    for cell in (cell for row in every for cell in row.cells):
-        means = meaning(cell.method, cell.variant, cell.setting)
-        name = (*_run_name(cell), tuple(means.set.items()), means.on)
-        groups.setdefault((name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []).append(cell)
+    for row in every:
+        for cell in row.cells:
+            means = meaning(cell.method, cell.variant, cell.setting)
+            name = (*_run_name(cell), tuple(means.set.items()), means.on)
+            groups.setdefault((name, cell.setting, cell.backbone, cell.task, cell.metric, cell.protocol), []).append(cell)
     for cells in groups.values():
         for cell in cells:
             others: dict[float, list[ReferenceResult]] = {}
@@ -156,12 +156,11 @@ def _printed_elsewhere(every: Sequence[Row]) -> Iterator[Remark]:
                 if other.value != cell.value:
                     others.setdefault(other.value, []).append(other)
             if others:
-                told = "; ".join(f"{_places(same)}: {show(v, cell.metric)}{_kind(same[0])}" for v, same in others.items())
-                yield _remark("differs", cell, f"printed {cell.printed}{_kind(cell)}; {told}")
-
-
-def _places(cells: Sequence[ReferenceResult]) -> str:
-    return ", ".join(dict.fromkeys(f"{cell.paper} table {cell.table}" for cell in cells))
+                elsewhere = []
+                for value, same in others.items():
+                    places = ", ".join(dict.fromkeys(f"{other.paper} table {other.table}" for other in same))
+                    elsewhere.append(f"{places}: {show(value, cell.metric)}{_kind(same[0])}")
+                yield _remark("differs", cell, f"printed {cell.printed}{_kind(cell)}; {'; '.join(elsewhere)}")
 
 
 def _kind(cell: ReferenceResult) -> str:
@@ -185,12 +184,8 @@ def _same_numbers(every: Sequence[Row]) -> Iterator[Remark]:
     for alike in groups.values():
         for row in alike:
             for other in alike:
-                if _named(row) != _named(other):
+                if _run_name(row.first) != _run_name(other.first):
                     yield _remark("same", row.first, _same_text(row, other), row=True)
-
-
-def _named(row: Row) -> tuple[str, str]:
-    return _run_name(row.first)
 
 
 def _run_name(cell: ReferenceResult) -> tuple[str, str]:
@@ -209,11 +204,11 @@ def _same_text(row: Row, other: Row) -> str:
 
 
 def _quotations(every: Sequence[Row]) -> Iterator[Remark]:
-    for cell in (cell for row in every for cell in row.cells if cell.source):
-        there = in_source(cell)
-        if there is not None and there[1] != cell.value:
-            table, value = there
-            yield _remark("quoted", cell, f"printed {cell.printed}; {cell.source}, table {table}: {show(value)}")
+    for row in every:
+        for cell in row.cells:
+            there = in_source(cell) if cell.source else None
+            if there is not None and there[1] != cell.value:
+                yield _remark("quoted", cell, f"printed {cell.printed}; {cell.source}, table {there[0]}: {show(there[1])}")
 
 
 def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
@@ -223,34 +218,30 @@ def _best_of(every: Sequence[Row]) -> Iterator[Remark]:
             for other in _neighbours(row, every):
                 if other.first.backbone == row.first.backbone and not other.first.runs.startswith("best"):
                     beside.setdefault(other.first.runs or "not said what", []).append(other.first.label)
-            told = "; ".join(f"{', '.join(dict.fromkeys(labels))}: {runs}" for runs, labels in beside.items())
-            if told:
-                yield _remark("best", row.first, f"{row.first.runs}; beside it {told}", row=True)
+            if beside:
+                neighbours = "; ".join(f"{', '.join(dict.fromkeys(labels))}: {runs}" for runs, labels in beside.items())
+                yield _remark("best", row.first, f"{row.first.runs}; beside it {neighbours}", row=True)
 
 
 def _other_conditions(every: Sequence[Row]) -> Iterator[Remark]:
     for row in every:
         others = [other.first for other in _neighbours(row, every)]
-        told = []
+        parts = []
         for name, words in (("protocol", "protocol"), ("text", "text form")):
-            mine, usual = getattr(row.first, name), _most([row.first, *others], name)
+            mine = getattr(row.first, name)
+            ((usual, _),) = Counter(getattr(cell, name) for cell in (row.first, *others)).most_common(1)
             if mine != usual:
-                told.append(f"{words} {'not known' if mine == UNKNOWN else mine}, its neighbours' is {usual}")
+                parts.append(f"{words} {'not known' if mine == UNKNOWN else mine}, its neighbours' is {usual}")
             elif mine == UNKNOWN and name == "protocol":
-                told.append("protocol not published, for the whole table")
+                parts.append("protocol not published, for the whole table")
         if row.first.corpus:
-            told.append(f"trained on {row.first.corpus}")
-        if told:
-            yield _remark("protocol", row.first, "; ".join(told), row=True)
-
-
-def _most(cells: Sequence[ReferenceResult], name: str) -> str:
-    values = [getattr(cell, name) for cell in cells]
-    return str(max(dict.fromkeys(values), key=values.count))
+            parts.append(f"trained on {row.first.corpus}")
+        if parts:
+            yield _remark("protocol", row.first, "; ".join(parts), row=True)
 
 
 def _neighbours(row: Row, every: Sequence[Row]) -> list[Row]:
-    """The other rows of the same table, setting and metric."""
+    """The other rows of the same table and metric."""
     mine = row.first
     return [
         other
@@ -324,7 +315,7 @@ def unreachable(cell: ReferenceResult, row: Row) -> tuple[int, int, tuple[float,
     items = ITEMS.get(cell.task)
     if cell.metric != "accuracy" or items is None:
         return None
-    repeats = int(found.group()) if (found := re.search(r"\d+", cell.runs)) else 1
+    repeats = int(number.group()) if (number := re.search(r"\d+", cell.runs)) else 1
     unit = 0.05 if coarse(row) else half_unit(cell)
     step = 100 / (items * repeats)
     below = math.floor(cell.value / step + TINY) * step

@@ -91,8 +91,9 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
     except KeyError as error:
         return LeftOut(file, f"a task that this mteb does not know: {error.args[0] if error.args else ''}")
     except Exception as error:  # pydantic, json and mteb each have their own
-        reason = one_line(error, 160)
-        raise DataDamaged(f"{file}: not a result file of mteb: {reason}", "a file that mteb wrote, such as STS12.json") from None
+        raise DataDamaged(
+            f"{file}: not a result file of mteb: {one_line(error, 160)}", "a file that mteb wrote, such as STS12.json"
+        ) from None
     metric, result, why = _as_the_task_asks(result)
     if why:
         return LeftOut(file, why)
@@ -119,9 +120,7 @@ def read_mteb_file(file: Path, model: str | None = None) -> ImportedResult | Lef
 
 def merge(before: Sequence[ImportedResult], new: Sequence[ImportedResult]) -> list[ImportedResult]:
     """All of them, a new number in the place of an older one of the same cell, in the order in which cells first came."""
-    cells = {result.cell: result for result in before}
-    cells.update({result.cell: result for result in new})
-    return list(cells.values())
+    return list({result.cell: result for result in (*before, *new)}.values())
 
 
 def as_lines(rows: Sequence[ImportedResult]) -> bytes:

@@ -46,12 +46,15 @@ def meaning(method: str, variant: str, setting: str = "") -> Meaning:
     for row in _lines():
         number = _number(variant, row["variant"])
         if row["method"] in (method, f"{setting}:{method}") and number is not None:
-            changes, uses = (
-                dict(pair.split("=") for pair in row[name].replace("*", number).split(",") if pair) for name in ("set", "uses")
-            )
+            changes, uses = (_pairs(row[name].replace("*", number)) for name in ("set", "uses"))
             (run_in, ours), (below_in, below) = (_with_setting(row[name]) for name in ("ours", "on"))
             return Meaning(ours, row["our_variant"], run_in, changes, below, below_in, uses, row["why_not"], row["doubt"])
     return Meaning(method, variant)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """ "m=0.1,eh=1" -> {"m": "0.1", "eh": "1"}."""
+    return dict(pair.split("=") for pair in text.split(",") if pair)
 
 
 def _with_setting(name: str) -> tuple[str, str]:
@@ -74,19 +77,19 @@ def find_printed(
     """The printed numbers of what the harness calls so, the one to compare with first; empty where no table has it.
 
     ``backbone`` may be a folder or a full name of the hub: its last part counts. ``protocol`` leaves out what was scored by
-    another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the recipe values that the run had. First comes a paper's number of its
-    own method (a mean before a best one, one of a run before a rerun by others), or the quotation of it; then reruns by others.
+    another one (without it, the weighted means alone, which are no suite's score); ``recipe`` adds rows whose print names the
+    recipe values that the run had. First comes a paper's number of its own method (a mean before a best one, one of a run before
+    a rerun by others), or the quotation of it; then reruns by others.
     """
-    name = Path(backbone).name
-    found = [
+    printed = [
         r
-        for r in _results(task=task, backbone=name)
+        for r in _results(task=task, backbone=Path(backbone).name)
         if SUITES[r.metric] == suite
         and (r.protocol == protocol if protocol else r.protocol != WEIGHTED)
         and _is(r, method, variant, recipe)
         and (r.setting == setting or setting == "none")
     ]
-    return tuple(sorted(found, key=lambda r: _rank(r, found)))
+    return tuple(sorted(printed, key=lambda r: _rank(r, printed)))
 
 
 def _is(r: ReferenceResult, method: str, variant: str, recipe: Mapping[str, object] | None) -> bool:
@@ -103,11 +106,11 @@ def _same(value: object, text: str) -> bool:
         return str(value) == text
 
 
-def _rank(r: ReferenceResult, found: list[ReferenceResult]) -> tuple[object, ...]:
+def _rank(r: ReferenceResult, printed: list[ReferenceResult]) -> tuple[object, ...]:
     """What stands first: what the method's own paper prints, as a mean; among equals, what most papers print."""
     rerun = r.own_result and r.paper != r.method
     swept = bool(meaning(r.method, r.variant, r.setting).set) or r.variant == "reproduced"
-    agreeing = sum(other.value == r.value for other in found)
+    agreeing = sum(other.value == r.value for other in printed)
     return rerun, swept, r.runs.startswith("best"), not r.own_result, -agreeing
 
 

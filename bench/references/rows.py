@@ -1,4 +1,7 @@
-"""The printed tables, row by row: what ``bench references promcse:1`` shows, and what the audit and a reproduction go through."""
+"""The printed tables, row by row: what ``bench references promcse:1`` shows, and what the audit and a reproduction go through.
+
+And every part of a paper, table or figure, with how it is done again.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +86,6 @@ class PrintedGain:
 
 BASE = "simcse"
 """Over which the papers after it print their gains: the method, and its own paper."""
-ONE_RUN = ("one run", "")
-"""What a number is of where it may be of a single run."""
 
 
 def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], ...]]:
@@ -94,15 +95,15 @@ def printed_gains() -> tuple[tuple[PrintedGain, ...], tuple[tuple[str, float], .
     """
     averages = [row.average for row in rows(results(metric="spearman")) if row.average is not None and row.first.protocol == WHOLE]
     own = [average for average in averages if average.own_result and average.paper != BASE]
-    single = [result for result in own if result.runs in ONE_RUN]
+    single = [result for result in own if result.runs in ("one run", "")]  # "": it may be one
     bases = {(result.paper, result.setting, result.backbone): result.value for result in single if _is_base(result)}
-    found: dict[tuple[object, ...], PrintedGain] = {}
-    for printed_result in single:
-        place = (printed_result.paper, printed_result.setting, printed_result.backbone)
-        if place in bases and not _is_base(printed_result):
-            found.setdefault((*place, printed_result.method, printed_result.value), PrintedGain(printed_result, bases[place]))
+    gains: dict[tuple[object, ...], PrintedGain] = {}
+    for result in single:
+        place = (result.paper, result.setting, result.backbone)
+        if place in bases and not _is_base(result):
+            gains.setdefault((*place, result.method, result.value), PrintedGain(result, bases[place]))
     spreads = tuple((f"{result.paper}:{result.table} {result.label}", result.std) for result in own if result.std)
-    return tuple(sorted(found.values(), key=lambda gain: -gain.gain)), spreads
+    return tuple(sorted(gains.values(), key=lambda gain: -gain.gain)), spreads
 
 
 def _is_base(result: ReferenceResult) -> bool:
@@ -172,19 +173,15 @@ def contents() -> tuple[Part, ...]:
 @cache
 def figure_runs() -> tuple[FigureRuns, ...]:
     """Of every figure that is drawn from runs."""
-    parts = {(content.paper, content.part): content for content in contents()}
-    return tuple(
-        FigureRuns(
-            parts[row["paper"], row["part"]],
-            row["draws"],
-            row["backbone"],
-            tuple(row["suites"].split(",")),
-            tuple((setting, method) for setting, _, method in (word.partition(":") for word in row["runs"].split())),
-            (key, values) if (key := row["set"].partition("=")[0]) and (values := row["set"].partition("=")[2]) else None,
-            row["open"],
-        )
-        for row in read_rows(HERE / "figures.tsv")
-    )
+    parts = {(part.paper, part.part): part for part in contents()}
+    figures = []
+    for row in read_rows(HERE / "figures.tsv"):
+        part, suites = parts[row["paper"], row["part"]], tuple(row["suites"].split(","))
+        runs = tuple((setting, method) for setting, _, method in (word.partition(":") for word in row["runs"].split()))
+        key, _, values = row["set"].partition("=")
+        series = (key, values) if key and values else None
+        figures.append(FigureRuns(part, row["draws"], row["backbone"], suites, runs, series, row["open"]))
+    return tuple(figures)
 
 
 def printed_points(part: Part) -> tuple[PrintedPoint, ...]:
@@ -201,18 +198,18 @@ def find_part(name: str) -> Part:
     paper, colon, asked = name.partition(":")
     if paper not in PAPERS:
         raise UnknownName("paper", paper, PAPERS, "with printed tables here", "bench reproduce: lists every table and figure")
-    known = [content for content in contents() if content.paper == paper]
+    parts = [part for part in contents() if part.paper == paper]
     if not colon:
         raise BenchError(
-            f"{paper} has the parts {', '.join(part.short for part in known)}: name one",
-            f"bench reproduce {known[0].name} --dry-run",
+            f"{paper} has the parts {', '.join(part.short for part in parts)}: name one",
+            f"bench reproduce {parts[0].name} --dry-run",
         )
     kind, number = re.fullmatch(r"(table|figure|)\s*(.*)", asked).groups()  # type: ignore[union-attr]
-    for paper_part in known:
-        if paper_part.part.lower() == f"{kind or 'table'} {number.lower()}":
-            return paper_part
+    for part in parts:
+        if part.part.lower() == f"{kind or 'table'} {number.lower()}":
+            return part
     raise BenchError(
-        f"'{asked}' of {paper} is not known here: it has {', '.join(part.short for part in known)}", "bench reproduce: lists all"
+        f"'{asked}' of {paper} is not known here: it has {', '.join(part.short for part in parts)}", "bench reproduce: lists all"
     )
 
 
@@ -226,10 +223,8 @@ def split_name(name: str) -> tuple[str, str | None]:
         try:
             part = find_part(name)
         except BenchError:
-            part = None
-        if part is not None:
-            raise BenchError(f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why)
-        raise BenchError(
-            f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
-        )
+            raise BenchError(
+                f"table '{table}' of {paper} is not here: its tables are {', '.join(known)}", f"bench references {paper}:{known[0]}"
+            ) from None
+        raise BenchError(f"{part.part} of {paper} has no scores that can be compared: it shows {part.shows}", part.command or part.why)
     return paper, table if colon else None

@@ -9,7 +9,9 @@ import copy
 import importlib
 import inspect
 import json
+import operator
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,7 @@ import torch
 from bench.backbones import Reference, builtin_folder, quiet, resolve
 from bench.base.contract import CheckResult, Failed, import_file, result_of
 from bench.base.errors import BenchError, one_line
+from bench.data.corpora import KINDS
 from bench.method import Context, Method
 from bench.method.torch_method import Batch, TorchMethod
 from bench.run.plan import learns
@@ -88,8 +91,6 @@ def _of_variant(case: Case) -> list[CheckResult]:
 
 def tiny_backbone(folder: Path) -> str:
     """A random BERT of 2 layers, 32 wide, with the built-in vocabulary, a pooling layer and an MLM head; returns the folder's name."""
-    import shutil
-
     from transformers import BertConfig, BertForPreTraining
 
     quiet()
@@ -106,6 +107,9 @@ def tiny_backbone(folder: Path) -> str:
         shutil.copy(builtin_folder() / name, folder / name)
     torch.set_rng_state(state)
     return str(folder)
+
+
+COLUMNS = {kind: names for names, kind in KINDS.items()}
 
 
 @dataclass
@@ -139,18 +143,10 @@ class Case:
         kind = method.needs(self.setting, method.recipe)[-1]
         texts: list[Any] = SENTENCES if method.trains_on == "text" else method.backbone.ids(SENTENCES)
         shifted = [texts[i:] + texts[:i] for i in range(step, step + 3)]
-        columns = {name: column for name, column in zip(COLUMNS[kind], shifted, strict=False)}
+        columns = dict(zip(COLUMNS[kind], shifted, strict=False))
         if kind == "labelled":
             columns["label"] = [[i % 3] for i in range(len(SENTENCES))]
         return Batch(method.collate(columns, np.arange(len(SENTENCES)), step), step)
-
-
-COLUMNS = {
-    "sentences": ("sentence",),
-    "pairs": ("sent0", "sent1"),
-    "triplets": ("sent0", "sent1", "hard_neg"),
-    "labelled": ("sent0", "sent1", "label"),
-}
 
 
 def encode_gives_vectors(case: Case) -> str:
@@ -212,19 +208,17 @@ def encode_elsewhere(case: Case) -> np.ndarray:
     done = subprocess.run([sys.executable, "-c", SCRIPT, json.dumps(told)], capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         raise Failed(f"another process cannot encode: {(done.stderr.strip().splitlines() or ['no word'])[-1][:200]}")
-    found: np.ndarray = np.load(to)
-    return found
+    vectors: np.ndarray = np.load(to)
+    return vectors
 
 
 def find_class(module: str, file: str, name: str) -> Any:
     """The class of that name, of a module that can be imported, or else of a file."""
     try:
-        found: Any = importlib.import_module(module)
+        source = importlib.import_module(module)
     except ImportError:
-        found = import_file(Path(file))
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        source = import_file(Path(file))
+    return operator.attrgetter(name)(source)
 
 
 def encode_is_the_same_elsewhere(case: Case) -> str:

@@ -93,14 +93,8 @@ class CorpusShelf:
             return AbsentCorpus(TARGET, ("sentence",), None) if later and later.pending else target_corpus(self._scored)
         if name.startswith(PREFIX) and later is not None and not is_here(name):
             asked = HubName.of(name)
-            later.note(
-                Pending(
-                    name=name,
-                    kind="corpus",
-                    where=f"hub data set {asked.repo}",
-                    urls=(site("hub", asked.repo, asked.revision or "main", "").url,),
-                )
-            )
+            url = site("hub", asked.repo, asked.revision or "main", "").url
+            later.note(Pending(name=name, kind="corpus", where=f"hub data set {asked.repo}", urls=(url,)))
             return AbsentCorpus(name, name_columns(asked.columns or ("text",)), asked.limit)
         if name.startswith(PREFIX):
             path, full = hub_corpus(name, offline=self._data.offline, report=getattr(self._data.fetcher, "report", None))

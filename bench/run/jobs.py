@@ -21,16 +21,18 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from bench.base.cache import default_cache
 from bench.base.errors import BenchError, RunLocked, UnknownName
 from bench.base.files import write_or_fail
+from bench.run.executors.worker import read_state, worker_command, write_state
 from bench.run.plan import PlannedRun, determining
 from bench.runs import RunRecord, RunsFolder
 from bench.runs.curve import read_curve
@@ -85,39 +87,36 @@ class Batch:
 
     def command(self, number: int) -> list[str]:
         """The worker's command line for one run."""
-        queued = self.runs[number]
-        return [self.python, "-P", "-m", "bench", "run", *self.arguments, "--only", queued.run_id, "--planned", queued.planned]
+        return worker_command(self.python, self.arguments, self.runs[number].run_id, self.runs[number].planned)
 
     def shell_line(self, number: int) -> str:
         """The same as a line for ``sh``, from any folder and with an empty environment."""
         variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in sorted(self.environment.items()))
         return f"cd {shlex.quote(self.directory)} && {variables} {shlex.join(self.command(number))}"
 
+    def given(self, option: str) -> list[str]:
+        """What follows an option on the worker's command line, each time that it stands there."""
+        return [value for word, value in pairwise(self.arguments) if word == option]
+
     def needed(self) -> list[str]:
         """Paths that a worker's machine has to see."""
-        data = [value for option, value in zip(self.arguments, self.arguments[1:], strict=False) if option == "--data"]
+        data = self.given("--data")
         return data if self.resources.returns else [str(self.folder / "batch.json"), self.python, self.directory, *data]
 
     def log(self, number: int) -> Path:
         return self.folder / "logs" / f"{self.runs[number].run_id}.log"
 
+    def state_file(self, number: int) -> Path:
+        return self.folder / "runs" / f"{self.runs[number].run_id}.json"
+
     def state(self, number: int) -> dict[str, Any]:
         """What the attendant of a run last wrote; nothing where it was not begun."""
-        try:
-            found = json.loads((self.folder / "runs" / f"{self.runs[number].run_id}.json").read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
+        return read_state(self.state_file(number))
 
     def set_cancelled(self, number: int) -> None:
         """Of a run that was cancelled before it began: nobody else would say so."""
-        from bench.run.executors.worker import write_state
-
         if not self.state(number):
-            write_state(
-                self.folder / "runs" / f"{self.runs[number].run_id}.json",
-                {"outcome": "cancelled", "why": "cancelled before it began"},
-            )
+            write_state(self.state_file(number), {"outcome": "cancelled", "why": "cancelled before it began"})
 
     def write(self) -> None:
         content = {**asdict(self), "folder": None}
@@ -171,8 +170,7 @@ class EngineSilent(BenchError):
 
 
 def engine(name: str) -> Engine:
-    module: Any = importlib.import_module(f"bench.run.executors.{name}")
-    return module  # type: ignore[no-any-return]
+    return cast("Engine", importlib.import_module(f"bench.run.executors.{name}"))
 
 
 # --- what a worker is told ---
@@ -231,19 +229,19 @@ def worker_environment(cpus: int | None = None) -> dict[str, str]:
     import bench
 
     package = str(Path(bench.__file__).parents[1])
-    found = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if (name in KEPT or name.startswith(KEPT_BEGINNINGS))
         and "TOKEN" not in name.replace("TOKENIZERS", "")
         and name not in ("BENCH_RUNS", "BENCH_DATA", "BENCH_JOB")
     }
-    paths = [str(Path(word).absolute()) for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
-    found["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([package, *paths]))
-    found["BENCH_CACHE"] = str(default_cache().absolute())
+    paths = [str(Path(word).absolute()) for word in variables.get("PYTHONPATH", "").split(os.pathsep) if word]
+    variables["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([package, *paths]))
+    variables["BENCH_CACHE"] = str(default_cache().absolute())
     if cpus is not None:
-        found["OMP_NUM_THREADS"] = str(cpus)
-    return found
+        variables["OMP_NUM_THREADS"] = str(cpus)
+    return variables
 
 
 def keep_plugins(files: Sequence[Path], folder: Path) -> list[Path]:
@@ -271,35 +269,31 @@ class Jobs:
 
     def __init__(self, store: RunsFolder) -> None:
         self.store, self.folder = store, store.path / FOLDER
-        names = sorted(path.parent for path in self.folder.glob("*/batch.json"))
-        self.batches = [read_batch(path) for path in names]
+        self.batches = [read_batch(folder) for folder in sorted(path.parent for path in self.folder.glob("*/batch.json"))]
         self.newest = {queued.run_id: (batch, i) for batch in self.batches for i, queued in enumerate(batch.runs)}
 
     def find(self, name: str) -> str:
         """The run id that ``name`` or its beginning means. Raises UnknownName, and BenchError where it means several."""
         if name in self.newest:
             return name
-        found = [run_id for run_id in self.newest if name and run_id.startswith(name)]
-        if not found:
+        run_ids = [run_id for run_id in self.newest if name and run_id.startswith(name)]
+        if not run_ids:
             where = f"among those that were handed to an engine in {self.store.path}"
             raise UnknownName("run", name, self.newest, where, "bench status", begins=True)
-        if len(found) > 1:
-            raise means_several(name, found)
-        return found[0]
+        if len(run_ids) > 1:
+            raise means_several(name, run_ids)
+        return run_ids[0]
 
-    def new_folder(self) -> Path:
-        return self.folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
-
-    def places(self, names: Iterable[str] | None = None) -> dict[str, Place]:
+    def places(self) -> dict[str, Place]:
         """Run id -> where its engine has it. Each engine is asked once. Raises EngineSilent."""
-        found: dict[str, Place] = {}
+        places: dict[str, Place] = {}
         for name in sorted({batch.engine for batch in self.batches}):
             of_engine = [batch for batch in self.batches if batch.engine == name]
             by_name = {batch.name: batch for batch in of_engine}
             for (batch, number), place in engine(name).places(of_engine).items():
                 if number < len(by_name[batch].runs):
-                    found[by_name[batch].runs[number].run_id] = place
-        return found
+                    places[by_name[batch].runs[number].run_id] = place
+        return places
 
 
 @contextmanager
@@ -327,10 +321,10 @@ class Standing:
     attempts: int = 0
 
     def words(self) -> str:
-        at = f" on {self.node}" if self.node else ""
+        at = f" on {self.node}" if self.node and self.state == "running" else ""
         steps = "" if self.step is None else f", step {self.step}" + (f" of {self.steps}" if self.steps else "")
         again = f", attempt {self.attempts}" if self.attempts > 1 else ""
-        return f"{self.state}{at if self.state == 'running' else ''}{steps}{again}{': ' + self.why if self.why else ''}"
+        return f"{self.state}{at}{steps}{again}{': ' + self.why if self.why else ''}"
 
 
 def standings(jobs: Jobs, silent: str | None = None, places: Mapping[str, Place] | None = None) -> list[Standing]:
@@ -342,22 +336,22 @@ def _standing(store: RunsFolder, batch: Batch, number: int, place: Place | None,
     queued, state = batch.runs[number], batch.state(number)
     made = Standing(queued.run_id, "", steps=queued.steps, attempts=int(state.get("attempts", 0)), job=str(state.get("job", "")))
     record = store.get(queued.run_id)
-    working = store.worked_on_by(queued.run_id)
     if place is not None and place.state == "running":
         return replace(made, state="running", node=place.node, job=place.job, step=step_of(store.folder(queued.run_id)))
     if place is not None:
         return replace(made, state="queued", why=place.why, job=place.job)
-    if working:
+    if working := store.worked_on_by(queued.run_id):
         return replace(made, state="running", node=working, step=step_of(store.folder(queued.run_id)))
-    outcome, why = state.get("outcome"), str(state.get("why") or "")
-    if record is not None and record.status == "finished" and outcome != "refused":
+    outcome, status, recorded = state.get("outcome"), record and record.status, (record and record.error) or ""
+    why = str(state.get("why") or "") or recorded
+    if status == "finished" and outcome != "refused":
         return replace(made, state="finished")
     if outcome in ("failed", "refused"):
-        return replace(made, state="failed", why=why or (record.error if record and record.error else ""))
-    if record is not None and record.status == "failed":
-        return replace(made, state="failed", why=record.error or "")
+        return replace(made, state="failed", why=why)
+    if status == "failed":
+        return replace(made, state="failed", why=recorded)
     if outcome in ("interrupted", "cancelled"):
-        return replace(made, state="interrupted", why=why or (record.error if record and record.error else ""))
+        return replace(made, state="interrupted", why=why)
     if silent is not None:
         return replace(made, state="unknown", why=silent)
     begun = f"its worker ended without a word (bench logs {queued.run_id})" if state else "it was never begun"
@@ -367,7 +361,7 @@ def _standing(store: RunsFolder, batch: Batch, number: int, place: Place | None,
 def step_of(folder: Path) -> int | None:
     """The last step that a training logged or saved."""
     logged = [int(entry["step"]) for entry in read_curve(folder)[-1:]]
-    saved = [int(found[1]) for path in folder.glob("state/step-*.pt") if (found := re.match(r"step-([0-9]+)-", path.name))]
+    saved = [int(name[1]) for path in folder.glob("state/step-*.pt") if (name := re.match(r"step-([0-9]+)-", path.name))]
     return max([*logged, *saved], default=None)
 
 
@@ -389,7 +383,8 @@ def new_batch(
     jobs: Jobs, name: str, runs: Sequence[Queued], arguments: Sequence[str], resources: Resources, retries: int, address: str | None = None
 ) -> Batch:
     return Batch(
-        folder=jobs.new_folder().absolute(), engine=name, created=datetime.now(UTC).isoformat(timespec="seconds"), directory=os.getcwd(),
+        folder=(jobs.folder / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}").absolute(), engine=name,
+        created=datetime.now(UTC).isoformat(timespec="seconds"), directory=os.getcwd(),
         python=sys.executable, environment=worker_environment(resources.cpus), arguments=tuple(arguments), runs=tuple(runs), retries=retries,
         resources=resources, address=address,
     )  # fmt: skip
@@ -397,10 +392,9 @@ def new_batch(
 
 def ask(what: Callable[[], Any], times: int = 4, pause: float = 2.0) -> Any:
     """What an engine answers, asked again where it is silent. Raises EngineSilent at last."""
-    for i in range(times):
+    for _ in range(times - 1):
         try:
             return what()
         except EngineSilent:
-            if i == times - 1:
-                raise
             time.sleep(pause)
+    return what()

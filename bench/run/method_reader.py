@@ -21,7 +21,7 @@ from bench.base.errors import BenchError
 from bench.run import recipe_file
 from bench.run.recipe_file import RecipeFile
 
-GROUP = "bench.methods"  # as in bench.run.plugins, which loads what this only reads
+GROUP = "bench.methods"  # of the entry points; bench.run.plugins loads what this only reads
 UNKNOWN = object()  # an attribute that only running the source would tell
 LONGEST = 2_000_000  # bytes of a source file that is read
 
@@ -135,8 +135,11 @@ def _points() -> tuple[importlib.metadata.EntryPoint, ...]:
 
 
 def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDescription:
-    names = ("variants", "settings", "defaults", "optional", "fitted")
-    variants, settings, defaults, optional, fitted = (definition.get(key) for key in names)
+    def literal(key: str, kind: type, otherwise: Any) -> Any:
+        value = definition.get(key)
+        return value if isinstance(value, kind) else otherwise
+
+    readable = not any(definition.get(key) is UNKNOWN for key in ("variants", "settings", "defaults", "optional", "fitted"))
     contract = {
         alias.asname or alias.name
         for node in module.body
@@ -144,21 +147,17 @@ def _description(definition: Mapping[str, Any], module: ast.Module) -> MethodDes
         for alias in node.names
         if alias.name in ("Method", "TorchMethod")
     }
-    readable = all(value is not UNKNOWN for value in (variants, settings, defaults, optional, fitted))
-    words = {key: value if isinstance(value := definition.get(key), str) else "" for key in ("summary", "paper", "trains")}
-    if settings is None:
-        settings = ("none",)  # as Method has it
     return MethodDescription(
         name=definition["name"],
-        summary=words["summary"],
-        paper=words["paper"],
-        trains=words["trains"],
-        settings=settings if isinstance(settings, tuple) else (),
+        summary=literal("summary", str, ""),
+        paper=literal("paper", str, ""),
+        trains=literal("trains", str, ""),
+        settings=("none",) if definition.get("settings") is None else literal("settings", tuple, ()),  # as Method has it
         about=definition["doc"] or inspect.cleandoc(ast.get_docstring(module) or ""),
-        variants={k: v for k, v in variants.items() if isinstance(v, dict)} if isinstance(variants, dict) else {},
-        defaults=defaults if isinstance(defaults, dict) else {},
-        optional=optional if isinstance(optional, dict) else {},
-        fitted=fitted if isinstance(fitted, str) else None,
+        variants={name: changes for name, changes in literal("variants", dict, {}).items() if isinstance(changes, dict)},
+        defaults=literal("defaults", dict, {}),
+        optional=literal("optional", dict, {}),
+        fitted=literal("fitted", str, None),
         whole=readable and definition["bases"] <= contract and is_plain(module),
     )
 
@@ -193,33 +192,26 @@ def _source(module: str) -> tuple[Path, ast.Module] | None:
 def _classes(module: ast.Module) -> Iterator[dict[str, Any]]:
     """The literal attributes of each class, those of a base in the same file included; "class" is its name, "doc" its own words."""
     known = _attributes(module, {})
-    found: dict[str, dict[str, Any]] = {}
+    classes: dict[str, dict[str, Any]] = {}
     for node in module.body:
         if isinstance(node, ast.ClassDef):
-            bases = [found[base.id] for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in found]
+            bases = [classes[base.id] for base in reversed(node.bases) if isinstance(base, ast.Name) and base.id in classes]
             inherited = {key: value for base in bases for key, value in base.items() if key != "name"}
-            others = {ast.unparse(base) for base in node.bases if not isinstance(base, ast.Name) or base.id not in found}
-            found[node.name] = (
-                inherited
-                | _attributes(node, known)
-                | {
-                    "class": node.name,
-                    "doc": ast.get_docstring(node) or "",
-                    "bases": others.union(*(base["bases"] for base in bases)),
-                }
-            )
-            yield found[node.name]
+            others = {ast.unparse(base) for base in node.bases if not isinstance(base, ast.Name) or base.id not in classes}
+            of_class = {"class": node.name, "doc": ast.get_docstring(node) or "", "bases": others.union(*(base["bases"] for base in bases))}
+            classes[node.name] = inherited | _attributes(node, known) | of_class
+            yield classes[node.name]
 
 
 def _attributes(node: ast.Module | ast.ClassDef, known: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for statement in node.body:
         for name, expression in _assigned(statement):
             try:
-                found[name] = _value(expression, {**known, **found})
+                attributes[name] = _value(expression, {**known, **attributes})
             except ValueError:
-                found[name] = UNKNOWN  # rather than what a base or an earlier line said
-    return found
+                attributes[name] = UNKNOWN  # rather than what a base or an earlier line said
+    return attributes
 
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -154,26 +154,26 @@ def check_named(request: Request) -> None:
         check_suite(name)
 
 
-def check_methods(names: Sequence[str], files: Sequence[Path] = ()) -> MethodDescriptions:
+def check_methods(names: Sequence[str], files: Sequence[Path]) -> MethodDescriptions:
     """What can be read of the methods. Raises UnknownName for a name that neither an installed method nor a plugin file has,
     BenchError where a plugin file is missing."""
     for file in files:
         check_file(file)
-    found = method_descriptions(files)
+    described = method_descriptions(files)
     for name in names:
-        if found.whole and name not in found.methods:
-            raise UnknownName("method", name, found.methods, hint="bench methods")
-    return found
+        if described.whole and name not in described.methods:
+            raise UnknownName("method", name, described.methods, hint="bench methods")
+    return described
 
 
-def check_request(request: Request, files: Sequence[Path] = ()) -> None:
+def check_request(request: Request, files: Sequence[Path]) -> None:
     """Raises BenchError for a method, suite, variant, setting, recipe key, number, corpus file or backbone that cannot be."""
     check_named(request)
-    found = check_methods(request.methods, files)
+    described = check_methods(request.methods, files)
     for name in request.backbones:
         if not Path(name).expanduser().is_dir():  # a folder's weights are hashed, which may take long
             resolve(name)
-    methods = [found.methods[name] for name in request.methods if name in found.methods]
+    methods = [described.methods[name] for name in request.methods if name in described.methods]
     if len(methods) < len(request.methods) or not all(method.whole for method in methods):
         return
     for method in methods:
@@ -220,7 +220,7 @@ def _scored(suites: Sequence[str], data: DataFolder, texts: Sequence[str]) -> _S
         forms: dict[str | None, KnownTask] = {}
         for text in texts:
             if None in forms:
-                continue
+                break
             try:
                 known_task = survey(task, data, text)
             except DataMissing as error:
@@ -268,18 +268,18 @@ class _Planner:
         request, own = self.request, plugin.cls.own_backbone
         if own:  # of a model that was given itself, its own name is asked for
             return [Reference(own, "unknown", None, title=request.names[0] if request.names and request.backbones == (own,) else "")]
-        found = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
+        references = [self.ready(resolve(name, allow_pickle=request.allow_pickle)) for name in request.backbones]
         if request.names:
-            found = [replace(reference, title=title) for reference, title in zip(found, request.names, strict=True)]
-        return found
+            references = [replace(reference, title=title) for reference, title in zip(references, request.names, strict=True)]
+        return references
 
     def runs(self, plugin: Plugin, backbone: Reference, overrides: Mapping[str, str]) -> list[PlannedRun]:
         """One run a seed, with one value for each key of ``overrides``. Raises BenchError for what cannot be."""
-        request, cls, found = self.request, plugin.cls, entries(plugin.folder, plugin.name)
+        request, cls, recipes = self.request, plugin.cls, entries(plugin.folder, plugin.name)
         variant = request.variant
-        setting, notes = _setting(plugin, backbone, request, found)
+        setting, notes = _setting(plugin, backbone, request, recipes)
         trained = learns(cls, setting)
-        entry, line = choose(found, setting, backbone.model, variant, shape(backbone.config()))
+        entry, line = choose(recipes, setting, backbone.model, variant, shape(backbone.config()))
         if entry is None and trained:
             entry, line = of_backbone(cls, setting, backbone.model, shape(backbone.config()))
         notes += [line] if line else []
@@ -309,8 +309,8 @@ class _Planner:
         seeds: tuple[int | None, ...] = (None,) if setting in cls.deterministic else request.seeds
         if len(request.seeds) > len(seeds):
             notes.append(f"{plugin.name} has nothing random: one run stands for all seeds")
-        if by_ranks := _determined_by_ranks(cls, recipe, request.ranks) if trained else "":
-            notes.append(by_ranks)
+        by_ranks = _determined_by_ranks(cls, recipe, request.ranks) if trained else ""
+        notes += [by_ranks] if by_ranks else []
         notes += ended_early(recipe)
         places = {key: None if recipe[key] is None else content_name(str(recipe[key]), self.ready) for key in cls.places if key in recipe}
         determines = {
@@ -319,12 +319,14 @@ class _Planner:
             "dev": dev.sha256 if dev else None,
             **({"ranks": request.ranks} if by_ranks else {}),
         }
-        of_paper = entry is not None and given is None and (entry.backbone, entry.variant) == (backbone.model, variant)
+        expect = None
+        if entry is not None and given is None and (entry.backbone, entry.variant) == (backbone.model, variant):
+            expect = entry.expect  # of the paper's own backbone
         return [
             with_fingerprint(PlannedRun(
                 plugin=plugin, variant=variant, setting=setting, backbone=backbone, seed=seed, recipe=recipe, corpus=corpus,
                 tasks=self.scored.tasks, task_data=self.scored.data, dev=dev, text=request.text, precision=request.precision, notes=tuple(notes),
-                expect=entry.expect if entry is not None and of_paper else None, given=given, determines=determines, missing=self.scored.missing,
+                expect=expect, given=given, determines=determines, missing=self.scored.missing,
                 provisional=later or "unknown" in places.values(),
             ))
             for seed in seeds
@@ -411,7 +413,7 @@ def content_name(place: str, ready: Callable[[Reference], Reference] = lambda re
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ready(resolve(place)).revision
 
 
-def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Sequence[Entry]) -> tuple[str, list[str]]:
+def _setting(plugin: Plugin, backbone: Reference, request: Request, recipes: Sequence[Entry]) -> tuple[str, list[str]]:
     """The setting that was asked for, or the one that has a recipe on this backbone, unsupervised first; and a line."""
     offered, asked = plugin.cls.settings, request.setting
     if asked is not None:
@@ -420,11 +422,11 @@ def _setting(plugin: Plugin, backbone: Reference, request: Request, found: Seque
         return asked, []
     if len(offered) == 1:
         return offered[0], []
-    with_recipe = [s for s in settings_with_recipe(found, backbone.model, request.variant) if s in offered] or [
+    with_recipe = [s for s in settings_with_recipe(recipes, backbone.model, request.variant) if s in offered] or [
         s for s in offered if s != NOT_TRAINED
     ]
     chosen = with_recipe[0]
-    here = any((e.setting, e.backbone) == (chosen, backbone.model) for e in found)
+    here = any((e.setting, e.backbone) == (chosen, backbone.model) for e in recipes)
     why = f": {plugin.name} has its recipe for {backbone.model} there" if here else ""
     return chosen, [f"setting {chosen} (no --setting was given){why}"]
 

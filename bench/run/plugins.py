@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,7 @@ from bench.backbones import Reference, load
 from bench.base.contract import check_file, import_file
 from bench.base.errors import BenchError, UnknownName, one_line
 from bench.method import SETTINGS, Context, Method, Recipe, seed_for
-
-GROUP = "bench.methods"
+from bench.run.method_reader import GROUP
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ def discover(files: Sequence[Path] = ()) -> Registry:
     for point in importlib.metadata.entry_points(group=GROUP):
         distribution = point.dist.name if point.dist else "?"
         try:
-            found = _methods_of(point.load())
-            if not found:
+            classes = _methods_of(point.load())
+            if not classes:
                 raise TypeError("it defines no method")
             version = point.dist.version if point.dist else ""
-            for cls in found:
+            for cls in classes:
                 plugins.setdefault(cls.name, Plugin(cls.name, cls, distribution, version, source_hash(cls)))
         except (Exception, SystemExit) as error:  # a third party's code may raise anything
             warnings.append(f"plugin '{point.name}' of {distribution} was left out: {one_line(error)}")
@@ -103,25 +103,25 @@ def from_file(file: Path) -> list[Plugin]:
     """The methods that a Python file defines. Raises BenchError where it does not import, or defines neither a method nor a suite."""
     module = import_file(file)
     try:
-        found = _methods_of(module)
+        classes = _methods_of(module)
     except (TypeError, ValueError) as error:
         sys.modules.pop(module.__name__, None)
         raise BenchError(f"--plugin {file} does not import: {one_line(error)}") from None
-    if not found and not hasattr(module, "SUITE"):
+    if not classes and not hasattr(module, "SUITE"):
         raise BenchError(
             f"--plugin {file} defines no method",
             "a method is a class with a `name` that derives from Method or TorchMethod; a suite is a Suite called SUITE",
         )
-    return [Plugin(cls.name, cls, str(file), "", source_hash(cls)) for cls in found]
+    return [Plugin(cls.name, cls, str(file), "", source_hash(cls)) for cls in classes]
 
 
-def _methods_of(found: Any) -> list[type[Method]]:
-    if inspect.isclass(found):
-        classes: Iterable[Any] = [found]
-    elif inspect.ismodule(found):
-        classes = [c for c in vars(found).values() if inspect.isclass(c) and c.__module__ == found.__name__]
+def _methods_of(loaded: Any) -> list[type[Method]]:
+    if inspect.isclass(loaded):
+        classes: Iterable[Any] = [loaded]
+    elif inspect.ismodule(loaded):
+        classes = [c for c in vars(loaded).values() if inspect.isclass(c) and c.__module__ == loaded.__name__]
     else:
-        raise TypeError(f"expected a method class or a module, found {type(found).__name__}")
+        raise TypeError(f"expected a method class or a module, found {type(loaded).__name__}")
     methods = [cls for cls in classes if issubclass(cls, Method) and "name" in vars(cls)]
     for cls in methods:
         _check(cls)
@@ -130,7 +130,7 @@ def _methods_of(found: Any) -> list[type[Method]]:
 
 def _check(cls: type[Method]) -> None:
     name = cls.name
-    if not isinstance(name, str) or not name or set(name) - set("abcdefghijklmnopqrstuvwxyz0123456789-"):
+    if not isinstance(name, str) or not re.fullmatch("[a-z0-9-]+", name):
         raise ValueError(f"{cls.__name__}.name is {name!r}: use a-z, 0-9 and '-'")
     wrong = [s for s in cls.settings if s not in SETTINGS]
     if wrong or not cls.settings:
@@ -164,12 +164,12 @@ def build_method(cls: type[Method], backbone: Reference, recipe: Recipe, context
 
     method = cls()
     method.context = context
-    loaded = None
+    loaded: Any = backbone
     if cls.own_backbone is None:
         dtype = recipe.get("dtype", "fp32") if "dtype" in cls.optional else "fp32"
         loaded = load(backbone, dropout=recipe.get("dropout"), offline=context.offline, dtype=dtype)
     torch.manual_seed(seed_for(context.seed, "init"))
-    method.build(backbone if loaded is None else loaded, recipe)
+    method.build(loaded, recipe)
     if isinstance(method, torch.nn.Module):
         if not learns:
             method.requires_grad_(False)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.base.files import files_sha256
 from bench.method import Method
 
 if TYPE_CHECKING:
@@ -55,13 +56,7 @@ def folder_bytes(folder: Path) -> int:
 
 def folder_hash(folder: Path) -> str:
     """sha256 over the names and contents of the files in a folder: what names a checkpoint."""
-    digest = hashlib.sha256()
-    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-        digest.update(f"{file.relative_to(folder).as_posix()}\0{file.stat().st_size}\0".encode())
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 22):
-                digest.update(block)
-    return digest.hexdigest()
+    return files_sha256((file for file in folder.rglob("*") if file.is_file()), folder)
 
 
 # --- what determines a run's result, and the hash that names it ---
@@ -85,19 +80,17 @@ def record_fingerprint(record: RunRecord, rest: Mapping[str, Any] | None = None)
     places = (rest or {}).get("places")
     if rest is None or not isinstance(places, Mapping):
         return None
-    stated = {key: found(record) for key, found in _STATED.items()}
-    stated["recipe"] = {key: value for key, value in stated["recipe"].items() if key not in places}
-    return fingerprint_of({**stated, **rest, "places": {key: value for key, value in places.items() if value is not None}})
-
-
-_STATED = {
-    "method": lambda record: record.method,
-    "plugin": lambda record: (record.provenance.plugin or {}).get("sha256"),
-    "variant": lambda record: record.variant,
-    "setting": lambda record: record.setting,
-    "seed": lambda record: record.seed,
-    "backbone": lambda record: (record.provenance.backbone or {}).get("revision"),
-    "recipe": lambda record: {key: one.value for key, one in record.recipe.items()},
-    "corpus": lambda record: (record.provenance.corpus or {}).get("sha256"),
-}
-"""Parts of a fingerprint that a record's own fields say."""
+    return fingerprint_of(
+        {
+            "method": record.method,
+            "plugin": (record.provenance.plugin or {}).get("sha256"),
+            "variant": record.variant,
+            "setting": record.setting,
+            "seed": record.seed,
+            "backbone": (record.provenance.backbone or {}).get("revision"),
+            "recipe": {key: value.value for key, value in record.recipe.items() if key not in places},
+            "corpus": (record.provenance.corpus or {}).get("sha256"),
+            **rest,
+            "places": {key: name for key, name in places.items() if name is not None},
+        }
+    )

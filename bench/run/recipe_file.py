@@ -83,7 +83,6 @@ class RecipeFile:
 
 
 KEYS = {field.name for field in fields(Entry)}
-WHICH = ("setting", "backbone", "variant")
 
 
 @cache
@@ -109,7 +108,7 @@ def read(folder: Path, method: str) -> RecipeFile:
 
 def _entry(table: Mapping[str, Any], common: list[Mapping[str, Any]]) -> Entry:
     here = {"variant": "", **table}
-    which = {key: here[key] for key in WHICH}
+    which = {key: here[key] for key in ("setting", "backbone", "variant")}
     values: dict[str, Value] = {}
     facts: dict[str, Value] = {}
     merged: dict[str, Any] = {"corpus": None, "expect": None, "note": ""}
@@ -182,16 +181,16 @@ def read_given(file: Path) -> GivenRecipe:
 
 def read_all_given(files: Sequence[Path]) -> dict[str, GivenRecipe]:
     """By method. Raises BenchError for two of one method."""
-    found: dict[str, GivenRecipe] = {}
+    by_method: dict[str, GivenRecipe] = {}
     for file in files:
         given = read_given(file)
-        if given.method in found:
+        if given.method in by_method:
             raise BenchError(
                 f"--recipe {file}: another file is of {given.method}, too",
                 "one recipe a method; the other in a command of its own",
             )
-        found[given.method] = given
-    return found
+        by_method[given.method] = given
+    return by_method
 
 
 def said_by_all(given: Mapping[str, GivenRecipe], key: str) -> Any:

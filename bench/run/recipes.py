@@ -81,14 +81,14 @@ SIZES = {
 
 
 def choose(
-    found: Sequence[Entry], setting: str, backbone: str, variant: str, shape: tuple[str, int] | None = None
+    recipes: Sequence[Entry], setting: str, backbone: str, variant: str, shape: tuple[str, int] | None = None
 ) -> tuple[Entry | None, str | None]:
     """The recipe for a backbone, or the nearest one and a line that says so: same family, then nearest size.
 
     Of two that are equally near, the one for the variant; a recipe without a variant stands for all. ``shape``: family and
     hidden size of the backbone, where its config says them; else they are guessed from its name.
     """
-    fitting = [e for e in found if e.setting == setting and e.variant in ("", variant)]
+    fitting = [e for e in recipes if e.setting == setting and e.variant in ("", variant)]
     exact = [e for e in fitting if e.backbone == backbone]
     if exact:
         return max(exact, key=lambda e: e.variant == variant), None
@@ -112,8 +112,8 @@ def of_backbone(method: type[Method], setting: str, backbone: str, shape: tuple[
     """
     keys = [key for key in harness_keys(method, trained=True) if key not in method.defaults]
     entry, line = choose(entries(BACKBONES, "backbones"), setting, backbone, "", shape)
-    values = {key: value for key, value in entry.values.items() if key in keys} if entry is not None else {}
-    return (replace(entry, values=values), line) if entry is not None and values else (None, None)
+    values = {key: value for key, value in entry.values.items() if key in keys} if entry else {}
+    return (replace(entry, values=values), line) if entry and values else (None, None)
 
 
 def _guess(backbone: str) -> tuple[str, int]:
@@ -121,10 +121,10 @@ def _guess(backbone: str) -> tuple[str, int]:
     return ("roberta" if "roberta" in name else "bert"), (1024 if "large" in name else 768)
 
 
-def settings_with_recipe(found: Sequence[Entry], backbone: str, variant: str) -> list[str]:
+def settings_with_recipe(recipes: Sequence[Entry], backbone: str, variant: str) -> list[str]:
     """Settings with a recipe for this backbone, unsupervised first; those of the variant itself, if it has any anywhere."""
-    own = [e for e in found if variant and e.variant == variant]
-    here = [e for e in own or found if e.backbone == backbone] or own
+    own = [e for e in recipes if variant and e.variant == variant]
+    here = [e for e in own or recipes if e.backbone == backbone] or own
     return [s for s in ("unsupervised", "supervised") if any(e.setting == s for e in here)]
 
 

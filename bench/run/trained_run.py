@@ -57,10 +57,10 @@ def find_run(reference: str, runs: RunsFolder, plugins: Sequence[Path] = ()) -> 
         what = "to train it again" if learned else "to make it again (nothing is trained)"
         raise NotAModel(f"{record.run_id}: {problem}", f"{what}: {repeat_command(record, folder, fresh=learned)}")
     recipe = Recipe({key: Value(value.value, value.source, value.note) for key, value in record.recipe.items()})
-    made_from = (made_by or {}).get("sha256")
-    changed = f"the code of {plugin.name} is not the one that made this run; its vectors may differ"
-    notes = (changed,) if made_from is not None and made_from != plugin.sha256 else ()
-    return TrainedRun(record, folder, plugin, recipe, (*registry.warnings, *notes))
+    notes = registry.warnings
+    if (made_by or {}).get("sha256") not in (None, plugin.sha256):
+        notes += (f"the code of {plugin.name} is not the one that made this run; its vectors may differ",)
+    return TrainedRun(record, folder, plugin, recipe, notes)
 
 
 def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
@@ -69,15 +69,15 @@ def backbone_of(record: RunRecord, plugin: Plugin) -> Reference:
     name, revision = str(known.get("name") or record.backbone), known.get("revision")
     if plugin.cls.own_backbone is not None:
         return Reference(name, str(revision), None)
-    found = resolve(name)
-    if found.hub and revision not in (None, found.revision) and "@" not in name and len(str(revision)) == 40:
-        found = resolve(f"{name}@{revision}")  # the hub's newest is another by now, or not here yet
-    if found.path is not None and revision not in (None, found.revision):
+    reference = resolve(name)
+    if reference.hub and revision not in (None, reference.revision) and "@" not in name and len(str(revision)) == 40:
+        reference = resolve(f"{name}@{revision}")  # the hub's newest is another by now, or not here yet
+    if reference.path is not None and revision not in (None, reference.revision):
         raise NotAModel(
-            f"{record.run_id} was made with {name} revision {str(revision)[:12]}; here it is {found.revision[:12]}",
+            f"{record.run_id} was made with {name} revision {str(revision)[:12]}; here it is {reference.revision[:12]}",
             "put that revision of the backbone in its place",
         )
-    return found
+    return reference
 
 
 def load_run(

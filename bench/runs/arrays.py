@@ -35,8 +35,8 @@ def read_arrays(path: Path, only: Container[str] | None = None) -> dict[str, np.
 
     Raises DataMissing where there is no file, DataDamaged for anything that is not arrays alone.
     """
-    found, given = read_own(path, only)
-    return found if given is None else _given(path, given, only) | found
+    own, given = read_own(path, only)
+    return own if given is None else _given(path, given, only) | own
 
 
 def read_own(path: Path, only: Container[str] | None = None, content: bytes | None = None) -> tuple[dict[str, np.ndarray], str | None]:
@@ -52,17 +52,20 @@ def read_own(path: Path, only: Container[str] | None = None, content: bytes | No
             unpacked = sum(member.file_size for member in members)
             if len(members) > MOST or unpacked > LARGEST:
                 raise ValueError(f"{len(members)} arrays, {unpacked:,} bytes unpacked: too much")
-            names = [member.filename.removesuffix(".npy") for member in members]
-            if len(set(names)) < len(names):
+            named = {member.filename.removesuffix(".npy"): member for member in members}
+            if len(named) < len(members):
                 raise ValueError("two arrays have one name")
-            wanted = [
-                (name, member) for name, member in zip(names, members, strict=True) if only is None or name in only or name == GIVEN_SHA256
-            ]
-            found = {name: _array(archive.read(member), member.filename) for name, member in wanted}
-            given = found.pop(GIVEN_SHA256, None)
-            if given is not None and (given.dtype.kind != "U" or given.size != 1 or not re.fullmatch("[0-9a-f]{64}", str(given.item()))):
+            arrays = {
+                name: _array(archive.read(member), member.filename)
+                for name, member in named.items()
+                if only is None or name in only or name == GIVEN_SHA256
+            }
+            given = arrays.pop(GIVEN_SHA256, None)
+            if given is None:
+                return arrays, None
+            if given.dtype.kind != "U" or given.size != 1 or not re.fullmatch("[0-9a-f]{64}", str(given.item())):
                 raise ValueError(f"{GIVEN_SHA256} is no hash")
-            return found, None if given is None else str(given.item())
+            return arrays, str(given.item())
     except (FileNotFoundError, NotADirectoryError):
         raise DataMissing(f"there is no file {path}", "the run's command makes it again") from None
     except WRONG as error:

@@ -1,4 +1,5 @@
-"""Whether the checkpoint and the predictions in a run's folder are those that its record names; cheap enough for every contact.
+"""What lies in a run's folder: whether checkpoint and predictions are those that its record names, cheaply enough for every contact; what
+makes the run again; and the folder as one archive.
 
 A large file is read once: its hash is remembered in the cache under its place, size and times. One that was written, replaced
 or touched since is read again.
@@ -22,7 +23,7 @@ from bench.runs.store import FOREIGN, RECORD, RunsFolder
 
 CHECKPOINT = "checkpoint"
 SMALL = 1 << 20  # bytes; reading so much costs less than looking up what is remembered
-MISSING, CUT, ALTERED = "missing", "cut short or damaged", "altered"
+MISSING, CUT = "missing", "cut short or damaged"
 
 
 def checkpoint_problem(record: RunRecord, folder: Path) -> str | None:
@@ -58,19 +59,17 @@ def prediction_problems(record: RunRecord, folder: Path) -> dict[tuple[str, str,
 
 
 def _prediction_problem(record: RunRecord, score: Score, folder: Path) -> str | None:
-    store = RunsFolder(folder.parent)
     try:
-        arrays = store.read_predictions(record.run_id, score.task, score.text, score.suite)
+        arrays = RunsFolder(folder.parent).read_predictions(record.run_id, score.task, score.text, score.suite)
         if score.sha256_of(arrays) not in (None, values_sha256(arrays)):
-            return ALTERED
-    except DataMissing:
+            return "altered"
+        if score.suite in FOREIGN:  # the tool that scored it keeps files of its own
+            for file in foreign_files(score, folder):
+                json.loads(file.read_bytes())
+    except (DataMissing, OSError):
         return MISSING
-    except (DataDamaged, ValueError):
+    except (DataDamaged, ValueError, RecursionError):
         return CUT
-    if score.suite in FOREIGN:  # the tool that scored it keeps files of its own
-        for file in foreign_files(score, folder):
-            if (problem := _json_problem(file)) is not None:
-                return problem
     return None
 
 
@@ -81,16 +80,6 @@ def foreign_files(score: Score, folder: Path) -> list[Path]:
     return [folder / name for name in names if name.parts[:1] == (score.suite,) and ".." not in name.parts]
 
 
-def _json_problem(file: Path) -> str | None:
-    try:
-        json.loads(file.read_bytes())
-    except OSError:
-        return MISSING
-    except (ValueError, RecursionError):
-        return CUT
-    return None
-
-
 def remembered_sha256(file: Path) -> str:
     """As ``file_sha256``, without reading a large file that has not changed since it was last read. Raises OSError."""
     facts = file.stat()
@@ -99,10 +88,10 @@ def remembered_sha256(file: Path) -> str:
     entry = CacheEntry("hashes", str(file.resolve()), [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino])
     if (known := entry.read()) is not None:
         return str(known)
-    found = file_sha256(file)
+    sha256 = file_sha256(file)
     if is_settled(max(facts.st_mtime_ns, facts.st_ctime_ns)):
-        entry.write(found)
-    return found
+        entry.write(sha256)
+    return sha256
 
 
 def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> str:
@@ -113,14 +102,14 @@ def repeat_command(record: RunRecord, folder: Path, *, fresh: bool = False) -> s
         words = []
     if words[:2] != ["bench", "run"]:  # another verb, which has no --fresh
         return f"remove {folder}, then give its command again" if fresh else "give its command again"
-    for i in [i for i, word in enumerate(words) if word == "--runs"][::-1]:
+    while "--runs" in words:
+        i = words.index("--runs")
         del words[i : i + 2]
     words = [word for word in words if word not in ("--fresh", "--dry-run") and not word.startswith("--runs=")]
     return shlex.join([*words, *(["--fresh"] if fresh else []), "--runs", str(folder.parent)])
 
 
-# --- A run as one archive, for its way back from a machine that shares no folder ---
-
+# --- a run as one archive, for its way back from a machine that shares no folder ---
 
 STAYS = ("state", "vectors")  # of use only while a run is worked on
 

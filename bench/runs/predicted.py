@@ -6,7 +6,7 @@ Legend: S training seeds, N items, R repetitions of one run (k-means seeds, draw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +82,6 @@ class Predicted:
 
     def of_seeds(self, seeds: Sequence[int | None]) -> Predicted:
         """The same with these seeds only, in this order. Raises ValueError for one that is not there."""
-        from dataclasses import replace
-
         if tuple(seeds) == self.seeds:
             return self
         rows = [self.seeds.index(seed) for seed in seeds]
@@ -95,10 +93,8 @@ def same_items(a: Predicted, b: Predicted) -> None:
     """Raises ValueError where two methods were not asked the same: another task, metric, gold value, query or sentence."""
     if (a.task, a.metric) != (b.task, b.metric):
         raise ValueError(f"{a.task} by {a.metric} and {b.task} by {b.metric} are not one task")
-    what = {"gold_N": "gold values", "query_N": "queries", "shared_NK": "sentences"}
     if np.shape(a.prediction_SN)[2:] != np.shape(b.prediction_SN)[2:]:
         raise ValueError(f"{a.task}: the two runs have different numbers of repetitions")
-    for name, words in what.items():
-        mine, others = getattr(a, name), getattr(b, name)
-        if (mine is None) != (others is None) or (mine is not None and not np.array_equal(mine, others)):
+    for name, words in (("gold_N", "gold values"), ("query_N", "queries"), ("shared_NK", "sentences")):
+        if not np.array_equal(getattr(a, name), getattr(b, name)):  # None equals None, and no array
             raise ValueError(f"{a.task}: the two runs have different {words}")

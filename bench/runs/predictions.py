@@ -39,9 +39,9 @@ def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
         raise DataMissing(f"{key[1]}: no runs")
     scores = [score_of(record, key) for record, _ in runs]
     metric = scores[0].metric
-    found = [_arrays(record, folder, key, metric) for record, folder in runs]
-    first = found[0]
-    for (record, _), arrays in zip(runs, found, strict=True):
+    stored = [_arrays(record, folder, key, metric) for record, folder in runs]
+    first = stored[0]
+    for (record, _), arrays in zip(runs, stored, strict=True):
         for name in ("gold", "fold", "query", "shared"):
             if not _equal(arrays.get(name), first.get(name)):
                 raise BenchError(f"{key[1]}: {record.run_id} and {runs[0][0].run_id} differ in the items' {name}")
@@ -52,7 +52,7 @@ def read_predicted(runs: Sequence[Run], key: Key) -> Predicted:
             task=key[1],
             metric=metric,
             seeds=tuple(record.seed for record, _ in runs),
-            prediction_SN=np.stack([arrays["prediction"] for arrays in found]),
+            prediction_SN=np.stack([arrays["prediction"] for arrays in stored]),
             gold_N=first["gold"],
             fold_N=first.get("fold"),
             query_N=first.get("query"),

@@ -1,4 +1,4 @@
-"""Reading one record's file, whoever wrote it."""
+"""Reading one record's file, whoever wrote it, wherever it lies: in its folder, or in an older version of the leaderboards."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ LARGEST = 1 << 26  # bytes of a record; real ones have some tens of kilobytes
 def read_record(path: Path) -> RunRecord:
     """The record in one file. Raises RecordDamaged, naming the file and the field."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # reading a pipe would wait for ever
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):  # reading a pipe would wait for ever
             raise RecordDamaged("not a file")
-        if found.st_size > LARGEST:
-            raise RecordDamaged(f"{found.st_size:,} bytes are too many for a record")
+        if facts.st_size > LARGEST:
+            raise RecordDamaged(f"{facts.st_size:,} bytes are too many for a record")
         data = path.read_bytes()
         with contextlib.suppress(msgspec.DecodeError):
             if not _has_long_number(data):
@@ -78,7 +78,6 @@ def _whole(text: str) -> int:
 # A manifest is ``{"files": {path: sha256}, "older": {"v1": {path: sha256}}}``: what stands under "older" has the same path below that
 # version's folder, which lies beside this one.
 
-
 MANIFEST = "MANIFEST.json"
 DEPTH = 6  # folders between a file of a version and the version: runs/<run id>/predictions/mteb/STS12.npz
 _VERSION = re.compile(r"v[1-9][0-9]{0,8}")
@@ -89,8 +88,8 @@ def place_of(path: Path) -> Path:
     if path.exists():
         return path
     for above in list(path.absolute().parents)[:DEPTH]:
-        if (found := older_files(above)) is not None:
-            return found.get(path.absolute().relative_to(above).as_posix(), path)
+        if (older := older_files(above)) is not None:
+            return older.get(path.absolute().relative_to(above).as_posix(), path)
     return path
 
 
@@ -98,9 +97,9 @@ def older_below(folder: Path) -> dict[str, Path]:
     """Path below ``folder`` -> place, of all that older versions hold of it: a version's folder, or one in a version."""
     folder = folder.absolute()
     for above in (folder, *list(folder.parents)[:DEPTH]):
-        if (found := older_files(above)) is not None:
+        if (older := older_files(above)) is not None:
             start = "" if above == folder else folder.relative_to(above).as_posix() + "/"
-            return {name.removeprefix(start): place for name, place in found.items() if name.startswith(start)}
+            return {name.removeprefix(start): place for name, place in older.items() if name.startswith(start)}
     return {}
 
 

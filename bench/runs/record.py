@@ -1,4 +1,6 @@
-"""The run record: what one run was, what it scored, what it cost, and where it came from (``docs/run-record.md``).
+"""The run record: what one run was, what it scored, what it cost, where it came from, and how its checkpoint was chosen.
+
+See ``docs/run-record.md``.
 
 What was not recorded is None, never a guess. A record agrees with ``schema/run-3.schema.json`` (a test holds them together); the
 first thing that does not fit is named by its path, such as ``scores[2].value``. A record of an older schema is brought up one
@@ -259,20 +261,19 @@ def upgrade(content: Any) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise RecordDamaged("the record is no JSON object")
     name = content.get("schema")
-    found = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
-    if not found:
+    match = re.fullmatch(re.escape(SCHEMA) + "/(0|[1-9][0-9]{0,5})", name) if isinstance(name, str) else None
+    if not match:
         raise RecordDamaged(f"schema: expected '{SCHEMA}/{VERSION}', found {str(name)[:40]!r}")
-    version = int(found[1])
+    version = int(match[1])
     if version > VERSION:
         raise RecordDamaged(
             f"schema: written as {SCHEMA}/{version} by a newer bench; this one reads up to {SCHEMA}/{VERSION}",
             "read it with the bench that wrote it, or a newer one",
         )
-    while version < VERSION:
-        if version not in UPGRADES:
-            raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{version}")
-        content = {**UPGRADES[version](content), "schema": f"{SCHEMA}/{version + 1}"}
-        version += 1
+    for older in range(version, VERSION):
+        if older not in UPGRADES:
+            raise RecordDamaged(f"schema: nobody knows how to read {SCHEMA}/{older}")
+        content = {**UPGRADES[older](content), "schema": f"{SCHEMA}/{older + 1}"}
     return content
 
 
@@ -292,9 +293,6 @@ def _plain(value: Any) -> Any:
 
 
 # --- how many of the pairs on which a checkpoint was chosen are test pairs of what is scored; told from hashes alone, without the data ---
-
-
-STSB_DEV, CLEAN_DEV = "STS-B dev", "sts-dev-clean"
 
 
 def dev_test_pairs(name: str, sha256: str | None, tasks: Collection[str]) -> tuple[int, int] | None:
@@ -318,10 +316,10 @@ def dev_words(record: RunRecord) -> str:
     if done is None or done.dev_score is None or not tasks:
         return ""
     sha256 = (record.provenance.determines or {}).get("dev")
-    found = dev_test_pairs(done.dev_task or "", sha256 if isinstance(sha256, str) else None, tasks)
-    if found is None:
+    counts = dev_test_pairs(done.dev_task or "", sha256 if isinstance(sha256, str) else None, tasks)
+    if counts is None:
         return f"how many pairs of {done.dev_task or 'the selection set'} are test pairs of the scored sets is not known"
-    scored, pairs = found
+    scored, pairs = counts
     if not scored:
         return f"none of the {pairs:,} pairs of {done.dev_task} is a test pair of the scored sets"
     return f"{scored:,} of the {pairs:,} pairs of {done.dev_task} are test pairs of the scored sets"

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +17,8 @@ from msgspec import Struct
 from bench.base.errors import BenchError
 from bench.base.files import write_or_fail
 from bench.runs.record import RecipeValue, RunRecord
+
+T = TypeVar("T")
 
 SCHEMA = "bench.search/1"
 STUDY, TRIAL = "study/study.json", "trial.json"
@@ -137,7 +139,7 @@ def read_trial(folder: Path, method: str, number: int) -> Trial | None:
     return _read(trial_file(folder, method, number), Trial)
 
 
-def _read(path: Path, kind: type[Any], hint: str = "remove its folder: that trial is run again") -> Any:
+def _read(path: Path, kind: type[T], hint: str = "remove its folder: that trial is run again") -> T | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
@@ -167,8 +169,7 @@ def search_bytes(search: Search) -> bytes:
 
 def read_search_file(path: Path) -> Search | None:
     """What ``search_bytes`` wrote; None where there is no file. Raises BenchError where it is damaged."""
-    found: Search | None = _read(path, Search, "restore it: git checkout")
-    return found
+    return _read(path, Search, "restore it: git checkout")
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
@@ -187,8 +188,8 @@ DECISIVE = ("learning_rate", "batch_size", "epochs", "max_steps", "budget", "tem
 
 def search_of(record: RunRecord) -> Mapping[str, Any]:
     """What the record says of the search that found its values; empty where none did."""
-    found = (record.provenance.execution or {}).get("search")
-    return found if isinstance(found, Mapping) else {}
+    search = (record.provenance.execution or {}).get("search")
+    return search if isinstance(search, Mapping) else {}
 
 
 AS_ALL_TRIALS = ": as its trials had it"

@@ -117,13 +117,12 @@ class RunsFolder:
     def ids(self) -> list[str]:
         """Runs that have a record, sorted by name. Raises BenchError where ``path`` is no folder."""
         try:
-            with os.scandir(self.path) as found:
-                names = {entry.name for entry in found}
+            names = os.listdir(self.path)
         except FileNotFoundError:
             return []
         except OSError as error:
             raise BenchError(f"{self.path} is no readable runs folder: {error.strerror}", "--runs DIR, or BENCH_RUNS") from None
-        here = {n for n in names if _RUN_ID.search(n) and os.path.isfile(os.path.join(self.path, n, RECORD))}
+        here = {name for name in names if _RUN_ID.search(name) and os.path.isfile(os.path.join(self.path, name, RECORD))}
         return sorted(here | {name.split("/")[0] for name in older_below(self.path) if name.endswith(f"/{RECORD}")})
 
     def records(self) -> tuple[list[RunRecord], list[RecordDamaged]]:
@@ -142,13 +141,13 @@ class RunsFolder:
     def record_files(self, reference: str) -> list[Path]:
         """The records' files that an id, the beginning of ids, or a path means. Raises UnknownName where there is none."""
         names = [name for name in self.ids() if reference and name.startswith(reference)] if os.sep not in reference else []
-        if reference not in names:
-            if (path := _by_path(reference)) is not None:
-                return [path]
-            if not names:
-                raise self._unknown(reference)
-            return [self.folder(name) / RECORD for name in names]
-        return [self.folder(reference) / RECORD]
+        if reference in names:
+            return [self.folder(reference) / RECORD]
+        if (path := _by_path(reference)) is not None:
+            return [path]
+        if not names:
+            raise self._unknown(reference)
+        return [self.folder(name) / RECORD for name in names]
 
     def record_file(self, reference: str) -> Path:
         """The one record's file that ``reference`` means. Raises BenchError where it means several."""
@@ -343,4 +342,4 @@ def _not_finite(value: Any, path: str = "") -> str | None:
         inside = ((f"{path}.{key}".lstrip("."), part) for key, part in value.items())
     elif isinstance(value, list | tuple):
         inside = ((f"{path}[{i}]", part) for i, part in enumerate(value))
-    return next((read_end for place, part in inside if (read_end := _not_finite(part, place))), None)
+    return next((problem for place, part in inside if (problem := _not_finite(part, place))), None)

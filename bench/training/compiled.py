@@ -125,8 +125,8 @@ def _views(method: TorchMethod, part: Batch, autocast: Autocast) -> list[Tensor]
         method.train(True)
 
 
-def _close(found: list[Tensor], expected: list[Tensor]) -> bool:
-    return all(bool((tensor - other).abs().max() <= CLOSE * other.abs().max()) for tensor, other in zip(found, expected, strict=True))
+def _close(views: list[Tensor], expected: list[Tensor]) -> bool:
+    return all(bool((view - other).abs().max() <= CLOSE * other.abs().max()) for view, other in zip(views, expected, strict=True))
 
 
 def _seconds_per_pass(method: TorchMethod, part: Batch, autocast: Autocast) -> float:

@@ -122,17 +122,15 @@ def _own(whole: Tensor, view: Tensor, ranks: Ranks) -> Tensor:
     return mine[(slice(None), *(slice(length) for length in view.shape[1:]))]
 
 
-def same_draws(method: TorchMethod, step: int) -> AbstractContextManager[Any]:
-    """While open, what a loss draws, as DCLR its noise, is the same on all ranks: else each would have a loss of its own."""
-    ranks, context = method.ranks, method.context
-    return _seeded(seed_for(context.seed, "loss", step), context.device) if ranks.count > 1 else nullcontext()
-
-
 @contextmanager
-def _seeded(seed: int, device: str) -> Iterator[None]:
-    where = torch.device(device)
-    with torch.random.fork_rng([where] if where.type == "cuda" else []):
-        torch.manual_seed(seed)
+def same_draws(method: TorchMethod, step: int) -> Iterator[None]:
+    """While open, what a loss draws, as DCLR its noise, is the same on all ranks: else each would have a loss of its own."""
+    if method.ranks.count == 1:
+        yield
+        return
+    device = torch.device(method.context.device)
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(seed_for(method.context.seed, "loss", step))
         yield
 
 

@@ -27,7 +27,7 @@ def total_steps(recipe: Recipe, rows: int) -> int | None:
     """Optimiser steps of the whole run; None where tokens or a clock decide."""
     given = budget_of(recipe)
     if given is None:
-        steps: int | None = math.ceil(recipe.epochs * batches_per_epoch(recipe, rows))
+        steps = math.ceil(recipe.epochs * batches_per_epoch(recipe, rows))
     elif given.unit == STEPS:
         steps = int(given.amount)
     elif given.unit == SENTENCES:

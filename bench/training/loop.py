@@ -20,7 +20,7 @@ from bench.base.errors import Interrupted, OutOfMemory, RunFailed
 from bench.method import Context, TrainReport, seed_for
 from bench.method.features import attention, float32_products
 from bench.method.torch_method import Batch, TorchMethod, check_schedule
-from bench.training.batches import batch_of, batches, move, row_order
+from bench.training.batches import batch_of, batches, move
 from bench.training.gradient import check_spread
 from bench.training.state import Damaged, Progress, newest_good, read_state, rng_state, save_state, set_rng_state
 from bench.training.trainer import Trainer
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 SIGNS = ("out of memory", "can't allocate memory", "not enough memory", "cublas_status_alloc_failed")
-ERRORS = (torch.OutOfMemoryError, RuntimeError, MemoryError)  # what a lack of memory is raised as, among other things
+MEMORY_ERRORS = (RuntimeError, MemoryError)  # what a lack of memory is raised as, among other things; torch's own is a RuntimeError
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -43,10 +43,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def explain_out_of_memory(error: BaseException, where: str, device: str) -> None:
     """Raises RunFailed that says where and what helps, if that is what ``error`` means; returns otherwise."""
     if is_out_of_memory(error):
-        hint = "free memory on the device, or --device cpu"
-        if device == "cpu":
-            hint = "end other programs that hold memory, or take a smaller backbone"
-        raise RunFailed(f"out of memory: {where}", hint) from None
+        on_cpu = "end other programs that hold memory, or take a smaller backbone"
+        raise RunFailed(f"out of memory: {where}", on_cpu if device == "cpu" else "free memory on the device, or --device cpu") from None
 
 
 def release() -> None:
@@ -71,7 +69,7 @@ def largest_that_fits(size: int, attempt: Callable[[int], object]) -> int | None
     return None
 
 
-def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool = True) -> OutOfMemory:
+def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: bool, tried: bool) -> OutOfMemory:
     """The error with which a training ends; ``fits`` is what trying found, ``tried`` whether that was done."""
     what = f"out of memory: step {step} with batch_size {batch_size}"
     if tried and fits is None:
@@ -83,7 +81,7 @@ def batch_does_not_fit(step: int, batch_size: int, fits: int | None, can_chunk: 
     return OutOfMemory(what + (f"; {fits} rows at once would fit" if fits else ""), hint, fits)
 
 
-# --- after a step that did not fit into memory: fewer rows at a time, or how many would fit ---
+# --- After a step that did not fit into memory: fewer rows at a time, or how many would fit ---
 
 
 def hold_fewer_rows(trainer: Trainer) -> None:
@@ -105,7 +103,7 @@ def hold_fewer_rows(trainer: Trainer) -> None:
 
 def _try(trainer: Trainer, step: int, rows: int) -> None:
     """Forward and backward of the first ``rows`` rows of a step, beside an optimiser as large as it will be."""
-    epoch, numbers = trainer.rows_of(step)
+    epoch, numbers = next(trainer.order(step - 1))
     moments = [] if trainer.optimizer.state else [torch.empty_like(p) for p in trainer.trained for _ in range(2)]
     try:
         trainer.backward(move(batch_of(trainer.method, trainer.corpus, epoch, numbers[:rows], step - 1), trainer.device))
@@ -114,7 +112,7 @@ def _try(trainer: Trainer, step: int, rows: int) -> None:
         moments.clear()
 
 
-# --- from a tokenised corpus to the checkpoint with the best dev score ---
+# --- The loop ---
 
 
 def train(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> TrainReport:
@@ -153,8 +151,7 @@ def fit(method: TorchMethod, corpus: TokenisedCorpus, context: Context) -> Train
 def train_to_end(trainer: Trainer) -> bool:
     """All steps that are left, with their dev scores, lines of the curve and states. False where a step did not fit into memory."""
     context, ranks, step = trainer.context, trainer.ranks, trainer.progress.step
-    order = row_order(context.seed, len(trainer.corpus), trainer.recipe.batch_size, trainer.recipe.drop_last, first=step)
-    feed = batches(trainer.method, trainer.corpus, order, step, device=trainer.device, share=ranks.part)
+    feed = batches(trainer.method, trainer.corpus, trainer.order(step), step, device=trainer.device, share=ranks.part)
     try:
         while True:
             if trainer.score_is_due():
@@ -180,7 +177,7 @@ def _fits(trainer: Trainer, feed: Iterator[Batch]) -> bool:
     try:
         trainer.step(feed)
         return True
-    except ERRORS as error:
+    except MEMORY_ERRORS as error:
         if not is_out_of_memory(error):
             raise
         return False
@@ -193,7 +190,7 @@ def _score(trainer: Trainer) -> None:
     except Interrupted:
         save(trainer)
         raise stopped(trainer) from None
-    except ERRORS as error:
+    except MEMORY_ERRORS as error:
         explain_out_of_memory(error, "scoring the dev set", trainer.method.context.device)
         raise
 
@@ -202,7 +199,7 @@ def stopped(trainer: Trainer) -> Interrupted:
     return Interrupted(f"stopped at {trainer.where()}; the same command goes on from there")
 
 
-# --- keeping all that a training needs to go on, and going on from there as if nothing had happened ---
+# --- Keeping all that a training needs to go on, and going on from there as if nothing had happened ---
 
 SAVING = 0.1  # share of the time that may go into saving states, where a disk is slow
 
@@ -265,16 +262,14 @@ def _check(state: dict[str, Any], trainer: Trainer) -> None:
     """Raises Damaged where a state is not of this training, or its best checkpoint is lost. That is put in its place."""
     try:
         progress = Progress(**state["progress"])
-        same = state["trained"].keys() == trainer.method.training_state().keys()
-        same = same and {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
+        whole = {"optimizer", "scaler", "window", "entry", "rng"} <= state.keys()
+        same = whole and state["trained"].keys() == trainer.method.training_state().keys()
     except (KeyError, TypeError, AttributeError):
         same = False
     if not same:
         raise Damaged("it is of another version of this training")
     if progress.best_score is not None:
-        line = trainer.checkpoints.restore(progress.best_step, progress.best_files)
-        if line:
-            trainer.context.reporter.note(line)
+        trainer.checkpoints.restore(progress.best_step, progress.best_files, trainer.context.reporter.note)
 
 
 def _restore(state: dict[str, Any], trainer: Trainer) -> None:

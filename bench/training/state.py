@@ -1,6 +1,6 @@
-"""What resume needs, in one file a state: ``state/step-00000120-<hash>.pt``. The last two are kept.
+"""What a training keeps on the disk: its best checkpoint in two copies, and the states from which it goes on.
 
-A state is written aside, synced and renamed. Its name holds the hash of its content, so that a file that was cut short or
+A state is one file, ``state/step-00000120-<hash>.pt``; the last two are kept. It is written aside, synced and renamed. Its name holds the hash of its content, so that a file that was cut short or
 altered is found out, and the state before it is used. It is read with ``weights_only=True``: nothing in it is executed.
 """
 
@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,13 +33,17 @@ from bench.base.lease import aside, check_owned
 NO_SPACE = "free disk space, or another --runs"
 
 
+class Damaged(Exception):
+    """What a state names is not what lies there."""
+
+
 class Checkpoints:
     """Of the run in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         self.used, self.state = folder / "checkpoint", folder / "state"
 
-    def keep(self, step: int, write: Callable[[Path], None]) -> dict[str, str]:
+    def keep(self, step: int, write: Callable[[Path], object]) -> dict[str, str]:
         """Both copies of a new best checkpoint, as ``write`` makes it in a folder. Returns the hash of each file.
 
         Raises RunFailed where it cannot be written; then the copies before are as they were.
@@ -46,28 +51,26 @@ class Checkpoints:
         second = self._second(step)
         replace_folder(second, write)
         files = folder_sha256(second)
-        replace_folder(self.used, lambda new: _copy(second, new))
+        replace_folder(self.used, partial(shutil.copytree, second))
         return files
 
-    def restore(self, step: int, files: Mapping[str, str]) -> str | None:
-        """Make both copies those of ``step``, whose hashes are known. Returns a line where one was damaged.
+    def restore(self, step: int, files: Mapping[str, str], say: Callable[[str], None]) -> None:
+        """Make both copies those of ``step``, whose hashes are known; ``say`` is told where one was damaged.
 
         Raises Damaged where neither is good.
         """
-        second, wanted = self._second(step), dict(files)
-        copies = {copy: folder_sha256(copy) for copy in (self.used, second)}
-        good = next((copy for copy, found in copies.items() if found == wanted), None)
+        copies = {copy: folder_sha256(copy) for copy in (self.used, self._second(step))}
+        good = next((copy for copy, hashes in copies.items() if hashes == files), None)
         if good is None:
             raise Damaged(f"the best checkpoint, of step {step}, was cut short or altered, and so was its copy")
         # after a crash the used one may be that of a later step, whole: its second copy was written first
-        later = [folder_sha256(folder) for found, folder in self._seconds() if found > step]
-        line = None
-        for copy, found in copies.items():
-            if found != wanted:
-                if copy.exists() and found not in later:
-                    line = f"{copy} was cut short or altered: made again from {good}"
-                replace_folder(copy, lambda new: _copy(good, new))
-        return line
+        later = [folder_sha256(folder) for of_step, folder in self._seconds() if of_step > step]
+        for copy, hashes in copies.items():
+            if hashes != files:
+                damaged = copy.exists() and hashes not in later
+                replace_folder(copy, partial(shutil.copytree, good))
+                if damaged:
+                    say(f"{copy} was cut short or altered: made again from {good}")
 
     def settle(self) -> None:
         """After a crash: what was being replaced is whole again, what was half written is gone."""
@@ -78,35 +81,28 @@ class Checkpoints:
     def forget_after(self, step: int) -> None:
         """Second copies of later steps belong to a training that is done again from here."""
         check_owned(self.state)
-        for found, folder in self._seconds():
-            if found > step:
+        for of_step, folder in self._seconds():
+            if of_step > step:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def forget_all_but(self, states: Iterable[int]) -> None:
         """Keep the second copies that states of these steps name: of each, the newest that is not newer than itself."""
         check_owned(self.state)
         seconds = self._seconds()
-        kept = {max((found for found, _ in seconds if found <= step), default=None) for step in states}
-        for found, folder in seconds:
-            if found not in kept:
+        kept = {max((of_step for of_step, _ in seconds if of_step <= step), default=None) for step in states}
+        for of_step, folder in seconds:
+            if of_step not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _second(self, step: int) -> Path:
         return self.state / f"best-{step:08d}"
 
     def _seconds(self) -> list[tuple[int, Path]]:
-        return sorted((int(found[1]), path) for path in self.state.glob("best-*") if (found := re.fullmatch("best-([0-9]{8,})", path.name)))
+        """(step, folder) of each, in the order of steps."""
+        return sorted((int(name[1]), path) for path in self.state.glob("best-*") if (name := re.fullmatch("best-([0-9]{8,})", path.name)))
 
 
-class Damaged(Exception):
-    """What a state names is not what lies there."""
-
-
-def _copy(source: Path, new: Path) -> None:
-    shutil.copytree(source, new)
-
-
-def replace_folder(folder: Path, write: Callable[[Path], None]) -> None:
+def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` fill a folder aside, then put it in the place of ``folder``: readers see the old one or the new one."""
     new, old = aside(folder) / (folder.name + ".new"), folder.with_name(folder.name + ".old")
     shutil.rmtree(new, ignore_errors=True)
@@ -134,11 +130,8 @@ def sync_files(folder: Path) -> None:
     """Wait until every file below is on the disk, so that a rename after it never shows an empty one."""
     for path in folder.rglob("*"):
         if path.is_file():
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
 
 
 def settle_folder(folder: Path) -> None:
@@ -220,7 +213,7 @@ def save_state(folder: Path, step: int, content: Mapping[str, Any]) -> list[int]
         check_owned(folder)
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        why = getattr(error, "strerror", None) or error
         raise RunFailed(f"the training state cannot be written to {folder}: {why}", NO_SPACE) from None
     check_owned(folder)
     return _remove_old(folder)
@@ -287,11 +280,12 @@ def _sha256(path: Path) -> str:
 
 def rng_state(device: torch.device) -> dict[str, Any]:
     """Torch's generators, of this process and its device."""
-    kinds: dict[str, Callable[[], torch.Tensor]] = {
-        "cuda": lambda: torch.cuda.get_rng_state(device),
-        "mps": lambda: torch.mps.get_rng_state(),
-    }
-    return {"cpu": torch.get_rng_state(), "device": kinds[device.type]() if device.type in kinds else None}
+    of_device = None
+    if device.type == "cuda":
+        of_device = torch.cuda.get_rng_state(device)
+    elif device.type == "mps":
+        of_device = torch.mps.get_rng_state()
+    return {"cpu": torch.get_rng_state(), "device": of_device}
 
 
 def set_rng_state(state: Mapping[str, Any], device: torch.device) -> None:

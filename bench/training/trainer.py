@@ -1,4 +1,7 @@
-"""What trains a method: a step, what is counted and logged, a dev score. The loop (``bench.training.loop``) says when."""
+"""What trains a method: a step, what is counted and logged, a dev score. The loop (``bench.training.loop``) says when.
+
+Also what a user is told of a loss that is no number, and ``curve.jsonl`` as it is written.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -21,7 +24,7 @@ from bench.method import Context, TrainReport, seed_for
 from bench.method.ranks import ALONE
 from bench.method.torch_method import Batch, TorchMethod
 from bench.runs.curve import CURVE, FAILED_BATCH, read_curve
-from bench.training.batches import row_order
+from bench.training.batches import Rows, row_order
 from bench.training.compiled import AS_IT_IS, GRAPHS, choose, use
 from bench.training.gradient import backward
 from bench.training.horizon import ENDLESS, Horizon
@@ -95,11 +98,9 @@ class Trainer:
             p.best_step, p.best_files = p.step, self.checkpoints.keep(p.step, self.method.save)
         else:
             try:
-                line = self.checkpoints.restore(p.best_step, p.best_files)
+                self.checkpoints.restore(p.best_step, p.best_files, self.context.reporter.note)
             except Damaged as problem:
                 raise RunFailed(str(problem), "the same command goes on from the last good state") from None
-            if line:
-                self.context.reporter.note(line)
         (self.context.folder / FAILED_BATCH).unlink(missing_ok=True)
 
     def is_done(self) -> bool:
@@ -179,7 +180,8 @@ class Trainer:
         losses = torch.stack([w["loss"] for w in self.window]).tolist() if self.window else []
         for step, loss in enumerate(losses, self.progress.step - len(losses) + 1):
             if not math.isfinite(loss):
-                raise loss_not_finite(loss, step, self.rows_of(step)[1], self.method, self.corpus, self._what_is_kept())
+                _, rows = next(self.order(step - 1))
+                raise loss_not_finite(loss, step, rows, self.method, self.corpus, self._what_is_kept())
 
     def check_sound(self) -> None:
         """Raises RunFailed for a loss or a weight that is no number: nothing is kept or scored of such weights."""
@@ -188,10 +190,9 @@ class Trainer:
             step = self.progress.step  # a gradient has made them so although the loss was a number
             raise RunFailed(f"weights became NaN or infinite by step {step}; {self._what_is_kept()}", hint(self.method))
 
-    def rows_of(self, step: int) -> tuple[int, Any]:
-        """(epoch, row numbers) of a step, counted from 1: of the whole batch, over all ranks."""
-        r = self.recipe
-        return next(row_order(self.context.seed, len(self.corpus), r.batch_size, r.drop_last, first=step - 1))
+    def order(self, done: int) -> Iterator[tuple[int, Rows]]:
+        """(epoch, row numbers) of every step after ``done`` of them: of the whole batch, over all ranks."""
+        return row_order(self.context.seed, len(self.corpus), self.recipe.batch_size, self.recipe.drop_last, first=done)
 
     def _what_is_kept(self) -> str:
         p = self.progress
@@ -250,7 +251,7 @@ def hint(method: TorchMethod) -> str:
     return "a lower --set learning_rate=" + ("" if exact else ", or --precision fp32")
 
 
-def loss_not_finite(loss: float, step: int, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus, kept: str) -> RunFailed:
+def loss_not_finite(loss: float, step: int, rows: Rows, method: TorchMethod, corpus: TokenisedCorpus, kept: str) -> RunFailed:
     """The error to raise. The batch's sentences are written beside the curve; ``kept`` says what of the training is left."""
     path, where = method.context.folder / FAILED_BATCH, ""
     with contextlib.suppress(OSError):  # a full disk must not hide what happened
@@ -260,7 +261,7 @@ def loss_not_finite(loss: float, step: int, rows: Sequence[int], method: TorchMe
     return RunFailed(f"the loss became {loss} at step {step}{where}; {kept}", hint(method))
 
 
-def write_batch(path: Path, rows: Sequence[int], method: TorchMethod, corpus: TokenisedCorpus) -> None:
+def write_batch(path: Path, rows: Rows, method: TorchMethod, corpus: TokenisedCorpus) -> None:
     """One line a row: its number in the corpus, from 1, then its columns as the method saw them."""
     columns = [corpus.column(i).rows(rows) for i in range(len(corpus.columns))]
     lines = ["\t".join(("row", *corpus.columns))]
@@ -293,27 +294,25 @@ class TrainingCurve:
         """Leave out what came after ``step``, and a line that a crash cut short. Whole or not at all."""
         self._file = None
         lines = [json.dumps(entry) for entry in read_curve(self.folder) if entry["step"] <= step]
-        try:
+        with self._writing():
             write_whole(self.path, "".join(line + "\n" for line in lines).encode())
-        except OSError as error:
-            raise self._failed(error) from None
 
     def add(self, entry: Mapping[str, Any]) -> None:
         check_owned(self.folder)
-        try:
+        with self._writing():
             self._file = self._file or self.path.open("a")
             self._file.write(json.dumps(dict(entry)) + "\n")
             self._file.flush()
-        except OSError as error:
-            raise self._failed(error) from None
 
     def sync(self) -> None:
         """Wait until it is on the disk: a state must not remember a line that a power cut takes away."""
-        try:
-            with self.path.open("a") as file:
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise self._failed(error) from None
+        with self._writing(), self.path.open("a") as file:
+            os.fsync(file.fileno())
 
-    def _failed(self, error: OSError) -> RunFailed:
-        return RunFailed(f"{self.path} cannot be written: {error.strerror or error}", NO_SPACE)
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """While open, an OSError becomes a RunFailed."""
+        try:
+            yield
+        except OSError as error:
+            raise RunFailed(f"{self.path} cannot be written: {error.strerror or error}", NO_SPACE) from None

@@ -85,7 +85,7 @@ class WithoutMemory(Backbone):
 
     masked: Any
 
-    def _masked_lm(self, backbone: Backbone) -> Any:
+    def _masked_lm(self) -> Any:
         return self.masked
 
 

@@ -94,7 +94,7 @@ def test_a_teacher_is_a_run_that_is_done_before() -> None:
     order = [job.run.name for job in in_order(listed)]
     assert order.count("simcse, unsupervised, bert-base-uncased") == 1 and order[-2:] == [run.name for run in runs]
     assert not [need for job in listed for need in job.needs if need.name == "teacher"]
-    own = wanted("focal-infonce", "3", REGISTRY, words=("dclr",), asked={"teacher": "some/model"})
+    own = with_asked(wanted("focal-infonce", "3", REGISTRY, words=("dclr",)), REGISTRY, {"teacher": "some/model"})
     assert [(run.on, run.on_as, run.asked["teacher"], run.comparable) for run in own] == [(None, "", "some/model", False)] * 2
 
 
@@ -127,15 +127,18 @@ def test_a_folder_of_that_name_is_that_backbone() -> None:
 
 
 def test_the_users_values_go_where_they_are_known() -> None:
-    found = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("bert-base-uncased",), asked={"max_steps": "5"})
+    chosen = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("bert-base-uncased",))
+    found = with_asked(chosen, REGISTRY, {"max_steps": "5"})
     assert [(run.method, dict(run.asked), run.comparable) for run in found[:2]] == [
         ("embedding-last-avg", {}, True),
         ("promcse", {"max_steps": "5"}, False),
     ]
-    budgets = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("builtin",), asked={"budget": "10m"})
+    on_builtin = wanted("promcse", "1", REGISTRY, words=("first-last", "promcse"), backbones=("builtin",))
+    check_asked(on_builtin, REGISTRY, {"budget": "10m"})
+    budgets = with_asked(on_builtin, REGISTRY, {"budget": "10m"})
     assert [(run.method, dict(run.asked)) for run in budgets[:2]] == [("embedding-last-avg", {}), ("promcse", {"budget": "10m"})]
     with pytest.raises(UnknownName, match="recipe key 'max_step'"):
-        wanted("promcse", "1", REGISTRY, asked={"max_step": "5"})
+        check_asked(wanted("promcse", "1", REGISTRY), REGISTRY, {"max_step": "5"})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from bench.compare.statistics.column import Column, Interval, interval, interval_average
+from bench.compare.statistics.column import Column, Interval, interval
 from bench.runs.predicted import Predicted
 
 RNG = "rng" if tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15) else "random_state"  # what scipy calls a generator
@@ -107,7 +107,7 @@ def test_an_average_draws_the_items_of_each_task() -> None:
     """Items of different tasks are independent: variances of the parts add up."""
     cells = [ranked(items=n, task=f"STS{n}", seed=n) for n in (80, 150, 300)]
     parts = [interval(p) for p in cells]
-    found = interval_average(cells)
+    found = interval(*cells)
     assert found.mean == pytest.approx(np.mean([part.mean for part in parts]))
     assert half(found) == pytest.approx(np.sqrt(sum(half(part) ** 2 for part in parts)) / 3, rel=0.08)
 
@@ -116,18 +116,18 @@ def test_an_average_keeps_what_a_seed_does_to_all_tasks() -> None:
     """A good seed is good everywhere: the spread of the average is that of the seeds' averages."""
     shares = [0.72, 0.8, 0.87]
     cells = [answered(shares, items=5000, seed=k) for k in range(4)]
-    found = interval_average(cells)
+    found = interval(*cells)
     low, high = students([100 * share for share in shares])
     assert half(found) == pytest.approx((high - low) / 2, rel=0.05)
 
 
 def test_an_average_takes_the_seeds_that_all_tasks_have() -> None:
     some, others = answered([0.7, 0.8, 0.9], seeds=(1, 2, 3)), answered([0.6, 0.7], seeds=(3, 2))
-    assert interval_average([some, others]).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
+    assert interval(some, others).mean == pytest.approx((80 + 90 + 70 + 60) / 4)
     with pytest.raises(ValueError, match="no seed is common to CR, CR"):
-        interval_average([some, answered([0.5], seeds=(9,))])
+        interval(some, answered([0.5], seeds=(9,)))
     with pytest.raises(ValueError, match="no seed is common to no tasks"):
-        interval_average([])
+        interval()
 
 
 def test_over_seeds_alone_it_is_scipys_interval() -> None:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bench.compare.statistics.influence import Influence, Items, influence
 from bench.compare.statistics.seed_variance import moderated_variances, raised
-from bench.compare.statistics.table import CORRECTIONS
+from bench.compare.statistics.table import ALPHA, CORRECTIONS, MARGIN
 from bench.runs.predicted import Floats, Predicted, same_items
 
 # --- p-values of many comparisons, adjusted for their number ---
@@ -49,12 +49,12 @@ def adjusted(p_values: ArrayLike | Sequence[float], how: str = "holm") -> NDArra
         sorted_M = np.maximum.accumulate(p_M[order_M] * (len(p_M) + 1 - rank_M))
     else:
         sorted_M = np.minimum.accumulate((p_M[order_M] * (len(p_M) / rank_M))[::-1])[::-1]
-    found_M = np.empty_like(p_M)
-    found_M[order_M] = np.minimum(sorted_M, 1.0)
-    return found_M
+    adjusted_M = np.empty_like(p_M)
+    adjusted_M[order_M] = np.minimum(sorted_M, 1.0)
+    return adjusted_M
 
 
-def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: float = 0.05) -> float:
+def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: float = ALPHA) -> float:
     """The value below which exactly those p-values lie whose adjusted ones are below ``alpha``: 1 less the level at which intervals
     leave zero out where, and only where, a test says so.
 
@@ -64,8 +64,8 @@ def critical(p_values: ArrayLike | Sequence[float], how: str = "holm", alpha: fl
     p_M = np.asarray(p_values, dtype=np.float64).reshape(-1)
     if how == "none" or not len(p_M):
         return alpha
-    found = int((adjusted(p_M, how) < alpha).sum())
-    return alpha / max(1, len(p_M) - found) if how == "holm" else alpha * max(1, found) / len(p_M)
+    below = int((adjusted(p_M, how) < alpha).sum())
+    return alpha / max(1, len(p_M) - below) if how == "holm" else alpha * max(1, below) / len(p_M)
 
 
 # --- two one-sided tests: is a difference smaller than what matters? ---
@@ -78,23 +78,18 @@ def two_one_sided(difference: float, standard_error: float, degrees_of_freedom: 
     within the margin. Infinite ``degrees_of_freedom``: the normal distribution. Raises ValueError for a margin that is not above
     zero, a negative standard error, and degrees of freedom that are not above zero.
     """
-    from scipy.special import ndtr, stdtr
-
     if not margin > 0 or not standard_error >= 0 or not degrees_of_freedom > 0:
         raise ValueError("a margin and degrees of freedom are above zero, a standard error is not below")
     nearest = margin - abs(difference)
     if standard_error == 0:
         return 0.0 if nearest > 0 else 1.0
-    t = -nearest / standard_error
-    return float(ndtr(t) if math.isinf(degrees_of_freedom) else stdtr(degrees_of_freedom, t))
+    return float(_student(np.asarray(-nearest / standard_error), np.asarray(degrees_of_freedom)))
 
 
 # --- what the methods of one column say together: intervals, differences, ranks, from other items and other seeds ---
 
 
 LEVEL = 0.95
-MARGIN = 0.5
-"""Points: differences that are smaller make two methods as good as equal."""
 POWER = 0.8
 MOST_SEEDS = 100
 BETTER, WORSE, EQUIVALENT, UNKNOWN = "better", "worse", "equivalent", "unknown"
@@ -117,19 +112,17 @@ class Differences:
         """Two-sided; 1 where two methods differ in nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             t_P = np.where(self.value_P == 0, 0.0, np.abs(self.value_P) / self.error_P)
-        found_P: Floats = np.where(np.isnan(self.error_P), np.nan, 2 * _student(-t_P, self.freedom_P))
-        return found_P
+        return np.where(np.isnan(self.error_P), np.nan, 2 * _student(-t_P, self.freedom_P))
 
     def equivalent_p_P(self, margin: float) -> Floats:
-        """Of two one-sided tests: ``equivalence.two_one_sided``."""
+        """As ``two_one_sided``."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            found_P = _student((np.abs(self.value_P) - margin) / self.error_P, self.freedom_P)
-        return np.where(np.isnan(self.error_P), np.nan, found_P)
+            p_P = _student((np.abs(self.value_P) - margin) / self.error_P, self.freedom_P)
+        return np.where(np.isnan(self.error_P), np.nan, p_P)
 
     def half_P(self, alpha: float) -> Floats:
         """Half of the 1 - alpha interval."""
-        found_P: Floats = _quantile(1 - alpha / 2, self.freedom_P) * self.error_P
-        return found_P
+        return _quantile(1 - alpha / 2, self.freedom_P) * self.error_P
 
     @property
     def chance_P(self) -> Floats:
@@ -153,7 +146,7 @@ class Column:
     ) -> None:
         """``values``: of every method's runs, in points. ``random``: whether another run of it may give another value.
 
-        ``covariance``: (2, R, R) of all runs in that order over items, with ``freedom`` degrees of freedom (``items.Items``); NaN for
+        ``covariance``: (2, R, R) of all runs in that order over items, with ``freedom`` degrees of freedom (``Items``); NaN for
         runs of which the items are not known. ``repeated``: per task (R, Q) values by repetition, the same for all methods (the tenth
         draw of few examples is one draw), over the number of tasks.
         """
@@ -230,9 +223,9 @@ class Column:
     def less(self, other: int) -> Differences:
         """(M,) every method less the one at ``other``; NaN at itself."""
         every_M = np.arange(len(self.mean_M))
-        found = self._differences(every_M, np.full(len(every_M), other))
-        found.error_P[other] = found.seeds_P[other] = np.nan
-        return found
+        differences = self._differences(every_M, np.full(len(every_M), other))
+        differences.error_P[other] = differences.seeds_P[other] = np.nan
+        return differences
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Differences]:
         """The first and the second method of every pair, and their difference."""
@@ -282,23 +275,24 @@ def column(answers: Sequence[Answers | None], values: Sequence[Sequence[float]],
 
     Raises ValueError where items differ, and where nothing can be said of other items.
     """
-    known = [(i, one) for i, one in enumerate(answers) if one is not None]
+    known = [answer for answer in answers if answer is not None]
     if not known:
         return Column(values, random)
-    first = known[0][1]
-    for _, one in known[1:]:
-        for (a, _), (b, _) in zip(first, one, strict=True):
+    first = known[0]
+    for answer in known[1:]:
+        for (a, _), (b, _) in zip(first, answer, strict=True):
             same_items(a, b)
-    items = Items([p for p, _ in first], [found for _, found in first])
-    moved = {i: np.concatenate([found.moved_SN for _, found in one], axis=1) / len(one) for i, one in known}
-    here_R = np.concatenate([np.full(len(own), i in moved) for i, own in enumerate(values)])
+    items = Items([p for p, _ in first], [moved for _, moved in first])
+    moved_RN = np.concatenate([np.concatenate([moved.moved_SN for _, moved in answer], axis=1) / len(answer) for answer in known])
+    here_R = np.concatenate([np.full(len(own), answer is not None) for answer, own in zip(answers, values, strict=True)])
     covariance = np.full((2, len(here_R), len(here_R)), np.nan)
-    covariance[:, np.outer(here_R, here_R)] = items.covariance(np.concatenate(list(moved.values()))).reshape(2, -1)
+    covariance[:, np.outer(here_R, here_R)] = items.covariance(moved_RN).reshape(2, -1)
     repeated = []
-    for j in range(len(first)):
-        by_method = [answer[j][1].value_SR for answer in answers if answer is not None]
-        if len(by_method) == len(answers) and by_method[0].shape[1] > 1:
-            repeated.append(np.concatenate(by_method) / len(first))
+    if len(known) == len(answers):
+        for by_task in zip(*known, strict=True):
+            values_RQ = np.concatenate([moved.value_SR for _, moved in by_task])
+            if values_RQ.shape[1] > 1:
+                repeated.append(values_RQ / len(first))
     return Column(values, random, covariance, freedom=items.freedom, repeated=repeated)
 
 
@@ -320,24 +314,17 @@ class Interval:
     level: float = LEVEL
 
 
-def interval(p: Predicted) -> Interval:
-    """Interval of one cell: other items of the same kind, and other seeds where there are at least two.
+def interval(*cells: Predicted) -> Interval:
+    """Of one cell, or of the plain average over several tasks: other items of the same kind, and other seeds where there are at least two.
 
-    Raises ValueError where the value is undefined (one side is constant).
-    """
-    return interval_average([p])
-
-
-def interval_average(cells: Sequence[Predicted]) -> Interval:
-    """Interval of the plain average over tasks: items are drawn within each task, tasks are not; seeds that all tasks share.
-
-    Raises ValueError where the tasks have no seed in common.
+    Items are drawn within each task, tasks are not; seeds are those that all tasks share. Raises ValueError where there is none, and
+    where a value is undefined (one side is constant).
     """
     seeds = tuple(seed for seed in cells[0].seeds if all(seed in p.seeds for p in cells)) if cells else ()
     if not seeds:
         raise ValueError(f"no seed is common to {', '.join(p.task for p in cells) or 'no tasks'}")
     parts = [(predicted, influence(predicted)) for predicted in (p.of_seeds(seeds) for p in cells)]
-    value_S = np.mean([found.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, found in parts], axis=0)
+    value_S = np.mean([moved.value_SR.mean(axis=1) if p.score_S is None else p.score_S for p, moved in parts], axis=0)
     (half,), (covers,) = column([parts], [value_S], [seeds != (None,)]).half_widths()
     mean, sd = float(value_S.mean()), float(value_S.std(ddof=1)) if len(value_S) > 1 else None
     return Interval(mean, sd, float(max(-100.0, mean - half)), float(min(100.0, mean + half)), covers)
@@ -346,37 +333,37 @@ def interval_average(cells: Sequence[Predicted]) -> Interval:
 # --- differences: what could be found, verdicts, ranks ---
 
 
-def detectable(found: Differences, alpha: float) -> Floats:
+def detectable(differences: Differences, alpha: float) -> Floats:
     """(P,) true differences that would be found in 4 of 5 cases at this alpha; NaN where nothing moves."""
-    needed_P = (_quantile(1 - alpha / 2, found.freedom_P) + _quantile(POWER, found.freedom_P)) * found.error_P
-    return np.where(found.error_P > 0, needed_P, np.nan)
+    error_P, freedom_P = differences.error_P, differences.freedom_P
+    return np.where(error_P > 0, (_quantile(1 - alpha / 2, freedom_P) + _quantile(POWER, freedom_P)) * error_P, np.nan)
 
 
-def verdicts(
-    found: Differences, *, how: str = "holm", alpha: float = 0.05, margin: float = MARGIN
-) -> tuple[list[str | None], Floats, float]:
+def verdicts(differences: Differences, *, how: str = "holm", margin: float = MARGIN) -> tuple[list[str | None], Floats, float]:
     """Of every difference that can be judged, all in one family: its verdict, its adjusted p-value, and the alpha of its interval.
 
-    All intervals of a family have one level, at which those that leave zero out are those whose adjusted p-value is below alpha:
+    All intervals of a family have one level, at which those that leave zero out are those whose adjusted p-value is below ``ALPHA``:
     a verdict never says another thing than its interval. "equivalent" where that lies within the margin, whether or not it leaves zero
     out, and two one-sided tests agree, which are adjusted over the family by themselves. None where there is nothing to go by.
     """
-    p_P = found.p_P
-    known_P = ~np.isnan(p_P)
-    adjusted_P = np.full(len(p_P), np.nan)
-    adjusted_P[known_P] = adjusted(p_P[known_P], how)
-    own_alpha = critical(p_P[known_P], how, alpha)
-    half_P = found.half_P(own_alpha)
-    apart_P = np.abs(found.value_P) > half_P
-    equal_P = np.abs(found.value_P) + half_P < margin
-    one_sided_P = found.equivalent_p_P(margin)
-    agreed_P = np.zeros(len(p_P), dtype=bool)
-    agreed_P[known_P] = adjusted(one_sided_P[known_P], how) < alpha
-    said = np.select([~known_P, equal_P & agreed_P, apart_P & (found.value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN)
+    p_P = differences.p_P
+    known_P, adjusted_P = ~np.isnan(p_P), _adjusted_known(p_P, how)
+    own_alpha = critical(p_P[known_P], how)
+    value_P, half_P = differences.value_P, differences.half_P(own_alpha)
+    apart_P = np.abs(value_P) > half_P
+    equal_P = (np.abs(value_P) + half_P < margin) & (_adjusted_known(differences.equivalent_p_P(margin), how) < ALPHA)
+    said = np.select([~known_P, equal_P, apart_P & (value_P > 0), apart_P], ["", EQUIVALENT, BETTER, WORSE], UNKNOWN)
     return [str(verdict) or None for verdict in said], adjusted_P, own_alpha
 
 
-def ranks(column: Column, *, how: str = "holm", alpha: float = 0.05) -> tuple[list[tuple[int, int]], int]:
+def _adjusted_known(p_P: Floats, how: str) -> Floats:
+    """As ``adjusted``, of those that are known; NaN where one is not."""
+    adjusted_P, known_P = np.full(len(p_P), np.nan), ~np.isnan(p_P)
+    adjusted_P[known_P] = adjusted(p_P[known_P], how)
+    return adjusted_P
+
+
+def ranks(column: Column, *, how: str = "holm") -> tuple[list[tuple[int, int]], int]:
     """Of every method, the ranks that it may have: after all that are better than it, before all that are worse; and how many pairs
     were tested. More is better.
 
@@ -384,46 +371,35 @@ def ranks(column: Column, *, how: str = "holm", alpha: float = 0.05) -> tuple[li
     Shaikh and Wilhelm 2024, Review of Economic Studies 91). Whoever is chosen as the best is chosen by the same data; that is
     allowed for.
     """
-    first_P, second_P, found = column.pairs()
-    count = len(column.mean_M)
-    below_M, above_M = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    p_P = found.p_P
-    known_P = ~np.isnan(p_P)
-    if known_P.any():
-        told_P = np.zeros(len(p_P), dtype=bool)
-        told_P[known_P] = adjusted(p_P[known_P], how) < alpha
-        better_P, worse_P = (np.where(found.value_P > 0, *sides) for sides in ((first_P, second_P), (second_P, first_P)))
-        np.add.at(below_M, better_P[told_P], 1)
-        np.add.at(above_M, worse_P[told_P], 1)
-    return [(int(above) + 1, count - int(below)) for above, below in zip(above_M, below_M, strict=True)], int(known_P.sum())
+    first_P, second_P, differences = column.pairs()
+    count, p_P = len(column.mean_M), differences.p_P
+    told_P = _adjusted_known(p_P, how) < ALPHA
+    better_P, worse_P = (np.where(differences.value_P > 0, *sides) for sides in ((first_P, second_P), (second_P, first_P)))
+    below_M, above_M = (np.bincount(side_P[told_P], minlength=count).tolist() for side_P in (better_P, worse_P))
+    return [(above + 1, count - below) for above, below in zip(above_M, below_M, strict=True)], int((~np.isnan(p_P)).sum())
 
 
 def _satterthwaite(parts: Sequence[tuple[Floats, Floats | float]]) -> Floats:
     total_P = sum((part for part, _ in parts), np.zeros(1))
     with np.errstate(invalid="ignore", divide="ignore"):
         uncertain_P = sum((np.where(part > 0, part**2 / freedom, 0.0) for part, freedom in parts), np.zeros(1))
-        found_P: Floats = np.where(uncertain_P > 0, total_P**2 / uncertain_P, math.inf)
-    return found_P
+        return np.where(uncertain_P > 0, total_P**2 / uncertain_P, math.inf)
 
 
 def _student(t: Floats, freedom: Floats) -> Floats:
     from scipy.special import ndtr, stdtr
 
     with np.errstate(invalid="ignore"):
-        found: Floats = np.where(np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t))
-    return found
+        return np.where(np.isinf(freedom), ndtr(t), stdtr(np.where(np.isinf(freedom), 1.0, freedom), t))
 
 
 @lru_cache(maxsize=1 << 14)  # a thousand runs ask for a handful
 def quantile_of(probability: float, freedom: float) -> float:
     """Of Student's t; of the normal distribution where there are infinite degrees of freedom."""
-    from scipy.special import ndtri, stdtrit
-
-    return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
+    return float(_quantile(probability, np.asarray(freedom)))
 
 
 def _quantile(probability: float, freedom: Floats) -> Floats:
     from scipy.special import ndtri, stdtrit
 
-    found: Floats = np.where(np.isinf(freedom), ndtri(probability), stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability))
-    return found
+    return np.where(np.isinf(freedom), ndtri(probability), stdtrit(np.where(np.isinf(freedom), 1.0, freedom), probability))

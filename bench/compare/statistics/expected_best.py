@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -21,9 +22,10 @@ def expected_best(scores: Sequence[float | None]) -> list[float]:
 
 
 MANY = 6  # values of which each is a part of its own
+PARTS = 3  # of a range of more values
 
 
-def parts(values: Sequence[Any], scores: Sequence[float], most: int = 3) -> list[tuple[str, int, float]]:
+def parts(values: Sequence[Any], scores: Sequence[float]) -> list[tuple[str, int, float]]:
     """(values, trials, mean score) of each value, or of thirds of a range, lowest first: what a recipe key does to the score.
 
     The other keys move at the same time, so a difference between parts is one that the others did not hide, or make.
@@ -32,13 +34,12 @@ def parts(values: Sequence[Any], scores: Sequence[float], most: int = 3) -> list
         zip(values, scores, strict=True),
         key=lambda pair: (str(type(pair[0])), pair[0]) if _orders(pair[0]) else ("", str(pair[0])),
     )
-    groups: list[list[tuple[Any, float]]] = []
     distinct = list(dict.fromkeys(value for value, _ in pairs))
-    if len(distinct) <= max(most, MANY) or not all(map(_orders, distinct)):
+    if len(distinct) <= MANY or not all(map(_orders, distinct)):
         groups = [[pair for pair in pairs if pair[0] == value] for value in distinct]
     else:
-        ends = [round(len(pairs) * i / most) for i in range(most + 1)]
-        groups = [pairs[low:high] for low, high in zip(ends, ends[1:], strict=False)]
+        ends = [round(len(pairs) * i / PARTS) for i in range(PARTS + 1)]
+        groups = [pairs[low:high] for low, high in pairwise(ends)]
     return [(_words(group), len(group), fmean(score for _, score in group)) for group in groups]
 
 
@@ -54,5 +55,5 @@ def _words(group: Sequence[tuple[Any, float]]) -> str:
 def gains(before: Mapping[str, float], after: Mapping[str, float]) -> tuple[float, float, float]:
     """(mean gain, range of the methods before, range after): of the methods that have both scores."""
     both = [name for name in before if name in after]
-    ranges = [max(side[name] for name in both) - min(side[name] for name in both) for side in (before, after)]
-    return fmean(after[name] - before[name] for name in both), ranges[0], ranges[1]
+    range_before, range_after = (max(side[name] for name in both) - min(side[name] for name in both) for side in (before, after))
+    return fmean(after[name] - before[name] for name in both), range_before, range_after

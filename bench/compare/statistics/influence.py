@@ -41,13 +41,13 @@ def influence(p: Predicted) -> Influence:
     if p.metric in ("accuracy", "clustering-accuracy"):
         return _of_accuracy(p)
     weight_N = np.full(p.n_items, 1 / p.n_items) if p.metric == "spearman" else _query_weights(p.query_N)
-    found = [_of_correlation(prediction_N, p.gold_N, weight_N, p.task) for prediction_N in p.prediction_SN]
-    return Influence(np.array([[value] for value, _ in found]), np.stack([moved_N for _, moved_N in found]), weight_N)
+    values, moved = zip(*(_of_correlation(prediction_N, p.gold_N, weight_N, p.task) for prediction_N in p.prediction_SN), strict=True)
+    return Influence(np.array(values)[:, None], np.stack(moved), weight_N)
 
 
 def _of_correlation(x: ArrayLike, y: ArrayLike, weight_N: Floats, task: str) -> tuple[float, Floats]:
     """Spearman's, ties by mean ranks, as the correlation of weighted mid-distribution functions, and its influence function."""
-    x_groups, y_groups = (np.unique(np.asarray(side), return_inverse=True)[1].reshape(-1) for side in (x, y))
+    x_groups, y_groups = (np.unique(side, return_inverse=True)[1] for side in (x, y))
     u_N, v_N = _centred_ranks(x_groups, weight_N), _centred_ranks(y_groups, weight_N)
     product, squares_x, squares_y = (float(weight_N @ (a * b)) for a, b in ((u_N, v_N), (u_N, u_N), (v_N, v_N)))
     if min(squares_x, squares_y) <= 1e-15:
@@ -65,22 +65,19 @@ def _of_correlation(x: ArrayLike, y: ArrayLike, weight_N: Floats, task: str) -> 
 def _centred_ranks(group_N: NDArray[np.intp], weight_N: Floats) -> Floats:
     """The weight below each item's value and half of that at it, less a half."""
     weight_G = np.bincount(group_N, weight_N)
-    found_N: Floats = (np.cumsum(weight_G) - weight_G / 2 - 0.5)[group_N]
-    return found_N
+    return (np.cumsum(weight_G) - weight_G / 2 - 0.5)[group_N]
 
 
 def _above(group_N: NDArray[np.intp], part_N: Floats) -> Floats:
     """The sum of ``part_N``, whose total is zero, over all items with a greater value, and half of those with the same."""
     part_G = np.bincount(group_N, part_N)
-    found_N: Floats = (part_G / 2 - np.cumsum(part_G))[group_N]
-    return found_N
+    return (part_G / 2 - np.cumsum(part_G))[group_N]
 
 
 def _query_weights(query_N: NDArray[np.generic] | None) -> Floats:
     """(N,) so that every query is as heavy as the next: what a draw of one pair per query is on average."""
     _, index_N, size_Q = np.unique(np.asarray(query_N), return_inverse=True, return_counts=True)
-    weight_N: Floats = 1 / (len(size_Q) * size_Q[index_N.reshape(-1)])
-    return weight_N
+    return 1 / (len(size_Q) * size_Q[index_N])
 
 
 def _of_accuracy(p: Predicted) -> Influence:
@@ -115,13 +112,11 @@ def _matched(labels_N: NDArray[np.generic], gold_N: NDArray[np.generic]) -> NDAr
 
     clusters, row_N = np.unique(labels_N, return_inverse=True)
     classes, column_N = np.unique(gold_N, return_inverse=True)
-    place_N = row_N.reshape(-1) * len(classes) + column_N.reshape(-1)
-    counts_PG = np.bincount(place_N, minlength=len(clusters) * len(classes)).reshape(len(clusters), len(classes))
+    counts_PG = np.bincount(row_N * len(classes) + column_N, minlength=len(clusters) * len(classes)).reshape(len(clusters), len(classes))
     partner_P = np.full(len(clusters), -1)
     matched, partners = linear_sum_assignment(counts_PG, maximize=True)
     partner_P[matched] = partners
-    found_N: NDArray[np.bool_] = partner_P[row_N.reshape(-1)] == column_N.reshape(-1)
-    return found_N
+    return partner_P[row_N] == column_N
 
 
 # --- which items depend on each other, and what that makes of the variance over items ---
@@ -151,8 +146,8 @@ class Items:
         self._two_N: NDArray[np.bool_] = one_N != other_N
         """Items that may share two things."""
         pair_N = np.minimum(one_N, other_N) * (int(max(one_N.max(), other_N.max())) + 1) + np.maximum(one_N, other_N)
-        self._pair_N = np.unique(pair_N, return_inverse=True)[1].reshape(-1)
-        weight_N = np.concatenate([influence_of_run.weight_N / len(tasks) for influence_of_run in influences])
+        self._pair_N = np.unique(pair_N, return_inverse=True)[1]
+        weight_N = np.concatenate([moved.weight_N / len(tasks) for moved in influences])
         share_U = self._by_unit(weight_N)
         share_U = share_U / share_U.sum()
         self.freedom = float(1 / (share_U**2).sum()) - 1
@@ -160,8 +155,8 @@ class Items:
 
     def _by_unit(self, values_N: Floats) -> Floats:
         (one_N, other_N), two_N, units = self._units, self._two_N, int(self._units.max()) + 1
-        found_U = np.bincount(one_N, values_N, units) + np.bincount(other_N[two_N], values_N[two_N], units)
-        return found_U.astype(np.float64, copy=False)
+        sum_U = np.bincount(one_N, values_N, units) + np.bincount(other_N[two_N], values_N[two_N], units)
+        return sum_U.astype(np.float64, copy=False)
 
     def covariance(self, moved_RN: Floats) -> Floats:
         """(2, R, R): of the values of runs over items drawn again, in squared points; and the same if pairs shared sentences only

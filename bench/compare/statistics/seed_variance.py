@@ -67,25 +67,31 @@ def raised(posterior_M: Floats, freedom_M: ArrayLike, prior_freedom: float, mean
     a single method that varies much does not hide all differences of a table. Shares are of the logarithm.
     """
     share_M = 1 / (1 + np.asarray(freedom_M, dtype=np.float64) / prior_freedom)
-    found_M: Floats = np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
-    return found_M
+    return np.maximum(posterior_M, mean**share_M * posterior_M ** (1 - share_M))
 
 
 def _prior(variance_M: Floats, freedom_M: Floats) -> tuple[float, float]:
     """Scaled inverse chi-square prior by moments of log variances."""
-    from scipy.special import digamma, polygamma
+    from scipy.special import polygamma
 
     pooled = float(np.average(variance_M, weights=freedom_M))
     if len(variance_M) < 2:
         return pooled, 0.0
     if pooled == 0:
         return 0.0, math.inf
-    log_M = _logs(variance_M, freedom_M)
-    excess = float(log_M.var(ddof=1) - polygamma(1, freedom_M / 2).mean())
+    excess = float(_logs(variance_M, freedom_M).var(ddof=1) - polygamma(1, freedom_M / 2).mean())
     if excess <= 0:
         return pooled, math.inf
-    half = _inverse_trigamma(excess)
-    return math.exp(float(log_M.mean()) + float(digamma(half)) - math.log(half)), 2 * half
+    prior_freedom = 2 * _inverse_trigamma(excess)
+    return _prior_variance(variance_M, freedom_M, prior_freedom), prior_freedom
+
+
+def _prior_variance(variance_M: Floats, freedom_M: Floats, prior_freedom: float) -> float:
+    """That of the prior with so many degrees of freedom, by the mean of log variances."""
+    from scipy.special import digamma
+
+    half = prior_freedom / 2
+    return math.exp(float(_logs(variance_M, freedom_M).mean()) + float(digamma(half)) - math.log(half))
 
 
 def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
@@ -93,8 +99,7 @@ def _logs(variance_M: Floats, freedom_M: Floats) -> Floats:
     from scipy.special import digamma
 
     usual = float(np.median(variance_M)) or float(np.average(variance_M, weights=freedom_M))
-    logs_M: Floats = np.log(np.maximum(variance_M, LEAST * usual)) - digamma(freedom_M / 2) + np.log(freedom_M / 2)
-    return logs_M
+    return np.log(np.maximum(variance_M, LEAST * usual)) - digamma(freedom_M / 2) + np.log(freedom_M / 2)
 
 
 def _inverse_trigamma(value: float) -> float:
@@ -133,8 +138,8 @@ class Lender:
             return (variance, freedom) if freedom else (0.0, 0.0)
         if math.isinf(self.alike) or self.prior == 0:
             return self.prior, self.total
-        found = (freedom * variance + self.alike * self.prior) / (freedom + self.alike)
-        return found, min(self.total, _left(freedom, self.alike, self.unsure))
+        weighted = (freedom * variance + self.alike * self.prior) / (freedom + self.alike)
+        return weighted, min(self.total, _left(freedom, self.alike, self.unsure))
 
 
 @lru_cache(maxsize=1 << 12)  # a thousand runs ask for a handful
@@ -151,21 +156,20 @@ def lenders(samples: Mapping[Key, Sequence[tuple[float, int]]]) -> dict[Key, Len
 
     Raises ValueError for a variance that is negative.
     """
-    known = {key: np.array([method for method in methods if method[1] > 0]).reshape(-1, 2) for key, methods in samples.items()}
-    if any((one_M2[:, 0] < 0).any() for one_M2 in known.values()):
+    known = {key: np.array([method for method in methods if method[1] > 0]).reshape(-1, 2).T for key, methods in samples.items()}
+    if any((variance_M < 0).any() for variance_M, _ in known.values()):
         raise ValueError("a variance is not negative")
     alike = _common_freedom(list(known.values()))
-    return {key: _lender(one_M2[:, 0], one_M2[:, 1], alike) for key, one_M2 in known.items()}
+    return {key: _lender(variance_M, freedom_M, alike) for key, (variance_M, freedom_M) in known.items()}
 
 
 def _common_freedom(tasks: Sequence[Floats]) -> float:
     """Of the scaled inverse chi-square that the methods' variances follow around each task's own, at the careful end of what they say;
-    infinite: they are all alike. ``tasks``: (M, 2) variances and degrees of freedom of each."""
+    infinite: they are all alike. ``tasks``: (2, M) variances and degrees of freedom of each."""
     from scipy.special import polygamma
 
     squares, expected, count = 0.0, 0.0, 0
-    for one_M2 in tasks:
-        variance_M, freedom_M = one_M2.T
+    for variance_M, freedom_M in tasks:
         if len(variance_M) > 1 and variance_M.any():
             log_M = _logs(variance_M, freedom_M)
             squares += float(((log_M - log_M.mean()) ** 2).sum())
@@ -179,13 +183,12 @@ def _common_freedom(tasks: Sequence[Floats]) -> float:
 
 
 def _lender(variance_M: Floats, freedom_M: Floats, alike: float) -> Lender:
-    from scipy.special import digamma, polygamma
+    from scipy.special import polygamma
 
     total = float(freedom_M.sum())
     if len(variance_M) < 2 or alike == 0:
         return Lender(0.0, 0.0, 0.0, total)
     if math.isinf(alike) or not variance_M.any():
         return Lender(float(np.average(variance_M, weights=freedom_M)), alike, 0.0, total)
-    prior = math.exp(float(_logs(variance_M, freedom_M).mean()) + float(digamma(alike / 2)) - math.log(alike / 2))
     unsure = float((polygamma(1, freedom_M / 2) + polygamma(1, alike / 2)).sum()) / len(variance_M) ** 2
-    return Lender(prior, alike, unsure, total)
+    return Lender(_prior_variance(variance_M, freedom_M, alike), alike, unsure, total)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -77,11 +78,11 @@ def _table(key: tuple[str, ...], scored: Sequence[tuple[RunRecord, dict[str, Sco
     notes: list[str] = []
     rows, titles = [], dict[str, str]()
     for runs, differs in rows_of([record for record, _ in scored], notes):
+        first = runs[0]
         cells = tuple(_cell([by_run[run.run_id].get(column) for run in runs]) for column in columns)
         for column, cell in zip(columns, cells, strict=True):
             if cell is not None and len(cell.values) < len(runs):
-                notes.append(f"{title(runs[0], differs)}: {column} from {len(cell.values)} of {len(runs)} seeds")
-        first = runs[0]
+                notes.append(f"{title(first, differs)}: {column} from {len(cell.values)} of {len(runs)} seeds")
         titles |= dict.fromkeys((run.run_id for run in runs), title(first, differs))
         rows.append(Row(
             method=first.method, variant=first.variant, setting=first.setting, backbone=first.backbone_name, differs=differs,
@@ -133,11 +134,9 @@ def _best_first(row: Row) -> tuple[object, ...]:
     return average is None, -average.mean if average else 0.0, *_by_name(row)
 
 
-def _columns(suite: str, found: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
-    seen = dict.fromkeys(task for scores in found for task in scores if task != AVERAGE)
+def _columns(suite: str, scored: Iterable[Mapping[str, Score]]) -> tuple[str, ...]:
+    seen = dict.fromkeys(task for scores in scored for task in scores if task != AVERAGE)
     known = COLUMNS.get(suite, ())
-    if not known:
-        return tuple(seen)
     return known + tuple(task for task in seen if task not in known)
 
 
@@ -146,42 +145,39 @@ def _with_average(suite: str, scores: Mapping[str, Score]) -> dict[str, Score]:
 
     Where a task is missing there is none, whatever the record says.
     """
-    found = dict(scores)
+    by_task = dict(scores)
     known = COLUMNS.get(suite)
     if known is None:
-        return found
-    stored = found.pop(AVERAGE, None)
-    if all(task in found for task in known):
-        mean = round(math.fsum(round(found[task].value, 2) for task in known) / len(known), 2)
-        found[AVERAGE] = stored or structs.replace(found[known[0]], task=AVERAGE, value=mean, n=sum(found[t].n for t in known), std=None)
-    return found
+        return by_task
+    stored = by_task.pop(AVERAGE, None)
+    if all(task in by_task for task in known):
+        own = [by_task[task] for task in known]
+        mean = round(fmean(round(score.value, 2) for score in own), 2)
+        by_task[AVERAGE] = stored or structs.replace(own[0], task=AVERAGE, value=mean, n=sum(score.n for score in own), std=None)
+    return by_task
 
 
 def _cell(scores: Sequence[Score | None]) -> Cell | None:
-    found = [score for score in scores if score is not None]
-    if not found:
+    known = [score for score in scores if score is not None]
+    if not known:
         return None
-    values = tuple(score.value for score in found)
-    mean = math.fsum(values) / len(values)
+    values = tuple(score.value for score in known)
+    mean = fmean(values)
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)) if len(values) > 1 else None
-    return Cell(mean=mean, sd=sd, values=values, n=found[0].n, decimals=DECIMALS.get(found[0].metric, 2))
+    return Cell(mean=mean, sd=sd, values=values, n=known[0].n, decimals=DECIMALS.get(known[0].metric, 2))
 
 
 def _marked(rows: list[Row], columns: Sequence[str], metrics: Mapping[str, str]) -> list[Row]:
     """Best and second of each column, by the printed value; equal ones share the mark. With one row there is nothing to mark."""
-    marks: list[dict[float, str]] = []
+    cells = [list(row.cells) for row in rows]
     for i, column in enumerate(columns):
-        printed = {round(cell.mean, cell.decimals) for row in rows if (cell := row.cells[i]) is not None}
-        ordered = sorted(printed, reverse=metrics.get(column) not in LOWER_IS_BETTER)
-        given = max(0, sum(row.cells[i] is not None for row in rows) - 1)
-        marks.append(dict(zip(ordered, ("best", "second")[:given], strict=False)))
-    return [
-        replace(
-            row,
-            cells=tuple(cell and replace(cell, mark=marks[i].get(round(cell.mean, cell.decimals), "")) for i, cell in enumerate(row.cells)),
-        )
-        for row in rows
-    ]
+        values = [cell.rounded for row in rows if (cell := row.cells[i]) is not None]
+        ordered = sorted(set(values), reverse=metrics.get(column) not in LOWER_IS_BETTER)
+        marks = dict(zip(ordered, ("best", "second")[: max(0, len(values) - 1)], strict=False))
+        for own in cells:
+            if (cell := own[i]) is not None:
+                own[i] = replace(cell, mark=marks.get(cell.rounded, ""))
+    return [replace(row, cells=tuple(own)) for row, own in zip(rows, cells, strict=True)]
 
 
 def against(table: Table, baseline: str | None) -> Table:
@@ -220,4 +216,4 @@ def _names(row: Row, table: Table) -> tuple[str, ...]:
 def _less(cell: Cell | None, base: Cell | None) -> Cell | None:
     if cell is None or base is None:
         return cell
-    return replace(cell, against=Against(difference=round(cell.mean, cell.decimals) - round(base.mean, cell.decimals)))
+    return replace(cell, against=Against(difference=cell.rounded - round(base.mean, cell.decimals)))

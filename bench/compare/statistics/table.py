@@ -1,4 +1,4 @@
-"""What a table of scores holds: numbers, and what is known of how sure they are. Every form of output draws these."""
+"""A table of scores: which runs share a row, which scores a table, and what a cell holds. Every form of output draws these."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def by_protocol(record: RunRecord) -> dict[tuple[str, str, str], dict[str, Score
     Each set of a third tokenisation has a form of its own ("other-" and a hash), and a set in which there was nothing to split
     a known one; they belong together, under the name of their average's form.
     """
-    found: dict[tuple[str, str, str], dict[str, Score]] = {}
+    groups: dict[tuple[str, str, str], dict[str, Score]] = {}
     for score in record.scores:
-        found.setdefault((score.suite, score.protocol, score.text or ""), {})[score.task] = score
-    for suite, protocol in {key[:2] for key in found}:
-        others = [key for key in found if key[:2] == (suite, protocol) and key[2].startswith("other-")]
+        groups.setdefault((score.suite, score.protocol, score.text or ""), {})[score.task] = score
+    for suite, protocol in {key[:2] for key in groups}:
+        others = [key for key in groups if key[:2] == (suite, protocol) and key[2].startswith("other-")]
         if not others:
             continue
-        mixed = {task: score for key in others for task, score in found.pop(key).items()}
-        for key in [key for key in found if key[:2] == (suite, protocol) and AVERAGE not in found[key]]:
-            mixed = found.pop(key) | mixed
+        mixed = {task: score for key in others for task, score in groups.pop(key).items()}
+        for key in [key for key in groups if key[:2] == (suite, protocol) and AVERAGE not in groups[key]]:
+            mixed = groups.pop(key) | mixed
         forms = "\n".join(f"{task} {score.text}" for task, score in sorted(mixed.items()))
         name = mixed[AVERAGE].text if AVERAGE in mixed else None
-        found[suite, protocol, name or f"other-{hashlib.sha256(forms.encode()).hexdigest()[:8]}"] = mixed
-    return found
+        groups[suite, protocol, name or f"other-{hashlib.sha256(forms.encode()).hexdigest()[:8]}"] = mixed
+    return groups
 
 
 def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[RunRecord], Differs]]:
@@ -58,7 +58,7 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
     rows = []
     for alike in named.values():
         first = [settings[runs[0].run_id] for runs in alike.values()]
-        keys = sorted(key for key in {key for values in first for key in values} if key == SENDER or len({v.get(key) for v in first}) > 1)
+        keys = sorted(key for key in set().union(*first) if key == SENDER or len({values.get(key) for values in first}) > 1)
         for runs in alike.values():
             values = settings[runs[0].run_id]
             differs = tuple((key, values[key]) for key in keys if key in values)
@@ -69,14 +69,19 @@ def rows_of(records: Sequence[RunRecord], notes: list[str]) -> list[tuple[list[R
 def configuration(record: RunRecord) -> dict[str, str]:
     """What besides the seed decides the result, as text."""
     values = {key: _short(value.value) for key, value in record.recipe.items()}
-    corpus, backbone = record.provenance.corpus or {}, record.provenance.backbone or {}
     if (ranks := (record.provenance.determines or {}).get("ranks")) is not None:
         values["processes"] = _short(ranks)
-    if corpus.get("sha256"):
-        values["corpus"] = f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}"
-    if backbone.get("revision"):
-        values["backbone revision"] = str(backbone["revision"])[:8]
+    if corpus := corpus_words(record):
+        values["corpus"] = corpus
+    if revision := (record.provenance.backbone or {}).get("revision"):
+        values["backbone revision"] = str(revision)[:8]
     return values
+
+
+def corpus_words(record: RunRecord) -> str | None:
+    """The name of what it was trained on and the beginning of its sha256; None where the record has no sha256."""
+    corpus = record.provenance.corpus or {}
+    return f"{corpus.get('name', 'corpus')}@{str(corpus['sha256'])[:6]}" if corpus.get("sha256") else None
 
 
 def _short(value: object) -> str:
@@ -104,7 +109,7 @@ def title(run: RunRecord, differs: Differs) -> str:
     return " ".join([name, *(f"{key}={value}" for key, value in differs)])
 
 
-# --- what a table of scores holds: numbers, and what is known of how sure they are. Every form of output draws these ---
+# --- what a table holds: numbers, and what is known of how sure they are ---
 
 
 # as the papers print them; tasks of other suites keep the order of their record
@@ -112,6 +117,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {"sts": ("STS12", "STS13", "STS14", "ST
 # of metrics, which every record names: a Score has no field for its direction
 LOWER_IS_BETTER = ("alignment", "uniformity")
 DECIMALS = {"alignment": 3, "uniformity": 3}  # as printed; 2 for all others
+ALPHA = 0.05
+MARGIN = 0.5
+"""Points: differences that are smaller make two methods as good as equal."""
 CORRECTIONS = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": "not adjusted"}  # of p-values, for their number
 
 
@@ -182,6 +190,11 @@ class Cell:
     against: Against | None = None
     printed: Printed | None = None
 
+    @property
+    def rounded(self) -> float:
+        """The mean as it is shown."""
+        return round(self.mean, self.decimals)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -223,15 +236,15 @@ class Family:
 class Tested:
     """How the statistics of a table were made."""
 
-    alpha: float = 0.05
-    margin: float = 0.5  # points within which two values are as good as equal
+    alpha: float = ALPHA
+    margin: float = MARGIN
     families: tuple[Family, ...] = ()
     seed_sd: float | None = None  # over seeds, that rows of the head column borrow; None: no row has two seeds
     seed_freedom: float | None = None  # degrees of freedom of the most that a row has of it
     lent: tuple[str, ...] = ()  # rows of one seed whose whole spread over seeds is borrowed
 
     def family(self, what: str) -> Family | None:
-        return next((one for one in self.families if one.what == what), None)
+        return next((family for family in self.families if family.what == what), None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""Training text: streamed from a file, surveyed once, tokenised once into memory-mapped arrays. See docs/corpora.md.
+"""Training text in a file: what it is called, what it holds, the hash that names its content. See docs/corpora.md.
+
+It is streamed, surveyed once, and tokenised once into memory-mapped arrays:
 
 corpus = open_corpus("wiki.txt.xz")               # reads the first row
 len(corpus), corpus.sha256                        # one pass, remembered in the cache
@@ -18,9 +20,6 @@ from bench.base.errors import CorpusError, DataMissing
 from bench.data.corpora.rows import COLUMNS, COMPRESSED, KINDS, READERS, Row, Table, choose_columns, read_lines
 
 __all__ = ["COLUMNS", "KINDS", "Corpus", "default_cache", "open_corpus"]
-
-
-# --- A file of training text: what it is called, what it holds, and the hash that names its content ---
 
 
 BUILTIN = Path(__file__).parents[2] / "builtin" / "data" / "sentences.txt.xz"
@@ -43,7 +42,7 @@ class Corpus:
                 f"{path}: unknown format '{path.suffix}'; expected {', '.join(READERS)}, plain or with .gz or .xz behind it",
                 "give it the suffix of what it is: .txt for one sentence a line",
             )
-        self.columns, rows = self._table(None)
+        self.columns, rows = self._table()
         if column is not None:
             self.columns = ("sentence",)
         if next(rows, None) is None:
@@ -65,17 +64,23 @@ class Corpus:
             raise CorpusError(f"{self.path} has no column '{column}'; it has {', '.join(texts)}", "--set corpus_column=all takes them all")
         return Corpus(self.path, self.name, self._cache, column)
 
-    def rows(self) -> Iterator[Row]:
-        """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are never empty."""
-        _, rows = self._table(None)
-        return self._not_blank(rows)
+    def rows(self, seen: Callable[[bytes], object] | None = None) -> Iterator[Row]:
+        """The rows in the file's order, each a tuple of ``len(self.columns)`` sentences that are never empty.
+
+        ``seen`` is called with every block of the content. Raises CorpusError, at the end where no row has any text.
+        """
+        blank = True
+        for row in self._table(seen)[1]:
+            blank = blank and all(text == " " for text in row)
+            yield row
+        if blank:
+            raise CorpusError(f"{self.path}: no row has any text", "expected one sentence a line")
 
     def unchanged_rows(self) -> Iterator[Row]:
         """:meth:`rows`, and CorpusError at the end if the content is not the one that was surveyed."""
         expected = self.sha256
         digest = hashlib.sha256()
-        _, rows = self._table(digest.update)
-        yield from self._not_blank(rows)
+        yield from self.rows(digest.update)
         if digest.hexdigest() != expected:
             raise CorpusError(f"{self.path}: changed while it was read", "start again when it is complete")
 
@@ -91,21 +96,12 @@ class Corpus:
         """Of the decompressed content. The first time this reads the whole file."""
         return self._survey()[0]
 
-    def _table(self, seen: Callable[[bytes], object] | None) -> Table:
+    def _table(self, seen: Callable[[bytes], object] | None = None) -> Table:
         columns, rows = READERS[self.format](self.path, read_lines(self.path, seen))
         if self.column is None:
             return columns, rows
         texts = choose_columns(columns, self.column, str(self.path))
         return columns, ((row[i],) for row in rows for i in texts)
-
-    def _not_blank(self, rows: Iterator[Row]) -> Iterator[Row]:
-        blank = True
-        for row in rows:
-            if blank:
-                blank = all(text == " " for text in row)
-            yield row
-        if blank:
-            raise CorpusError(f"{self.path}: no row has any text", "expected one sentence a line")
 
     def _survey(self) -> tuple[str, int]:
         if self._facts is None:
@@ -125,8 +121,7 @@ class Corpus:
 
     def _read_whole(self) -> tuple[str, int]:
         digest = hashlib.sha256()
-        _, rows = self._table(digest.update)
-        count = sum(1 for _ in self._not_blank(rows))
+        count = sum(1 for _ in self.rows(digest.update))
         return digest.hexdigest(), count
 
 
@@ -136,7 +131,7 @@ def open_corpus(path: str | Path, cache: Path | None = None) -> Corpus:
     ``cache`` keeps hash and row count between runs (default: ``default_cache()``). Raises DataMissing where there is no
     such file, and CorpusError where it cannot be read as one of the known formats; later rows are checked as they are read.
     """
-    cache = cache if cache is not None else default_cache()
+    cache = cache or default_cache()
     if str(path) == "builtin":
         return Corpus(BUILTIN, "builtin", cache)
     path = Path(path).expanduser()

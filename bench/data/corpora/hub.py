@@ -71,18 +71,18 @@ def hub_corpus(
     """
     name = HubName.of(text)
     folder = _folder_of(name, cache)
-    if (folder / "about.json").is_file():
-        return _known(folder)
-    if offline:
-        raise DataMissing(
-            f"{text} is not on this machine, and nothing is fetched (--offline)",
-            f"run the same command where there is a network, then bring {folder} over, to the same place or below BENCH_CACHE",
-        )
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with lock(folder.with_name(folder.name + ".lock")):
-        if not (folder / "about.json").is_file():
-            _make(name, folder, report or Quiet(), sleep)
-    return _known(folder)
+    about = folder / "about.json"
+    if not about.is_file():
+        if offline:
+            raise DataMissing(
+                f"{text} is not on this machine, and nothing is fetched (--offline)",
+                f"run the same command where there is a network, then bring {folder} over, to the same place or below BENCH_CACHE",
+            )
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with lock(folder.with_name(folder.name + ".lock")):
+            if not about.is_file():
+                _make(name, folder, report or Quiet(), sleep)
+    return folder / "rows.jsonl", str(json.loads(about.read_text(encoding="utf-8"))["name"])
 
 
 def is_here(text: str) -> bool:
@@ -91,13 +91,8 @@ def is_here(text: str) -> bool:
 
 
 def _folder_of(name: HubName, cache: Path | None) -> Path:
-    root = cache if cache is not None else default_cache()
-    return root / "hub-corpora" / f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
-
-
-def _known(folder: Path) -> tuple[Path, str]:
-    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    return folder / "rows.jsonl", str(about["name"])
+    folder = f"{name.repo.replace('/', '--')}-{hashlib.sha256(name.text.encode()).hexdigest()[:12]}"
+    return (cache or default_cache()) / "hub-corpora" / folder
 
 
 def _make(name: HubName, folder: Path, report: Report, sleep: Callable[[float], None]) -> None:
@@ -149,7 +144,7 @@ def data_files(name: HubName, files: list[str]) -> list[str]:
             raise CorpusError(f"{name.text}: {name.repo} has no data in '{name.path}'", _choices(readable, name))
         readable = below
     if name.path not in readable:
-        train = [file for file in readable if TRAIN.search(Path(file).as_posix())]
+        train = [file for file in readable if TRAIN.search(file)]
         readable = train or [file for file in readable if not OTHER_SPLIT.search(file)]
     tables = {(Path(file).parent.as_posix(), suffix_of(file)) for file in readable}
     if not readable:
@@ -188,7 +183,7 @@ def _join(parts: list[Path], whole: Path) -> None:
 # --- the rows of one file of a hub data set: the columns that were asked for, under the names that corpora have here ---
 
 TEXT = (".jsonl", ".json", ".csv", ".tsv", ".txt")
-SUFFIXES = {".parquet", *TEXT, *(f"{one}{packed}" for one in TEXT for packed in (".gz", ".xz"))}
+SUFFIXES = {".parquet", *TEXT, *(f"{suffix}{packed}" for suffix in TEXT for packed in (".gz", ".xz"))}
 BATCH = 10_000  # rows of a parquet file that are in memory at once
 
 HubRow = dict[str, str | int | None]

@@ -1,4 +1,4 @@
-"""Lines to rows: a row is a tuple of one, two or three sentences. The rules and their reasons: docs/corpora.md."""
+"""Text to lines, lines to rows: a row is a tuple of one, two or three sentences. The rules and their reasons: docs/corpora.md."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def _with_header(path: Path, records: Iterator[tuple[int, list[str]]], separator
     if not header:
         raise CorpusError(f"{path}: line 1 is missing or empty; {EXPECTED} as a header, separated by {separator}")
     if columns is None:
-        found = ", ".join(repr(name.strip()[:30]) for name in header[:8]) + (", ..." if len(header) > 8 else "")
-        raise CorpusError(f"{path}: line 1 is the header {found}; {EXPECTED}, separated by {separator}", "rename or drop columns")
+        names_here = ", ".join(repr(name.strip()[:30]) for name in header[:8]) + (", ..." if len(header) > 8 else "")
+        raise CorpusError(f"{path}: line 1 is the header {names_here}; {EXPECTED}, separated by {separator}", "rename or drop columns")
 
     def rows() -> Iterator[Row]:
         for number, cells in records:
@@ -110,7 +110,7 @@ def _with_header(path: Path, records: Iterator[tuple[int, list[str]]], separator
 
 
 def _columns(names: Iterable[str]) -> tuple[tuple[str, ...] | None, list[int]]:
-    """Which of COLUMNS the names are, in any order, and where each stands; None when they are none of them."""
+    """Which of COLUMNS the names are, in any order, and where each stands; None where they are none of them."""
     known = [ALSO.get(name, name) for name in names]
     columns = next((c for c in COLUMNS if sorted(c) == sorted(known)), None)
     return columns, [known.index(name) for name in columns or ()]
@@ -130,28 +130,24 @@ def read_json_lines(path: Path, lines: Iterator[str]) -> Table:
     keys = [names[i] for i in order]
 
     def rows() -> Iterator[Row]:
-        yield finished(number, _row(path, number, first, line, keys))
+        yield _row(path, number, first, line, keys)
         for later, text in numbered:
             record = _object(path, later, text)
             if len(record) != len(first) or record.keys() != first.keys():
-                found = _keys(record)
-                if sorted(found) != sorted(keys):
+                others = _keys(record)
+                if sorted(others) != sorted(keys):
                     raise CorpusError(
-                        f"{path}: line {later} has {', '.join(found) or 'no column'}; line 1 has {', '.join(keys)}",
+                        f"{path}: line {later} has {', '.join(others) or 'no column'}; line 1 has {', '.join(keys)}",
                         "every line needs the same keys; write null for a missing sentence",
                     )
-            yield finished(later, _row(path, later, record, text, keys))
-
-    labelled = columns[-1] == "label"
-
-    def finished(number: int, row: Row) -> Row:
-        return (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
+            yield _row(path, later, record, text, keys)
 
     return columns, rows()
 
 
 def _keys(record: dict[str, Any]) -> list[str]:
-    return [key for key in record if ALSO.get(key, key) in {name for columns in COLUMNS for name in columns}]
+    known = set().union(*COLUMNS)
+    return [key for key in record if ALSO.get(key, key) in known]
 
 
 def _object(path: Path, number: int, line: str) -> dict[str, Any]:
@@ -172,21 +168,19 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _row(path: Path, number: int, record: dict[str, Any], line: str, keys: list[str]) -> Row:
+    """The texts of a record in the order of ``keys``; a label stands last. Raises CorpusError, naming the line."""
+    labelled = ALSO.get(keys[-1], keys[-1]) == "label"
     texts = [record[key] for key in keys]
     for key, text in zip(keys, texts, strict=True):
-        if key_is_label(key) and isinstance(text, int) and not isinstance(text, bool):
-            continue
-        if text is not None and not isinstance(text, str):
+        is_number = labelled and key == keys[-1] and type(text) is int
+        if not (text is None or isinstance(text, str) or is_number):
             raise CorpusError(f"{path}: line {number}: '{key}' is {json.dumps(text)[:40]}, expected a string or null")
     if "\\u" in line:  # only an escape can make half of a surrogate pair or a NUL, which no tokenizer takes
         for key, text in zip(keys, texts, strict=True):
             if isinstance(text, str) and ("\0" in text or any("\ud800" <= c <= "\udfff" for c in text)):
                 raise CorpusError(f"{path}: line {number}: '{key}' has an escape that is no character (NUL or half a surrogate pair)")
-    return tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
-
-
-def key_is_label(key: str) -> bool:
-    return ALSO.get(key, key) == "label"
+    row = tuple(cell(str(text) if isinstance(text, int) else text) for text in texts)
+    return (*row[:-1], label_cell(path, number, row[-1])) if labelled else row
 
 
 READERS: dict[str, Callable[[Path, Iterator[str]], Table]] = {
@@ -198,8 +192,7 @@ READERS: dict[str, Callable[[Path, Iterator[str]], Table]] = {
 }
 
 
-# --- A file of text, plain or compressed, as checked lines: streamed, so that its size does not matter ---
-
+# --- a file of text, plain or compressed, as checked lines: streamed, so that its size does not matter ---
 
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 1 << 20  # bytes; a longer line is not one sentence, and would be held in memory whole
@@ -298,8 +291,7 @@ def piped_sentences(stream: IO[bytes], kind: str = "txt", column: str | None = N
     first = next(rows, None)
     if first is None:
         raise CorpusError(f"{NAME} is empty", "expected one sentence a line")
-    found: Iterator[Row] = itertools.chain([first], rows)
-    return (row[i] for row in found for i in texts)
+    return (row[i] for row in itertools.chain([first], rows) for i in texts)
 
 
 def choose_columns(columns: tuple[str, ...], column: str | None, name: str) -> list[int]:

@@ -102,9 +102,9 @@ def tokenise(
         "max_tokens": MAX_BYTES if tokenizer_key == AS_TEXT else MAX_TOKENS,
     }
     key = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-    folder = (cache if cache is not None else default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
-    found = _open(folder, about)
-    if found is None:
+    folder = (cache or default_cache()) / "tokenised" / f"{corpus.sha256[:16]}-{key[:16]}"
+    tokenised = _open(folder, about)
+    if tokenised is None:
         try:
             build_folder(folder, lambda aside: _build(aside, corpus, encode, about, progress), lambda: _open(folder, about) is not None)
         except OSError as error:
@@ -112,11 +112,11 @@ def tokenise(
                 f"the tokenised corpus cannot be written to {folder.parent}: {error.strerror or error}",
                 "set BENCH_CACHE to a folder with space",
             ) from None
-        found = _open(folder, about)
-    if found is None:
+        tokenised = _open(folder, about)
+    if tokenised is None:
         raise BenchError(f"{folder}: written, and not readable as it was written", "check the disk, or set BENCH_CACHE to another")
-    found.name = corpus.name  # the same text may lie under two names
-    return found
+    tokenised.name = corpus.name  # the same text may lie under two names
+    return tokenised
 
 
 def as_text(corpus: Corpus, cache: Path | None = None, progress: Callable[[int, int], None] | None = None) -> TokenisedCorpus:
@@ -152,7 +152,6 @@ def _dtype(vocab_size: int) -> np.dtype:
 def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], progress: Callable[[int, int], None] | None) -> None:
     dtype, total = _dtype(about["vocab_size"]), len(corpus)
     writers = {f"{name}.{part}": _Writer(folder / f"{name}.{part}") for name in corpus.columns for part in ("ids", "offsets")}
-    files: dict[str, dict[str, int]] = {}
     try:
         ends = dict.fromkeys(corpus.columns, 0)
         for name in corpus.columns:
@@ -160,9 +159,7 @@ def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], 
         rows, done = corpus.unchanged_rows(), 0
         while chunk := list(itertools.islice(rows, CHUNK)):
             for name, texts in zip(corpus.columns, zip(*chunk, strict=True), strict=True):
-                ids, lengths = _encoded(
-                    list(texts), (lambda labels: [[LABELS[label]] for label in labels]) if name == "label" else encode, about
-                )
+                ids, lengths = _encoded(list(texts), _label_ids if name == "label" else encode, about)
                 offsets = ends[name] + np.cumsum(lengths)
                 ends[name] = int(offsets[-1])
                 writers[f"{name}.ids"].write(ids.astype(dtype))
@@ -171,10 +168,13 @@ def _build(folder: Path, corpus: Corpus, encode: Encode, about: dict[str, Any], 
             if progress is not None:
                 progress(done, total)
     finally:
-        for name, writer in writers.items():
-            files[name] = writer.close()
+        files = {name: writer.close() for name, writer in writers.items()}
     meta = {**about, "name": corpus.name, "rows": done, "dtype": dtype.str, "files": files}
     write_whole(folder / "meta.json", (json.dumps(meta, indent=1) + "\n").encode())
+
+
+def _label_ids(labels: list[str]) -> list[list[int]]:
+    return [[LABELS[label]] for label in labels]
 
 
 def _encoded(texts: list[str], encode: Encode, about: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -197,14 +197,11 @@ def _open(folder: Path, about: dict[str, Any]) -> TokenisedCorpus | None:
         meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
         if any(meta[key] != value for key, value in about.items()):
             return None
-        parts = {}
+        columns = []
         for name in meta["columns"]:
-            for part, dtype in (("ids", _dtype(about["vocab_size"])), ("offsets", np.dtype("<i8"))):
-                parts[name, part] = _mapped(folder / f"{name}.{part}", dtype, meta["files"][f"{name}.{part}"])
-        columns = [
-            TokenisedColumn(parts[name, "ids"], parts[name, "offsets"], text=meta["tokenizer"] == AS_TEXT and name != "label")
-            for name in meta["columns"]
-        ]
+            ids = _mapped(folder / f"{name}.ids", _dtype(about["vocab_size"]), meta["files"][f"{name}.ids"])
+            offsets = _mapped(folder / f"{name}.offsets", np.dtype("<i8"), meta["files"][f"{name}.offsets"])
+            columns.append(TokenisedColumn(ids, offsets, text=meta["tokenizer"] == AS_TEXT and name != "label"))
         if any(len(column) != meta["rows"] for column in columns):
             return None
         return TokenisedCorpus(folder, meta, columns)

@@ -14,8 +14,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 from bench.base.cache import lock
 from bench.base.errors import DataDamaged, FetchFailed
@@ -25,6 +26,10 @@ from bench.data.fetching.http import TRIES, Answer, Passing, Quiet, Report, Site
 BLOCK = 1 << 18
 SPARE = 50_000_000
 """Bytes that a download leaves free on the disk."""
+
+
+def free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free
 
 
 @dataclass(frozen=True)
@@ -46,26 +51,25 @@ def download(
     report: Report | None = None,
     name: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
-    free: Callable[[Path], int] | None = None,
+    free: Callable[[Path], int] = free_bytes,
 ) -> Download:
     """Fetch ``where`` into the file ``to``. A file of that name and checksum that is there already is taken as it is.
 
     A cut download goes on where it stopped, in this call and in later ones (``to`` + ".part"); two processes take turns. Passing
     failures are tried again, after what Retry-After asks for. ``sha256`` (else the one that the server itself names, if it
-    does) is checked; ``name`` is what messages call the file. Raises FetchFailed (refused, unreachable, disk full, larger than ``most_bytes``) or DataDamaged (another
-    checksum); then ``to`` is as it was.
+    does) is checked; ``name`` is what messages call the file. Raises FetchFailed (refused, unreachable, disk full, larger than
+    ``most_bytes``) or DataDamaged (another checksum); then ``to`` is as it was.
     """
-    report = report or Quiet()
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
         with lock(to.with_name(to.name + ".lock")):
             if sha256 is not None and to.is_file() and file_sha256(to) == sha256:
                 return Download(to, sha256, to.stat().st_size, False)
-            part = _Part(where, to, name or to.name, sha256, most_bytes, report, free or (lambda path: shutil.disk_usage(path).free))
-            found = part.fetch(sleep)
+            part = _Part(where, to, name or to.name, sha256, most_bytes, report or Quiet(), free)
+            arrived = part.fetch(sleep)
             os.replace(part.path, to)
             part.forget()
-            return Download(to, found, to.stat().st_size, True)
+            return Download(to, arrived, to.stat().st_size, True)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise FetchFailed(
@@ -93,17 +97,17 @@ class _Part:
             before = self._here()
             try:
                 self._once()
-                found = file_sha256(self.path)
+                arrived = file_sha256(self.path)
                 wanted = self.expected or self.named
-                if wanted is None or found == wanted:
-                    return found
-                size, again = self._here(), self.resumed
+                if wanted is None or arrived == wanted:
+                    return arrived
+                size = self._here()
                 self.forget()
-                if again:  # two halves of different files: once more, from the start
+                if self.resumed:  # two halves of different files: once more, from the start
                     self.resumed = False
                     continue
                 raise DataDamaged(
-                    f"{self.where.url} is not what it should be: sha256 {found[:12]} ({size:,} bytes) found, {wanted[:12]} expected",
+                    f"{self.where.url} is not what it should be: sha256 {arrived[:12]} ({size:,} bytes) found, {wanted[:12]} expected",
                     "nothing was kept; the file has changed at its source, or something on the way altered it",
                 )
             except Passing as failure:
@@ -128,8 +132,7 @@ class _Part:
 
     def forget(self) -> None:
         for path in (self.path, self.about):
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+            path.unlink(missing_ok=True)
 
     def _once(self) -> None:
         """One request. Returns when the file is complete; Passing where it broke off."""
@@ -153,9 +156,8 @@ class _Part:
             self._take(answer, start)
 
     def _take(self, answer: Answer, start: int) -> None:
-        etag = answer.headers.get("x-linked-etag") or answer.headers.get("etag", "")
-        named = etag.removeprefix("W/").strip('"')
-        if len(named) == 64 and "x-linked-etag" in answer.headers:
+        named = answer.headers.get("x-linked-etag", "").removeprefix("W/").strip('"')
+        if len(named) == 64:
             self.named = named
         length = answer.headers.get("content-length", "")
         total = start + int(length) if length.isdigit() else None
@@ -171,7 +173,7 @@ class _Part:
                 while block := answer.read(BLOCK):
                     here += len(block)
                     if self.most_bytes is not None and here > self.most_bytes:
-                        raise FetchFailed(*self._too_large(here))
+                        raise self._too_large(here)
                     file.write(block)
                     self.report.advance(len(block))
                 file.flush()
@@ -183,9 +185,9 @@ class _Part:
         if total is not None and here < total:
             raise Passing(f"{host(self.where.url)} broke off after {here:,} of {total:,} bytes")
 
-    def _too_large(self, size: int) -> tuple[str, str]:
+    def _too_large(self, size: int) -> FetchFailed:
         self.forget()
-        return (
+        return FetchFailed(
             f"{self.where.url} is larger ({size:,} bytes) than it may be ({self.most_bytes:,})",
             "nothing was kept; this is not the file that was meant",
         )
@@ -194,7 +196,7 @@ class _Part:
         if total is None:
             return
         if self.most_bytes is not None and total > self.most_bytes:
-            raise FetchFailed(*self._too_large(total))
+            raise self._too_large(total)
         free = self.free(self.path.parent)
         if free < total - start + SPARE:
             raise FetchFailed(
@@ -211,7 +213,7 @@ class _Member:
     name: str
     size: int
     regular: bool
-    open: Callable[[], IO[bytes]]
+    open: Callable[[], Any]  # for reading bytes; of a regular file
 
 
 def unpack(
@@ -220,7 +222,7 @@ def unpack(
     *,
     most_bytes: int = 2_000_000_000,
     most_members: int = 100_000,
-    free: Callable[[Path], int] | None = None,
+    free: Callable[[Path], int] = free_bytes,
 ) -> dict[str, Path]:
     """Write the members for which ``place`` (of the member's name, without "./") names a file; gives name -> file.
 
@@ -278,9 +280,9 @@ def _safe(archive: Path, name: str) -> str:
     return str(path)
 
 
-def _check_room(to: Path, size: int, free: Callable[[Path], int] | None) -> None:
+def _check_room(to: Path, size: int, free: Callable[[Path], int]) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
-    there = free(to.parent) if free else shutil.disk_usage(to.parent).free
+    there = free(to.parent)
     if there < size:
         raise FetchFailed(
             f"{to.name} needs {size / 1e6:,.0f} MB and {to.parent} has {there / 1e6:,.0f} MB free",
@@ -290,8 +292,7 @@ def _check_room(to: Path, size: int, free: Callable[[Path], int] | None) -> None
 
 def _write(archive: Path, member: _Member, to: Path) -> None:
     left = member.size
-    with contextlib.suppress(FileNotFoundError):
-        to.unlink()  # never through a link that somebody left there
+    to.unlink(missing_ok=True)  # never through a link that somebody left there
     with member.open() as source, open(to, "xb") as file:
         while block := source.read(1 << 20):
             left -= len(block)
@@ -311,19 +312,10 @@ def _members(archive: Path) -> Iterator[Iterator[_Member]]:
             yield (_zip_member(opened, member) for member in opened.infolist())
     else:
         with tarfile.open(archive) as tar:
-            yield (_tar_member(tar, info) for info in tar)
+            yield (_Member(member.name, member.size, member.isreg(), partial(tar.extractfile, member)) for member in tar)
 
 
 def _zip_member(opened: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Member:
     mode = member.external_attr >> 16
     regular = not member.is_dir() and (mode & 0o170000) in (0, 0o100000)
-    return _Member(member.filename, member.file_size, regular, lambda: opened.open(member))
-
-
-def _tar_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> _Member:
-    def open_it() -> Any:
-        stream = tar.extractfile(member)
-        assert stream is not None
-        return stream
-
-    return _Member(member.name, member.size, member.isreg(), open_it)
+    return _Member(member.filename, member.file_size, regular, partial(opened.open, member))

@@ -1,4 +1,4 @@
-"""One GET: which address a source has, what a refusal means, and how long to wait before the next try."""
+"""One GET: which address a source has, whether there is a network, what a refusal means, how long to wait before the next try."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ TIMEOUT = 30.0
 """Seconds without a byte after which a connection counts as dead."""
 LONGEST_WAIT = 120.0
 """Seconds that a server's Retry-After may ask for; beyond that the user is told when to come back."""
-HUB = "https://huggingface.co"
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
 
@@ -89,7 +88,7 @@ def offline_now() -> bool:
 
 def endpoint() -> str:
     """The hub's address: $HF_ENDPOINT where that is set."""
-    return (os.environ.get("HF_ENDPOINT") or HUB).rstrip("/")
+    return (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
 
 
 def site(kind: str, repo: str, revision: str, path: str) -> Site:

@@ -56,23 +56,22 @@ def read_cxc(folder: DataFolder, *, text: str = "tokenised") -> RatedCaptions:
     nearest: DataMissing | None = None
     for wanted, read in reversed(layouts) if text == "raw" else layouts:
         try:
-            found = read(folder, wanted)
+            captions = read(folder, wanted)
         except DataMissing as problem:
             if nearest is None or folder.look(wanted).problems:  # part of this layout is there
                 nearest = problem
             continue
-        if text in (ANY, found.form) or (text, found.form) == ("tokenised", "raw"):
-            return found
-        use = found.form if found.form in ("tokenised", "raw") else ANY
-        nearest = other_form(CXC, text, f"{found.form} in {wanted.files[0].name}", use, wanted.get)
+        if text in (ANY, captions.form) or (text, captions.form) == ("tokenised", "raw"):
+            return captions
+        use = captions.form if captions.form in ("tokenised", "raw") else ANY
+        nearest = other_form(CXC, text, f"{captions.form} in {wanted.files[0].name}", use, wanted.get)
     assert nearest is not None
     raise nearest
 
 
 def _table(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     copy = folder.open(wanted)
-    found_file = copy.files[0]
-    rows = cells(found_file.text or "", found_file.file)
+    rows = cells(copy.files[0].text, copy.files[0].file)
     texts = {row[side]: single_spaced(row[4 + side]) for row in rows for side in (0, 1)}
     form = "tokenised" if copy.form == ANY else copy.form
     return _pairs(wanted, [row[:4] for row in rows], texts, form, copy.sha256)
@@ -82,7 +81,7 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     ids = folder.open(wanted, wanted.split("test"))
     if folder.fetches and not (ids.place / wanted.split("captions")[0].path).is_file():
         ids = folder.open(wanted)  # fetches the captions, to lie beside the ids
-    rows = [row[0].split(",") for row in cells(ids.files[0].text or "", ids.files[0].file)]
+    rows = [row[0].split(",") for row in cells(ids.files[0].text, ids.files[0].file)]
     captions = _captions(wanted, folder, ids)
     known = _coco(wanted, captions)
     needed = sorted({number for row in rows for number in row[:2]}, key=_number)
@@ -93,8 +92,8 @@ def _official(folder: DataFolder, wanted: DataSet) -> RatedCaptions:
     if captions.form == ANY:
         return _pairs(wanted, rows, texts, "raw", hashlib.sha256(f"{ids.sha256}\n{captions.sha256}".encode()).hexdigest())
     # Not COCO's own file: the same captions, perhaps tokenised or with others among them, or else not these captions at all.
-    if (found := letters(texts.values())) != LETTERS:
-        raise damaged_file(wanted, f"altered text: letters {found[:12]} found, {LETTERS[:12]} expected, in {captions.path}")
+    if (ours := letters(texts.values())) != LETTERS:
+        raise damaged_file(wanted, f"altered text: letters {ours[:12]} found, {LETTERS[:12]} expected, in {captions.path}")
     content = hashlib.sha256("\n".join(texts.values()).encode()).hexdigest()
     return _pairs(wanted, rows, texts, f"other-{content[:8]}", content)
 
@@ -117,11 +116,10 @@ def _captions(wanted: DataSet, folder: DataFolder, ids: Copy) -> Found:
 def _coco(wanted: DataSet, captions: Found) -> dict[int, str]:
     """Caption number -> text, of a file in COCO's layout."""
     try:
-        content = json.loads(captions.text or "")
+        content = json.loads(captions.text)
         return {int(image["id"]): str(image["caption"]) for image in content["annotations"]}
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        what = one_line(error)
-        raise damaged_file(wanted, f"{captions.path} is not COCO's JSON of captions ({what})") from None
+        raise damaged_file(wanted, f"{captions.path} is not COCO's JSON of captions ({one_line(error)})") from None
 
 
 def _pairs(wanted: DataSet, rows: Sequence[Sequence[str]], texts: Mapping[str, str], form: str, sha256: str) -> RatedCaptions:

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.base.cache import lock
 from bench.base.errors import DataDamaged, DataMissing, FetchFailed
 from bench.base.files import file_sha256, write_whole
-from bench.data.fetching import Quiet, Report, Site, dataset_info, download, retry, site, unpack
+from bench.data.fetching import Quiet, Report, Site, dataset_info, download, free_bytes, retry, site, unpack
 from bench.data.sets.folder import DataFolder
 from bench.data.sets.manifest import ANY, DataFile, DataSet, data_set
 from bench.data.sets.recognise import Receipt, read_receipt, receipt_path, recognise, write_receipt
@@ -36,7 +36,7 @@ class Fetcher:
         report: Report | None = None,
         *,
         sleep: Callable[[float], None] = time.sleep,
-        free: Callable[[Path], int] | None = None,
+        free: Callable[[Path], int] = free_bytes,
     ) -> None:
         self.store, self.report, self._sleep, self._free = store, report or Quiet(), sleep, free
         self._told: set[str] = set()  # sources, each told once
@@ -136,10 +136,10 @@ class Fetcher:
         contents, downloads = [work / f"{i}-{file.name}" for i in range(len(part.paths))], {}
         for path, to, sha256 in zip(part.paths, contents, checksums, strict=True):
             downloads[path] = self._download(site(source.site, source.repo, revision, path), to, sha256, most)
-        arrived = work / f"converted-{file.name}"
         if part.conversion == "as is":
             arrived = contents[0]
         else:
+            arrived = work / f"converted-{file.name}"
             write_whole(arrived, CONVERSIONS[part.conversion]([content.read_bytes() for content in contents]))
         recognise(wanted, file, arrived)
         if not file.first_use and file_sha256(arrived) != expected.sha256:
@@ -148,12 +148,11 @@ class Fetcher:
         return downloads
 
     def _fetch_archive(self, source: Source, wanted: DataSet, revision: str, work: Path, known: Mapping[str, str]) -> dict[str, str]:
-        """Every file of every set that the archive has and that the manifests know, into ``work``/READY."""
-        sets = [data_set(name) for name in source.sets]
+        """Every file of every set that the archive has and that is what the set's manifest knows, into ``work``/READY."""
         assert source.archive is not None
         where, packed = site(source.site, source.repo, revision, source.archive), work / source.archive
         digest = self._download(where, packed, known.get(source.archive), source.most_bytes)
-        files = [(set_, file, part) for set_ in sets for file in set_.files if (part := source.part(file))]
+        files = [(set_, file, part) for set_ in map(data_set, source.sets) for file in set_.files if (part := source.part(file))]
         ends = {part.paths[0]: file.path for _, file, part in files}
         unpacked = work / "unpacked"
 
@@ -162,28 +161,25 @@ class Fetcher:
             return unpacked / ends[end] if end else None
 
         unpack(packed, target, most_bytes=source.most_bytes, free=self._free)
-        for evaluation_set, file, _ in files:
-            self._keep(evaluation_set, file, unpacked / file.path, work / READY / file.path, source)
+        for set_, file, _ in files:
+            new = unpacked / file.path
+            if not new.exists():
+                self.report.say(f"{set_.name}: {source.name} has no {file.path}")
+            elif not _right(set_, file, self.store / source.into / file.path, source.form):
+                try:
+                    recognise(set_, file, new)
+                    _move(new, work / READY / file.path)
+                except DataDamaged as problem:
+                    self.report.say(f"{source.name} has another {file.path}: {problem.message}")
         return {source.archive: digest}
 
-    def _keep(self, evaluation_set: DataSet, file: DataFile, new: Path, ready: Path, source: Source) -> None:
-        """Move a file out of an unpacked archive, if it is what its set's manifest knows."""
-        if not new.exists():
-            self.report.say(f"{evaluation_set.name}: {source.name} has no {file.path}")
-        elif not _right(evaluation_set, file, self.store / source.into / file.path, source.form):
-            try:
-                recognise(evaluation_set, file, new)
-                _move(new, ready)
-            except DataDamaged as problem:
-                self.report.say(f"{source.name} has another {file.path}: {problem.message}")
 
-
-def _right(evaluation_set: DataSet, file: DataFile, path: Path, form: str) -> bool:
+def _right(wanted: DataSet, file: DataFile, path: Path, form: str) -> bool:
     """Whether a file is there already, whole and in that form."""
     if not path.is_file():
         return False
     with contextlib.suppress(DataDamaged):
-        return recognise(evaluation_set, file, path).form in (ANY, form)
+        return recognise(wanted, file, path).form in (ANY, form)
     return False
 
 

@@ -109,27 +109,25 @@ class DataFolder:
 
     def file(self, place: str) -> Path:
         """A file by its place in the data folder, for a plugin's suite, whose data no manifest describes. Raises DataMissing."""
-        found = next((path for root in self.roots if (path := root / place).is_file()), None)
-        if found is None:
-            raise DataMissing(
-                f"{place} is not in {' or '.join(map(str, self.roots)) or 'a data folder: none was given'}",
-                "--data DIR, the folder that holds it",
-            )
-        return found
+        if (path := self._find(place)) is not None:
+            return path
+        raise DataMissing(
+            f"{place} is not in {' or '.join(map(str, self.roots)) or 'a data folder: none was given'}",
+            "--data DIR, the folder that holds it",
+        )
+
+    def _find(self, *parts: str) -> Path | None:
+        return next((path for root in self.roots if (path := root.joinpath(*parts)).is_file()), None)
 
     def corpus(self, file: str) -> Path | None:
         """A training file by its name, fetched where it is missing and a source is known; None where it is not to be had here.
 
         Raises DataMissing where only ``offline`` stands in the way, or where it could not be fetched.
         """
-
-        def here() -> Path | None:
-            return next((path for root in self.roots if (path := root / "train" / file).is_file()), None)
-
         wanted = next((data_set for data_set in data_sets().values() if data_set.kind == "corpus" and data_set.files[0].path == file), None)
-        if here() is None and wanted is not None:
+        if self._find("train", file) is None and wanted is not None:
             self._fetched(wanted, ANY, DataMissing(f"{wanted.name}: {file} is not on this machine"))
-        return here()
+        return self._find("train", file)
 
     def _fetched(self, wanted: DataSet, text: str, missing: DataMissing) -> bool:
         """Whether the set was fetched now. Raises DataMissing with what to do elsewhere where that is forbidden."""
@@ -164,8 +162,8 @@ class DataFolder:
             there = ", ".join(f"{copy.form} in {copy.files[0].path.parent}" for copy in copies)
             use = copies[0].form if copies[0].form in wanted.forms else ANY
             raise other_form(wanted.name, text, there, use, self._get(wanted, text))
-        for _, problem in sorted(problems, key=lambda name_and_problem: isinstance(name_and_problem[1], DataMissing)):
-            raise problem
+        if problems:  # a damaged copy before one that is incomplete
+            raise min((problem for _, problem in problems), key=lambda problem: isinstance(problem, DataMissing))
         raise self._missing(wanted, text)
 
     def look(self, wanted: DataSet) -> State:
@@ -199,25 +197,25 @@ class DataFolder:
 
     def entries(self, wanted: DataSet) -> list[tuple[str, int, int]]:
         """(path, bytes, time of the last change in ns) of every file of the set in every place, sorted; reads none of them."""
-        found = []
+        entries = []
         for place in self._places(wanted, None):
             for file in wanted.files:
                 path = place / file.path
                 if path.is_file():
                     stat = path.stat()
-                    found.append((str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns)))
-        return sorted(found)
+                    entries.append((str(path.resolve()), stat.st_size, max(stat.st_mtime_ns, stat.st_ctime_ns)))
+        return sorted(entries)
 
     def _places(self, wanted: DataSet, files: tuple[DataFile, ...] | None) -> list[Path]:
         """Folders that hold at least one of the files."""
         roots = (Path(str(resources.files("bench"))),) if wanted.kind == "built-in" else self.roots
-        found: dict[Path, Path] = {}  # one folder may be reached by two names
+        places: dict[Path, Path] = {}  # one folder may be reached by two names
         for root in roots:
             for name in wanted.places:
                 place = root / name
                 if any((place / file.path).exists() for file in files or wanted.files):
-                    found.setdefault(place.resolve(), place)
-        return list(found.values())
+                    places.setdefault(place.resolve(), place)
+        return list(places.values())
 
     def _missing(self, wanted: DataSet, text: str) -> DataMissing:
         if self.root is None:
@@ -261,20 +259,20 @@ def _read_copy(wanted: DataSet, files: tuple[DataFile, ...], place: Path) -> Cop
     for file in files:
         if not (place / file.path).is_file():
             raise DataMissing(f"{wanted.name}: {place / file.path} is missing", f"the set is incomplete; to get it: {wanted.get}")
-    found = tuple(recognise(wanted, file, place / file.path) for file in files)
-    together = hashlib.sha256("\n".join(copy.sha256 for copy in found).encode()).hexdigest()
-    return Copy(place, _form_of(wanted, found), together, found)
+    recognised = tuple(recognise(wanted, file, place / file.path) for file in files)
+    together = hashlib.sha256("\n".join(file.sha256 for file in recognised).encode()).hexdigest()
+    return Copy(place, _form_of(wanted, [file for file in recognised if file.file.varies]), together, recognised)
 
 
-def _form_of(wanted: DataSet, found: tuple[Found, ...]) -> str:
-    texts = [copy for copy in found if copy.file.varies]
+def _form_of(wanted: DataSet, texts: list[Found]) -> str:
+    """The form of a set by its files that have one. Raises DataDamaged where they have two."""
     forms = {text.form for text in texts}
     if not texts:
         return ANY
     if OTHER in forms:
-        return f"{OTHER}-{hashlib.sha256(''.join(copy.sha256 for copy in texts).encode()).hexdigest()[:8]}"
+        return f"{OTHER}-{hashlib.sha256(''.join(text.sha256 for text in texts).encode()).hexdigest()[:8]}"
     if len(forms) > 1:
-        odd = next(copy for copy in texts if copy.form != texts[0].form)
+        odd = next(text for text in texts if text.form != texts[0].form)
         raise DataDamaged(
             f"{wanted.name}: two text forms in one folder: {texts[0].path} is {texts[0].form}, {odd.path.name} is {odd.form}",
             f"all files of a set must have one form; to get it: {wanted.get}",

@@ -12,14 +12,13 @@ The numbers are written by ``python tools/make_manifest.py``; the rest of a mani
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
-import lzma
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from bench.base.errors import UnknownName
@@ -124,15 +123,15 @@ class DataSet:
 @functools.cache
 def data_sets() -> Mapping[str, DataSet]:
     """Every data set that the harness knows, by name, in the order of the manifests."""
-    found: dict[str, DataSet] = {}
+    sets: dict[str, DataSet] = {}
     folder = resources.files("bench.data.sets") / "manifests"
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.name.endswith(".json"):
-            for evaluation_set in parse_manifest(json.loads(entry.read_text(encoding="utf-8")), entry.name):
-                if evaluation_set.name in found:
-                    raise ValueError(f"{entry.name}: a second data set named {evaluation_set.name}")
-                found[evaluation_set.name] = evaluation_set
-    return found
+            for known in parse_manifest(json.loads(entry.read_text(encoding="utf-8")), entry.name):
+                if known.name in sets:
+                    raise ValueError(f"{entry.name}: a second data set named {known.name}")
+                sets[known.name] = known
+    return sets
 
 
 def data_set(name: str) -> DataSet:
@@ -182,17 +181,9 @@ def lf(data: bytes) -> bytes:
 
 def once_encoded_hashes(data: bytes) -> list[str]:
     """Hashes of what the bytes were before somebody read them as latin-1 (or Windows-1252) and wrote UTF-8."""
-    before = []
+    hashes = []
     for read_as in ("latin-1", "cp1252"):
-        try:
-            before.append(data.decode("utf-8").encode(read_as))
-        except UnicodeError:
-            continue
-    return [hashlib.sha256(bytes_).hexdigest() for earlier in before for bytes_ in (earlier, lf(earlier))]
-
-
-def read_blocks(path: Path, packed: str | None) -> Iterator[bytes]:
-    """The file's bytes in blocks, decompressed where it is packed. Raises OSError, EOFError or lzma.LZMAError."""
-    with lzma.open(path, "rb") if packed == "xz" else path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            yield block
+        with contextlib.suppress(UnicodeError):
+            before = data.decode("utf-8").encode(read_as)
+            hashes += [hashlib.sha256(before).hexdigest(), hashlib.sha256(lf(before)).hexdigest()]
+    return hashes

@@ -1,4 +1,4 @@
-"""Says of one file which text form it is, by checksum, or what is wrong with it and where."""
+"""Says of one file which text form it is, by checksum, or what is wrong with it and where; and keeps receipts of what was fetched."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import io
 import json
 import lzma
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bench.base.errors import DataDamaged
 from bench.base.files import file_sha256, write_whole
-from bench.data.sets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, once_encoded_hashes, read_blocks
+from bench.data.sets.manifest import ANY, DataFile, DataSet, cells, content_hash, lf, once_encoded_hashes
 
 OTHER = "other"
 
@@ -27,8 +27,8 @@ class Found:
     form: str
     sha256: str
     """The manifest's hash of that form; of the bytes found, where the form is "other"."""
-    text: str | None
-    """Decoded text, for files that are not packed."""
+    text: str = ""
+    """Decoded; empty of a packed file and one of ``first_use``, which may be large."""
 
 
 def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
@@ -38,9 +38,8 @@ def damaged_file(wanted: DataSet, what: str) -> DataDamaged:
 
 def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     """Reads a file and says which form it is. Raises DataDamaged with the file's name, expected and found counts or hash."""
-
     if file.first_use:
-        return Found(file, path, ANY, recognise_first_use(wanted, file, path), None)
+        return Found(file, path, ANY, recognise_first_use(wanted, file, path))
     if file.packed is not None:
         return _recognise_packed(wanted, file, path)
     try:
@@ -65,27 +64,26 @@ def recognise(wanted: DataSet, file: DataFile, path: Path) -> Found:
     short = next((i for i, row in enumerate(rows) if len(row) < file.columns), None)
     if short is not None:
         raise damaged_file(wanted, f"line {short + 1 + file.header} has {len(rows[short])} columns, {file.columns} expected, in {path}")
-    found = content_hash(rows)
-    if file.content is None or found != file.content:
+    content = content_hash(rows)
+    if file.content is None or content != file.content:
         expected = file.content or next(iter(file.forms.values())).sha256
-        raise damaged_file(wanted, f"altered text: content hash {found[:12]} found, {expected[:12]} expected, in {path}")
+        raise damaged_file(wanted, f"altered text: content hash {content[:12]} found, {expected[:12]} expected, in {path}")
     if not file.varies:  # the cells are right and only white space differs: the manifest's hash speaks for it
         return Found(file, path, ANY, file.forms[ANY].sha256, text)
     return Found(file, path, OTHER, hashlib.sha256(lf(data)).hexdigest(), text)
 
 
 def _recognise_packed(wanted: DataSet, file: DataFile, path: Path) -> Found:
-    digest = hashlib.sha256()
     try:
-        for block in read_blocks(path, file.packed):
-            digest.update(block)
+        with lzma.open(path, "rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise damaged_file(wanted, f"{path} cannot be unpacked ({error})") from None
     known = {form.sha256: name for name, form in file.forms.items()}
-    if digest.hexdigest() not in known:
+    if sha256 not in known:
         expected = next(iter(known))
-        raise damaged_file(wanted, f"altered text: sha256 {digest.hexdigest()[:12]} inside, {expected[:12]} expected, in {path}")
-    return Found(file, path, known[digest.hexdigest()], digest.hexdigest(), None)
+        raise damaged_file(wanted, f"altered text: sha256 {sha256[:12]} inside, {expected[:12]} expected, in {path}")
+    return Found(file, path, known[sha256], sha256)
 
 
 # --- files whose checksum nobody knew when the manifest was written: held against what was recorded when they were first fetched ---
@@ -97,7 +95,7 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
     A copy that was not fetched by this package has no receipt: then only the rows are checked. Raises DataDamaged.
     """
     try:
-        found = file_sha256(path)
+        sha256 = file_sha256(path)
         rows = _rows(path, file.encoding) - file.header
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise damaged_file(wanted, f"cannot read {path} ({error})") from None
@@ -105,9 +103,9 @@ def recognise_first_use(wanted: DataSet, file: DataFile, path: Path) -> str:
         raise damaged_file(wanted, f"{rows:,} rows found, {file.rows:,} expected in {path}")
     receipt = read_receipt(receipt_path(path.parent, path.name))
     expected = receipt.downloads.get(file.path) if receipt else None
-    if expected is not None and found != expected:
-        raise damaged_file(wanted, f"sha256 {found[:12]} found, {expected[:12]} was fetched, in {path}")
-    return found
+    if expected is not None and sha256 != expected:
+        raise damaged_file(wanted, f"sha256 {sha256[:12]} found, {expected[:12]} was fetched, in {path}")
+    return sha256
 
 
 def _rows(path: Path, encoding: str) -> int:
@@ -160,12 +158,5 @@ def write_receipt(path: Path, receipt: Receipt, aside: Path | None = None) -> No
     removes what a killed process leaves there. Raises OSError."""
     before = read_receipt(path)
     known = dict(before.downloads) if before and before.revision == receipt.revision else {}
-    content = {
-        "schema": RECEIPT,
-        "source": receipt.source,
-        "url": receipt.url,
-        "revision": receipt.revision,
-        "fetched": receipt.fetched,
-        "downloads": known | dict(receipt.downloads),
-    }
+    content = {"schema": RECEIPT, **asdict(receipt), "downloads": known | dict(receipt.downloads)}
     write_whole(path, (json.dumps(content, indent=1) + "\n").encode(), aside)

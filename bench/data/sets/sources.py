@@ -100,12 +100,12 @@ def _source(raw: Mapping[str, Any]) -> Source:
 
 def first_of(wanted: DataSet, ordered: list[Source]) -> list[Source]:
     """Those of its sources that are asked where none fails: for each file of the set the first that has it."""
-    left, found = {file.path for file in wanted.files}, []
+    left, asked = {file.path for file in wanted.files}, []
     for source in ordered:
         if given := {file.path for file in wanted.files if source.part(file) is not None} & left:
-            found.append(source)
+            asked.append(source)
             left -= given
-    return found
+    return asked
 
 
 def sources_of(wanted: DataSet, text: str = "any") -> list[Source]:

@@ -1,4 +1,4 @@
-"""Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own files.
+"""Readers of the semantic textual similarity sets: STS12-16, STS-B and SICK-R, in SentEval's own files; and their shared sentences.
 
 As the papers read them: a pair whose gold line is empty was never annotated and is dropped (STS15, STS16); sentences are
 split on white space and joined by single spaces; nothing is lower-cased here; STS13 comes without its fourth set, SMT.
@@ -12,16 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bench.base.errors import DataDamaged, UnknownName
 from bench.data.sets.folder import Copy, DataFolder
 from bench.data.sets.manifest import DataFile, cells, data_set, single_spaced
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
+    Numbers = NDArray[np.int64]
 
 STS_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 ALL = "all"
@@ -67,10 +66,10 @@ def read_sts(folder: DataFolder, task: str, *, text: str = "tokenised", split: s
     splits = list(dict.fromkeys(file.split for file in wanted.files))
     if split not in (*splits, ALL):
         raise UnknownName("split", split, [*splits, ALL], where=f"of {task}")
-    copy = folder.open(wanted, wanted.split(*(splits if split == ALL else [split])), text=text)
     joined = split == ALL
+    copy = folder.open(wanted, wanted.split(*(splits if joined else [split])), text=text)
     rows = _table_rows(copy, task, joined, keep_spaces) if task in _COLUMNS else _pair_rows(copy, keep_spaces)
-    expected = sum(wanted.items.values()) if split == ALL else wanted.items[split]
+    expected = sum(wanted.items.values()) if joined else wanted.items[split]
     if len(rows) != expected:
         raise DataDamaged(f"{task}: {len(rows):,} scored pairs found, {expected:,} expected, in {copy.place}")
     first, second, gold, subset = zip(*rows, strict=True)
@@ -96,8 +95,8 @@ def _pair_rows(copy: Copy, keep_spaces: bool) -> list[Row]:
     for (subset, role), pairs in texts.items():
         if role == "pairs":
             gold = texts[subset, "gold"]
-            scores = parse_gold(gold.text or "", gold.file)
-            for (first, second), score in zip(parse_pairs(pairs.text or "", pairs.file, keep_spaces), scores, strict=True):
+            scores = parse_gold(gold.text, gold.file)
+            for (first, second), score in zip(parse_pairs(pairs.text, pairs.file, keep_spaces), scores, strict=True):
                 if score is not None:
                     rows.append((first, second, score, str(subset)))
     return rows
@@ -108,7 +107,7 @@ def _table_rows(copy: Copy, task: str, joined: bool, keep_spaces: bool) -> list[
     rows: list[Row] = []
     for file in copy.files:
         subset = file.file.split if joined else task
-        rows += [(*row, subset) for row in parse_table(file.text or "", file.file, _COLUMNS[task], keep_spaces)]
+        rows += [(*row, subset) for row in parse_table(file.text, file.file, _COLUMNS[task], keep_spaces)]
     return rows
 
 
@@ -161,35 +160,38 @@ def _score(cell: str, number: int, file: DataFile) -> float:
 # (``shared_sentences.npz``, made by ``python tools/make_shared_sentences.py DIR``; no text is in it). Sentences with the same letters
 # and digits are one; so both text forms have the same numbers.
 
-
 STORED = Path(__file__).with_name("shared_sentences.npz")
-Numbers = NDArray[np.int64]
 
 
 def sentence_numbers(task: str, gold_N: NDArray[np.generic]) -> Numbers | None:
     """(N, 2) the numbers of both sentences of every pair; None where these are not the scores of a known set."""
-    found = _stored().get(task)
-    return found[1] if found is not None and found[0] == gold_hash(gold_N) else None
+    known = _stored().get(task)
+    return known[1] if known is not None and known[0] == gold_hash(gold_N) else None
 
 
 def gold_hash(gold_N: NDArray[np.generic]) -> str:
     """Of the scores as 32-bit floats, in which some files store them."""
+    import numpy as np
+
     return hashlib.sha256(np.ascontiguousarray(gold_N, dtype="<f4").tobytes()).hexdigest()
 
 
 @cache
 def _stored() -> dict[str, tuple[str, Numbers]]:
+    """Task -> (hash of its gold scores, (N, 2) numbers)."""
+    import numpy as np
+
     with np.load(STORED, allow_pickle=False) as stored:
-        numbers, hashes = _appearing(stored["back"].astype(np.int64)), stored["gold"]
+        numbers, hashes = np.array(_appearing(stored["back"].tolist()), dtype=np.int64), stored["gold"]
         parts = np.split(numbers, np.cumsum(stored["items"])[:-1] * 2)
     return {task: (str(hashes[i]), parts[i].reshape(-1, 2)) for i, task in enumerate(STS_TASKS)}
 
 
-def _appearing(back: Numbers) -> Numbers:
+def _appearing(back: list[int]) -> list[int]:
     """Numbers by first appearance, from how many sentences ago each was met last (0: never), which takes less room."""
-    found = np.zeros(len(back), dtype=np.int64)
+    numbers: list[int] = []
     new = 0
-    for i, ago in enumerate(back.tolist()):
-        found[i] = found[i - ago] if ago else new
+    for ago in back:
+        numbers.append(numbers[-ago] if ago else new)
         new += not ago
-    return found
+    return numbers

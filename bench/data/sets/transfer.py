@@ -1,13 +1,13 @@
-"""Readers of SentEval's seven transfer sets, in SentEval's own files: MR CR SUBJ MPQA SST-2 TREC MRPC.
+"""Readers of the sets of texts with a class each: SentEval's seven transfer sets, and the eight short-text clustering sets of SCCL.
 
-As SentEval reads them: MR, CR, SUBJ, MPQA and TREC are latin-1, the others UTF-8; the first four are cut by Python's splitlines
-(where U+0085 ends a line too), the others by line feeds; text is split on white space. Blank lines of CR and MPQA stay, as empty
-sentences with a label.
+The transfer sets (MR CR SUBJ MPQA SST-2 TREC MRPC) are in SentEval's own files. As SentEval reads them: MR, CR, SUBJ, MPQA and TREC
+are latin-1, the others UTF-8; the first four are cut by Python's splitlines (where U+0085 ends a line too), the others by line feeds;
+text is split on white space. Blank lines of CR and MPQA stay, as empty sentences with a label.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ from bench.data.sets.recognise import Found
 
 if TYPE_CHECKING:
     import numpy as np
-
 
 TRANSFER_TASKS = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 
@@ -77,9 +76,9 @@ def read_transfer(folder: DataFolder, task: str, *, text: str = "any") -> Labell
     rows: list[Row] = []
     split: list[str] = []
     for file in copy.files:
-        found = parse(file)
-        rows += found
-        split += [file.file.split] * len(found)
+        parsed = parse(file)
+        rows += parsed
+        split += [file.file.split] * len(parsed)
     for name, n in wanted.items.items():
         if split.count(name) != n:
             raise DataDamaged(f"{task}: {split.count(name):,} {name} items found, {n:,} expected, in {copy.place}")
@@ -117,7 +116,8 @@ def _parse_mrpc(line: str) -> Row:
 def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
     def parse_file(copy: Found) -> list[Row]:
         rows = []
-        for number, line in _lines(copy):
+        lines = _unix(copy).removesuffix("\n").split("\n")[copy.file.header :]
+        for number, line in enumerate(lines, start=1 + copy.file.header):
             try:
                 rows.append(parse(line.strip()))
             except (ValueError, IndexError):
@@ -130,22 +130,16 @@ def _by_line(parse: Callable[[str], Row]) -> Callable[[Found], list[Row]]:
 _PARSERS = {"SST-2": _by_line(_parse_sst), "TREC": _by_line(_parse_trec), "MRPC": _by_line(_parse_mrpc)}
 
 
-def _lines(copy: Found) -> Iterable[tuple[int, str]]:
-    lines = _unix(copy).removesuffix("\n").split("\n")
-    return enumerate(lines[copy.file.header :], start=1 + copy.file.header)
-
-
 def _unix(copy: Found) -> str:
     """Line ends as Python's text mode gives them."""
-    return (copy.text or "").replace("\r\n", "\n").replace("\r", "\n")
+    return copy.text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-# --- readers of the eight short-text clustering sets of SCCL: ``DIR/clustering/NAME.tsv``, a label, a tab and a text per line ---
+# --- the clustering sets: ``DIR/clustering/NAME.tsv``, a label, a tab and a text per line ---
 # Two text forms are known. "sccl" is the copy that SCCL and PairSupCon point to, all eight sets; "original" is what the sets' own
 # authors published, where that differs: the three GoogleNews sets (in the sccl copy the letters lt and gt, and more stop words, were
 # cut out of the texts; T and S have one item less) and StackOverflow (45 titles lost their quotation marks). Both forms are
 # recognised by content in either place, ``NAME.tsv`` or ``variants/``. What one form holds, the other does not: they are never mixed.
-
 
 CLUSTERING_TASKS = (
     "AgNews",
@@ -198,13 +192,13 @@ def read_clustering(folder: DataFolder, task: str, *, text: str = "tokenised") -
     for form, wanted in sorted(known.items(), key=lambda item: item[0] != asked):
         for place in _places(wanted, known):
             try:
-                found = _read(folder, task, form, place)
+                texts = _read(folder, task, form, place)
             except (DataMissing, DataDamaged) as problem:
                 problems.append(problem)
                 continue
-            if asked in (ANY, found.form):
-                return found
-            there.setdefault(found.form, place.files[0].path)
+            if asked in (ANY, texts.form):
+                return texts
+            there.setdefault(texts.form, place.files[0].path)
     if there:
         form, path = next(iter(there.items()))
         use = {value: key for key, value in ROLES.items()}.get(form, ANY)
@@ -225,11 +219,11 @@ def _read(folder: DataFolder, task: str, form: str, wanted: DataSet) -> ClassedT
     import numpy as np
 
     copy = folder.open(wanted)
-    found_file = copy.files[0]
+    (file,) = copy.files
     labels, texts = [], []
-    for number, (label, text) in enumerate(cells(found_file.text or "", found_file.file), start=1):
+    for number, (label, text) in enumerate(cells(file.text, file.file), start=1):
         if not label.strip().isdecimal():
-            raise DataDamaged(f"{task}: line {number}: '{label[:40]}' is no label, in {found_file.path}", f"to get it: {wanted.get}")
+            raise DataDamaged(f"{task}: line {number}: '{label[:40]}' is no label, in {file.path}", f"to get it: {wanted.get}")
         labels.append(int(label))
         texts.append(text.strip() or ".")
     return ClassedTexts(

@@ -56,12 +56,9 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
     with store.lock(run.run_id, options.wait_seconds, reporter.note):
         if options.fresh and folder.exists():
             forget(run, store, reporter)
-        died, record = read_end(folder), _stored(run, store)
-        if record is not None and (title := run.backbone.title) and title != (known := record.provenance.backbone or {}).get("title"):
-            record = replace(record, provenance=replace(record.provenance, backbone={**known, "title": title}))
-            store.write(record)
-        if record is not None and (of_file := known_by_file(record, run)) != record:
-            record = of_file  # the same values by hand, before: what they are is known better now
+        died, record = read_end(folder), store.get(run.run_id, run.fingerprint)  # a damaged one is made anew
+        if record is not None and (told := with_title_and_file(record, run)) != record:
+            record = told
             store.write(record)
         left = left_to_do(run, record, folder, reporter)
         if record is not None and record.status == "finished" and left.nothing:
@@ -76,8 +73,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
             record = _new_record(run, options)
             store.write(record)
         if options.job is not None:
-            execution = {**(record.provenance.execution or {}), **options.job}
-            record = replace(record, provenance=replace(record.provenance, execution=execution))
+            record = with_execution(record, options.job)
         try:
             alone = options.ranks is None
             insistent = alone and options.job is None  # an engine may say it more than once
@@ -105,7 +101,7 @@ def execute(run: PlannedRun, store: RunsFolder, options: Options, reporter: Repo
 def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
     """Take away what a run has left; the caller holds its lock."""
     folder = store.folder(run.run_id)
-    if (old := _stored(run, store)) is not None:
+    if (old := store.get(run.run_id, run.fingerprint)) is not None:
         tell_forgotten(run, old, reporter)
     for name in ("run.json", "curve.jsonl", TRACEBACK, FAILED_BATCH):
         (folder / name).unlink(missing_ok=True)
@@ -116,12 +112,7 @@ def forget(run: PlannedRun, store: RunsFolder, reporter: Reporter) -> None:
 def _keep(run: PlannedRun, record: RunRecord, store: RunsFolder, status: str, error: BenchError) -> None:
     """Record how a run ended; what it had already recorded (a training that is done) stays. A full disk hides no error."""
     with contextlib.suppress(BenchError):
-        store.write(replace(_stored(run, store) or record, status=status, error=error.message))
-
-
-def _stored(run: PlannedRun, store: RunsFolder) -> RunRecord | None:
-    """The record that is there already, if it is of this very run; a damaged one is made anew."""
-    return store.get(run.run_id, run.fingerprint)
+        store.write(replace(store.get(run.run_id, run.fingerprint) or record, status=status, error=error.message))
 
 
 def _of_file(run: PlannedRun) -> Facts:
@@ -131,21 +122,32 @@ def _of_file(run: PlannedRun) -> Facts:
     return {"recipe_file": sorted(run.given.values), **({"search": dict(run.given.search)} if run.given.search else {})}
 
 
-def known_by_file(record: RunRecord, run: PlannedRun) -> RunRecord:
-    """The record, with what a file of --recipe says of its values; as it is where it says so already."""
-    before = record.provenance.execution or {}
-    if (execution := {**before, **_of_file(run)}) == before:
-        return record
-    recipe = {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
-    return replace(record, recipe=recipe, provenance=replace(record.provenance, execution=execution))
+def with_title_and_file(record: RunRecord, run: PlannedRun) -> RunRecord:
+    """The record with the backbone's title, and with what a file of --recipe says of the same values; as it is where it says so already."""
+    backbone = record.provenance.backbone or {}
+    if run.backbone.title not in ("", backbone.get("title")):
+        record = replace(record, provenance=replace(record.provenance, backbone={**backbone, "title": run.backbone.title}))
+    of_file = _of_file(run)
+    if any((record.provenance.execution or {}).get(key) != fact for key, fact in of_file.items()):
+        record = with_execution(replace(record, recipe=_recorded_recipe(run)), of_file)
+    return record
+
+
+def with_execution(record: RunRecord, facts: Facts) -> RunRecord:
+    """The record with more facts about how it was executed."""
+    execution = {**(record.provenance.execution or {}), **facts} or None
+    return replace(record, provenance=replace(record.provenance, execution=execution))
+
+
+def _recorded_recipe(run: PlannedRun) -> dict[str, RecipeValue]:
+    return {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
 
 
 def _new_record(run: PlannedRun, options: Options) -> RunRecord:
-    recipe = {key: RecipeValue(**asdict(value)) for key, value in run.recipe.values_with_source().items()}
     corpus = run.corpus
     return RunRecord(
         run_id=run.run_id, fingerprint=run.fingerprint, status="interrupted", method=run.method, variant=run.variant,
-        setting=run.setting, backbone=run.backbone.name, seed=run.seed, recipe=recipe,
+        setting=run.setting, backbone=run.backbone.name, seed=run.seed, recipe=_recorded_recipe(run),
         scores=(), cost=Cost(),
         provenance=Provenance(
             created=datetime.now(UTC).isoformat(timespec="seconds"), command=options.command or shlex.join(["bench", *sys.argv[1:]]),
@@ -215,8 +217,8 @@ class Execution:
     def train(self, method: Method, record: RunRecord) -> RunRecord:
         """Train, or save what needs no training: the record with ``training``, ``cost`` and the hashes of the checkpoint."""
         run, options, checkpoint = self.run, self.options, self.folder / CHECKPOINT
-        trained = run.corpus is not None
-        cost = replace(Cost(device=devices.device_name(options.device)), **provenance.parameter_counts(method, trained=trained))
+        counts = provenance.parameter_counts(method, trained=run.corpus is not None)
+        cost = replace(Cost(device=devices.device_name(options.device)), **counts)
         if run.corpus is None:
             from bench.training.state import replace_folder
 
@@ -247,14 +249,8 @@ class Execution:
             tokens=report.tokens or None,
             **dev_set(run),
         )
-        execution = {**(record.provenance.execution or {}), **report.execution} or None
-        return replace(
-            record,
-            cost=cost,
-            training=training,
-            checkpoint=folder_sha256(checkpoint),
-            provenance=replace(record.provenance, execution=execution),
-        )
+        record = replace(record, cost=cost, training=training, checkpoint=folder_sha256(checkpoint))
+        return with_execution(record, report.execution)
 
     def score(self, method: Method, record: RunRecord, tasks: Sequence[KnownTask]) -> RunRecord:
         """Score the tasks, each recorded as soon as it is done. Raises RunFailed when all were tried and one could not be scored."""
@@ -264,11 +260,10 @@ class Execution:
         place = RunPlace(run.run_id, run.fingerprint[:16], self.folder)
         stores = Stores(self.folder / VECTORS, run.fingerprint[:16])
         for scored in score_tasks(method, tasks, self.reporter, stores, place, options.device):
-            if scored.error is not None:
-                failed.append(scored.error)
-                continue
             result = scored.result
-            assert result is not None
+            if isinstance(result, RunFailed):
+                failed.append(result)
+                continue
             done.append((result, scored.of.task))
             store.write_predictions(run.run_id, result.task, result.text, result.predictions, result.suite)
             speed = scored.sentences_per_second
@@ -290,7 +285,7 @@ class Execution:
         corpus = with_overlap(record, run.corpus, [*self.uncounted(record, done), *done], options.cache, self.reporter, self.should_stop)
         backbone = record.provenance.backbone
         if about := method.about():
-            backbone = {**(backbone or {}), "model": {**kind_of(run.backbone), **stores.shape_facts(), **about}}
+            backbone = {**(backbone or {}), "model": {"kind": kind_of(run.backbone), **stores.shape_facts(), **about}}
         record = replace(record, provenance=replace(record.provenance, corpus=corpus, backbone=backbone))
         store.write(record)
         if failed:
@@ -305,19 +300,21 @@ class Execution:
         overlap = (record.provenance.corpus or {}).get("overlap") or {}
         known = {(entry["suite"], entry["task"], entry["text"]) for entry in overlap.get("tasks", ())}
         known |= {(result.suite, result.task, result.text) for result, _ in done}
-        pairs = zip(self.run.tasks, self.run.task_data, strict=True)
-        scores = [(record.score(task.suite, task.name, task.protocol, known_task.form), known_task) for task, known_task in pairs]
-        return [
-            (score, known_task.task)
-            for score, known_task in scores
-            if score is not None and (score.suite, score.task, score.text) not in known
-        ]
+        left: list[tuple[Score, LoadedTask]] = []
+        for task, known_task in zip(self.run.tasks, self.run.task_data, strict=True):
+            score = record.score(task.suite, task.name, task.protocol, known_task.form)
+            if score is not None and (score.suite, score.task, score.text) not in known:
+                left.append((score, known_task.task))
+        return left
 
 
-def kind_of(backbone: Reference) -> dict[str, str]:
+def kind_of(backbone: Reference) -> str:
     """What a finished encoder was loaded from: the hub, a run, a folder, or this package."""
-    kind = "hub" if backbone.hub else "run" if backbone.trained else "builtin" if backbone.name == "builtin" else "folder"
-    return {"kind": kind}
+    if backbone.hub:
+        return "hub"
+    if backbone.trained:
+        return "run"
+    return "builtin" if backbone.name == "builtin" else "folder"
 
 
 def dev_set(run: PlannedRun) -> dict[str, Any]:
@@ -392,8 +389,8 @@ def is_scored(record: RunRecord, task: Task, known: KnownTask) -> bool:
 
 def scored_by(record: RunRecord, suite: str) -> Mapping[str, Any]:
     """The package or file, version and hash of the plugin's suite that made a record's scores; nothing for a suite of this package."""
-    found: Mapping[str, Any] = (record.provenance.execution or {}).get("suites", {}).get(suite, {})
-    return found
+    source: Mapping[str, Any] = (record.provenance.execution or {}).get("suites", {}).get(suite, {})
+    return source
 
 
 def with_source(record: RunRecord, suite: str) -> RunRecord:
@@ -401,10 +398,9 @@ def with_source(record: RunRecord, suite: str) -> RunRecord:
     plugin = suite_plugin(suite)
     if plugin is None:
         return record
-    execution = dict(record.provenance.execution or {})
     own = {"package": plugin.package, "version": plugin.version, "sha256": plugin.sha256}
-    execution["suites"] = {**execution.get("suites", {}), suite: own}
-    return replace(record, provenance=replace(record.provenance, execution=execution))
+    suites = (record.provenance.execution or {}).get("suites", {})
+    return with_execution(record, {"suites": {**suites, suite: own}})
 
 
 def can_do_without_model(run: PlannedRun, tasks: Sequence[KnownTask], folder: Path) -> bool:

@@ -7,7 +7,7 @@ that there is none.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -52,17 +52,12 @@ def settle(work: Callable[[], T], ranks: Ranks) -> T:
     return value
 
 
-def follow(planned: Sequence[PlannedRun], store: RunsFolder, options: Options, ranks: Ranks) -> int:
+def follow(find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Options, ranks: Ranks) -> int:
     """What every rank but the first does: train what rank 0 names, until it names nothing. Returns the exit code.
 
-    A failure that all ranks have is told by rank 0. One of this rank alone is raised: the process has to end.
+    ``find`` says what a named run is, and in which folder. A failure that all ranks have is told by rank 0. One of this rank alone is
+    raised: the process has to end.
     """
-    runs = {run.run_id: run for run in planned}
-    return follow_where(lambda run_id: (runs[run_id], store), options, ranks)
-
-
-def follow_where(find: Callable[[str], tuple[PlannedRun, RunsFolder]], options: Options, ranks: Ranks) -> int:
-    """The same, where ``find`` says what a named run is, and in which folder."""
     for number in (signal.SIGINT, signal.SIGTERM):  # while waiting: rank 0 gets them, too, and says when to end
         signal.signal(number, signal.SIG_IGN)
     while True:

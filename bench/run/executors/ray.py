@@ -23,6 +23,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.base.errors import BenchError, RunFailed, one_line
+from bench.base.lease import held, owner_of, take
+from bench.run.executors import worker
+
 if TYPE_CHECKING:
     from bench.run.jobs import Batch, Place, Resources
 
@@ -40,8 +44,6 @@ class WorkerDied(Exception):
 
 def check(resources: Resources) -> str | None:
     """Connect, and raise BenchError where that cannot be or the cluster lacks what is asked: Ray would wait for ever."""
-    from bench.base.errors import BenchError, one_line
-
     try:
         import ray
     except ImportError:
@@ -73,8 +75,6 @@ def check(resources: Resources) -> str | None:
 
 def _check_port(address: str) -> None:
     """Raises BenchError where nobody listens there: Ray itself would try for minutes."""
-    from bench.base.errors import BenchError
-
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not port.isdigit():
         return
@@ -85,8 +85,6 @@ def _check_port(address: str) -> None:
 
 
 def _bytes(memory: str | None) -> int:
-    from bench.base.errors import BenchError
-
     if memory is None:
         return 0
     unit = UNITS.get(memory[-1:].upper())
@@ -108,14 +106,12 @@ def script(batch: Batch) -> str:
 def options(batch: Batch) -> dict[str, Any]:
     """Of the task of one run."""
     asked = batch.resources
-    found: dict[str, Any] = {"num_cpus": asked.cpus or 1, "num_gpus": asked.gpus or 0, "max_retries": batch.retries}
-    return found | ({"memory": _bytes(asked.memory)} if asked.memory else {})
+    memory = {"memory": _bytes(asked.memory)} if asked.memory else {}
+    return {"num_cpus": asked.cpus or 1, "num_gpus": asked.gpus or 0, "max_retries": batch.retries, **memory}
 
 
 def submit(batch: Batch) -> str:
     """Nothing is started yet: this process becomes the batch's driver. Raises BenchError where a node does not see its folders."""
-    from bench.base.lease import take
-
     (batch.folder / "cancel").mkdir(exist_ok=True)
     check_visible(batch)
     take(batch.folder, alone=False)
@@ -126,8 +122,6 @@ def check_visible(batch: Batch) -> None:
     """Raises BenchError where a node that could get a run does not see the batch, the data, or this Python."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    from bench.base.errors import BenchError, one_line
 
     look = ray.remote(num_cpus=0, max_retries=1)(unseen)
     asked = {
@@ -161,7 +155,6 @@ def attend(batch: str, about: dict[str, Any], run: dict[str, Any]) -> dict[str, 
     """A task: one run. Raises WorkerDied where its worker was killed. Of a run that returns also its ``archive`` and its ``log``."""
     import ray
 
-    from bench.run.executors import worker
     from bench.runs.intact import pack_run
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in all that a script starts in the background; Ray cancels by it
@@ -218,8 +211,6 @@ def follow(
     of a run that came back; says why not."""
     import ray
 
-    from bench.base.lease import held
-    from bench.run.executors import worker
     from bench.runs import RunsFolder
 
     store = RunsFolder(batch.folder.parents[1])
@@ -242,10 +233,11 @@ def follow(
                 for number in [*waiting, *(number for _, number in later)]:
                     ended[batch.runs[number].run_id] = _cancelled(batch, number)
                 waiting, later = [], []
-                _cancel(list(going))
+                for ref in going:
+                    ray.cancel(ref)
             for number in _asked(batch):
                 for ref in [ref for ref, at_work in going.items() if at_work == number]:
-                    _cancel([ref])
+                    ray.cancel(ref)
                 if number in waiting:
                     waiting.remove(number)
                     ended[batch.runs[number].run_id] = _cancelled(batch, number)
@@ -275,10 +267,9 @@ def follow(
                 for ref in going:
                     ray.cancel(ref, force=True)
                 break
-        for queued in batch.runs:
-            file = batch.folder / "runs" / f"{queued.run_id}.json"
-            if worker.read_state(file).get("outcome", "") is None and ended.get(queued.run_id, {}).get("outcome") == "failed":
-                worker.write_state(file, ended[queued.run_id])
+        for number, queued in enumerate(batch.runs):
+            if batch.state(number).get("outcome", "") is None and ended.get(queued.run_id, {}).get("outcome") == "failed":
+                worker.write_state(batch.state_file(number), ended[queued.run_id])
     finally:
         if (lease := held(batch.folder)) is not None:
             lease.release()
@@ -288,8 +279,6 @@ def follow(
 def check_head() -> None:
     """Raises RunFailed where the head began anew without what it knew: it has forgotten this driver, whose tasks would never end."""
     import ray
-
-    from bench.base.errors import RunFailed
 
     try:
         private: Any = ray
@@ -309,64 +298,44 @@ def travelling(batch: Batch) -> dict[str, Any]:
     if not batch.resources.returns:
         return {"files": None}
     runs = batch.folder.parents[1]
-    plugins = [Path(value).parent for word, value in zip(batch.arguments, batch.arguments[1:], strict=False) if word == "--plugin"]
-    files = {path.relative_to(runs).as_posix(): path.read_bytes() for plugin in plugins for path in plugin.rglob("*") if path.is_file()}
+    plugins = [path for file in batch.given("--plugin") for path in Path(file).parent.rglob("*") if path.is_file()]
+    files = {path.relative_to(runs).as_posix(): path.read_bytes() for path in plugins}
     return {"files": files, "home": hashlib.sha256(f"{socket.gethostname()} {runs}".encode()).hexdigest()[:12]}
 
 
 def _arrived(state: dict[str, Any], batch: Batch, number: int, take_in: Callable[[str, bytes], str | None]) -> dict[str, Any]:
     """How a run ended whose log and archive came back, once they are in their places."""
-    from bench.run.executors import worker
-
     if "archive" not in state:
         return state
     archive, said = state.pop("archive"), state.pop("log")
     with contextlib.suppress(OSError), open(batch.log(number), "ab") as log:
         log.write(said)
-    run_id = batch.runs[number].run_id
-    if archive is not None and (why := take_in(run_id, archive)):
+    if archive is not None and (why := take_in(batch.runs[number].run_id, archive)):
         state |= {"outcome": "failed", "why": f"what came back is refused: {why}"}
-    return worker.write_state(batch.folder / "runs" / f"{run_id}.json", state)
-
-
-def _cancel(refs: Sequence[Any]) -> None:
-    import ray
-
-    for ref in refs:
-        ray.cancel(ref)
+    return worker.write_state(batch.state_file(number), state)
 
 
 def _result(ref: Any, batch: Batch, number: int) -> dict[str, Any]:
     """How a task ended, with what its attendant wrote."""
     import ray
 
-    from bench.base.errors import one_line
-    from bench.run.executors import worker
-
-    run_id = batch.runs[number].run_id
     try:
-        found: dict[str, Any] = ray.get(ref)
-        return found
+        state: dict[str, Any] = ray.get(ref)
+        return state
     except ray.exceptions.TaskCancelledError:
         return _cancelled(batch, number)
     except Exception as error:  # the last of its retries
         cause = getattr(error, "cause", error)
         if isinstance(cause, KeyboardInterrupt) or "KeyboardInterrupt" in type(error).__name__:
             return _cancelled(batch, number)
-        state = batch.state(number) | {
-            "outcome": "failed",
-            "why": f"its worker died {batch.retries + 1} times, at last: {one_line(cause, 120)}",
-        }
-        worker.write_state(batch.folder / "runs" / f"{run_id}.json", state)
-        worker.mark_failed(batch.folder.parents[1], run_id, state["why"])
+        why = f"its worker died {batch.retries + 1} times, at last: {one_line(cause, 120)}"
+        state = worker.write_state(batch.state_file(number), batch.state(number) | {"outcome": "failed", "why": why})
+        worker.mark_failed(batch.folder.parents[1], batch.runs[number].run_id, why)
         return state
 
 
 def _cancelled(batch: Batch, number: int) -> dict[str, Any]:
-    from bench.run.executors import worker
-
-    state = {**batch.state(number), "outcome": "cancelled", "why": "cancelled"}
-    return worker.write_state(batch.folder / "runs" / f"{batch.runs[number].run_id}.json", state)
+    return worker.write_state(batch.state_file(number), batch.state(number) | {"outcome": "cancelled", "why": "cancelled"})
 
 
 def _asked(batch: Batch) -> list[int]:
@@ -382,20 +351,19 @@ def _asked(batch: Batch) -> list[int]:
 
 def places(batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
     """Of every driver that lives: what of its batch has not ended."""
-    from bench.base.lease import owner_of
     from bench.run.jobs import Place
 
-    found = {}
+    places = {}
     for batch in batches:
         if (driver := owner_of(batch.folder)) is None:
             continue
         for number in range(len(batch.runs)):
             state = batch.state(number)
             if state.get("outcome", "") is None:
-                found[batch.name, number] = Place("running", str(state.get("job", "")), str(state.get("node", "")))
+                places[batch.name, number] = Place("running", str(state.get("job", "")), str(state.get("node", "")))
             elif not state or state["outcome"] in ("busy", "died"):
-                found[batch.name, number] = Place("queued", "", "", f"its driver is {driver}")
-    return found
+                places[batch.name, number] = Place("queued", "", "", f"its driver is {driver}")
+    return places
 
 
 def cancel(batches: Sequence[Batch], which: Sequence[tuple[str, int]]) -> None:

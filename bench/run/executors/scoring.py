@@ -58,11 +58,11 @@ class Stores:
 
     def shape_facts(self) -> dict[str, Any]:
         """ "dimension", and whether all vectors have the length 1 ("normalised"), as some thousand of them show."""
-        found = next((store.first(4096) for store in self._stores.values() if len(store)), None)
-        if found is None:
+        vectors = next((store.first(4096) for store in self._stores.values() if len(store)), None)
+        if vectors is None:
             return {}
-        lengths = (found.astype("f8") ** 2).sum(1) ** 0.5
-        return {"dimension": int(found.shape[1]), "normalised": bool((abs(lengths - 1) < 1e-3).all())}
+        lengths = (vectors.astype("f8") ** 2).sum(1) ** 0.5
+        return {"dimension": int(vectors.shape[1]), "normalised": bool((abs(lengths - 1) < 1e-3).all())}
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ class Scored:
     """What became of one task: its result, or why there is none; and what scoring has cost until then."""
 
     of: KnownTask
-    result: TaskResult | None
-    error: RunFailed | None
+    result: TaskResult | RunFailed
     seconds: float
     sentences_per_second: float | None  # of encoding; None where nothing had to be encoded
 
@@ -102,31 +101,28 @@ def score_tasks(
 
     recipe = getattr(method, "recipe", {})  # a plugin's own ``build`` may keep none
     prompts = {known_task: task_prompt(recipe, known_task.suite, known_task.name) for known_task in tasks}
-    texts = {
-        prompt: [s for known_task in tasks if prompts[known_task] == prompt for s in known_task.task.sentences]
-        for prompt in dict.fromkeys(prompts.values())
-    }
+    texts: dict[str | None, list[str]] = {}
+    for known_task in tasks:
+        texts.setdefault(prompts[known_task], []).extend(known_task.task.sentences)
     for prompt, sentences in texts.items():
         add(prompt, sentences)
     reporter.phase("score", len(tasks))
-    for i, one in enumerate(tasks, 1):
-        result, error = None, None
-        reporter.advance(i - 1, task=one.name)
+    for i, known_task in enumerate(tasks, 1):
+        result: TaskResult | RunFailed
+        prompt = prompts[known_task]
+        reporter.advance(i - 1, task=known_task.name)
         try:
-            task = one.task.on(device) if isinstance(one.task, DeviceTask) else one.task
-            of_task = partial(asked, prompts[one])
-            result = task.score_in(place, of_task) if isinstance(task, AskingTask) else task.score(stores(prompts[one]))
+            task = known_task.task.on(device) if isinstance(known_task.task, DeviceTask) else known_task.task
+            result = task.score_in(place, partial(asked, prompt)) if isinstance(task, AskingTask) else task.score(stores(prompt))
         except RunFailed as failed:
-            error = failed
-        reporter.advance(i, task=one.name)
-        yield Scored(one, result, error, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
+            result = failed
+        reporter.advance(i, task=known_task.name)
+        yield Scored(known_task, result, time.perf_counter() - began, encoded / max(seconds, 1e-9) if encoded else None)
 
 
 def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Sequence[str], reporter: EncodingReporter) -> int:
     """Encode what is not there yet; returns how many sentences that were. Raises RunFailed, with advice where memory was short."""
-    import torch
-
-    from bench.training.loop import explain_out_of_memory
+    from bench.training.loop import MEMORY_ERRORS, explain_out_of_memory
 
     def encode(block: list[str]) -> np.ndarray:
         encoded = method.encode_with(prompt, block)
@@ -141,7 +137,7 @@ def _add(method: Method, prompt: str | None, vectors: VectorStore, sentences: Se
             return vectors.add(sentences, encode)
     except ValueError as error:
         raise RunFailed(f"encoding failed: {error}") from None
-    except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+    except MEMORY_ERRORS as error:
         explain_out_of_memory(error, "encoding", method.context.device)
         raise
 
@@ -183,8 +179,8 @@ def merge_scores(scores: tuple[Score, ...], results: list[TaskResult]) -> tuple[
 
     known = suite_names()  # of a plugin's suite that is not here now, the average stays as it is recorded
     cells = {score.key: score for score in scores if score.task != AVERAGE}
-    for r in results:
-        score = Score(**{name: getattr(r, name) for name in Score.__struct_fields__})
+    for result in results:
+        score = Score(**{name: getattr(result, name) for name in Score.__struct_fields__})
         cells[score.key] = score
     groups: dict[tuple[str, str, str | None], list[Score]] = {}
     for score in cells.values():
@@ -227,8 +223,8 @@ def with_overlap(
 
     reporter.phase("overlap")
     try:
-        found = count_overlaps(corpus, known, cache=cache, progress=progress)
+        counted = count_overlaps(corpus, known, cache=cache, progress=progress)
     except (CorpusError, OSError) as error:
         reporter.note(f"the overlap of corpus and evaluation data was not counted: {error}")
         return about
-    return {**about, "overlap": merge_overlaps(found, about.get("overlap"))}
+    return {**about, "overlap": merge_overlaps(counted, about.get("overlap"))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 
@@ -20,13 +20,11 @@ def stop_signals(insistent: bool = True) -> Iterator[Callable[[], bool]]:
 
     def handler(number: int, frame: Any) -> None:
         asked.append(number)
-        for one, old in before.items() if insistent else ():
-            signal.signal(one, old)
+        for of_number, old in before.items() if insistent else ():
+            signal.signal(of_number, old)
 
-    try:
+    with suppress(ValueError):  # not the main thread: whoever owns it handles signals
         before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not the main thread: whoever owns it handles signals
-        before = {}
     try:
         yield lambda: bool(asked)
     except BaseException:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,45 +20,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench.base.errors import BenchError
+from bench.base.files import write_or_fail
+from bench.run.executors import worker
+
 if TYPE_CHECKING:
     from bench.run.jobs import Batch, Place, Resources
 
 BEFORE_LIMIT = 120  # seconds before the time limit at which a worker is asked to save its state
 PREFIX = "bench-"
-OURS = (
-    "array",
-    "chdir",
-    "job-name",
-    "output",
-    "error",
-    "open-mode",
-    "wrap",
-    "parsable",
-)  # options that the script needs for itself
+OURS = ("array", "chdir", "job-name", "output", "error", "open-mode", "wrap", "parsable")  # options that the script needs for itself
 PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 MOST = 50_000  # elements that are tried as one array; what the cluster allows is found by trying
 SECONDS = 30.0  # until a command counts as silent
 LOOKS_WITHIN = 15.0  # seconds until a node has looked; sbatch --wait asks after 2 and after 10
 UNSEEN = 100  # exit code of that look at the first path, 101 at the second
-WHERE = (
-    "partition",
-    "account",
-    "qos",
-    "constraint",
-    "reservation",
-    "nodelist",
-    "exclude",
-    "clusters",
-)  # options that choose nodes
+WHERE = ("partition", "account", "qos", "constraint", "reservation", "nodelist", "exclude", "clusters")  # options that choose nodes
 LACKS = "sinfo shows what the cluster has; --slurm, --gpus, --cpus, --memory"
 
 
 def check(resources: Resources) -> str | None:
     """Raises BenchError where no sbatch is here, or an option cannot be passed on."""
-    import shutil
-
-    from bench.base.errors import BenchError
-
     if shutil.which("sbatch") is None:
         raise BenchError(
             "--executor slurm: no sbatch on this machine",
@@ -96,7 +79,7 @@ def script(batch: Batch) -> str:
     options |= dict(resources.options)
     lines = [f"#SBATCH --{key}" + (f"={_quoted(value)}" if value else "") for key, value in options.items()]
     variables = [f"export {key}={shlex.quote(value)}" for key, value in sorted(batch.environment.items())]
-    arguments = [_shown(argument) for argument in submission(batch, 0, len(batch.runs), resources.parallel)]
+    arguments = [" ".join(shlex.quote(word).splitlines()) for word in submission(batch, 0, len(batch.runs), resources.parallel)]
     return "\n".join(
         [
             "#!/bin/sh",
@@ -113,10 +96,6 @@ def script(batch: Batch) -> str:
 def _quoted(value: str) -> str:
     """As sbatch reads a line of a script: in double quotes, a backslash before what ends them."""
     return value if PLAIN.fullmatch(value) else '"' + re.sub(r'([\\"])', r"\\\1", value) + '"'
-
-
-def _shown(word: str) -> str:
-    return " ".join(shlex.quote(word).splitlines())
 
 
 def submission(batch: Batch, offset: int, count: int, parallel: int | None, after: str | None = None) -> list[str]:
@@ -137,9 +116,6 @@ def submission(batch: Batch, offset: int, count: int, parallel: int | None, afte
 
 def submit(batch: Batch) -> str:
     """Raises BenchError with what sbatch says, and with how much was queued before it said so."""
-    from bench.base.errors import BenchError
-    from bench.base.files import write_or_fail
-
     write_or_fail(batch.folder / "job.sh", script(batch).encode())
     unknown = [*check_granted(batch), *check_visible(batch)]
     total, most, offset, jobs = len(batch.runs), min(len(batch.runs), MOST), 0, list[str]()
@@ -161,8 +137,6 @@ def submit(batch: Batch) -> str:
 
 def check_granted(batch: Batch) -> list[str]:
     """Raises BenchError for what no node has: sbatch itself may queue such a job, which then waits for ever. Words where it is not known."""
-    from bench.base.errors import BenchError
-
     done = _call(["sbatch", "--test-only", str(batch.folder / "job.sh"), "0"], 120)
     if done.returncode == 0:
         return []
@@ -173,8 +147,6 @@ def check_granted(batch: Batch) -> list[str]:
 
 def check_visible(batch: Batch) -> list[str]:
     """Raises BenchError where a node does not see the batch, the data, or this Python: a job of one core asks. Words where none ran in time."""
-    from bench.base.errors import BenchError
-
     paths, name = batch.needed(), f"{PREFIX}looks.{batch.name}"
     look = "; ".join(f"test -e {shlex.quote(path)} || exit {UNSEEN + i}" for i, path in enumerate(paths))
     asked = ["--chdir=/", "--output=/dev/null", "--ntasks=1", "--mem=100M", "--time=1", *_where(batch), f"--wrap={look}"]
@@ -211,10 +183,6 @@ def _share(total: int, most: int, offset: int, parallel: int | None, jobs: Seque
 
 def places(batches: Sequence[Batch]) -> dict[tuple[str, int], Place]:
     """What squeue says of every job of this user, asked once. Raises EngineSilent."""
-    return {key: place for key, (place, _) in _queue(batches).items()}
-
-
-def _queue(batches: Sequence[Batch]) -> dict[tuple[str, int], tuple[Place, str]]:
     from bench.run.jobs import EngineSilent, Place
 
     try:
@@ -224,7 +192,7 @@ def _queue(batches: Sequence[Batch]) -> dict[tuple[str, int], tuple[Place, str]]
     if done.returncode:
         raise EngineSilent(f"squeue did not answer: {' '.join(done.stderr.split())[:160]}", "the same again, later")
     known = {PREFIX + batch.name: batch.name for batch in batches}
-    found: dict[tuple[str, int], tuple[Place, str]] = {}
+    queue: dict[tuple[str, int], Place] = {}
     for line in done.stdout.splitlines():
         job, index, state, node, why, name = [*line.split("|", 5), "", "", "", "", ""][:6]
         name, _, offset = name.rpartition(".")
@@ -233,11 +201,8 @@ def _queue(batches: Sequence[Batch]) -> dict[tuple[str, int], tuple[Place, str]]
             continue
         number = int(index) + (int(offset) if offset.isdigit() else 0)
         queued = state in ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-        found[batch, number] = (
-            Place("queued" if queued else "running", f"{job}_{index}", node, why if queued and why != "None" else ""),
-            f"{job}_{index}",
-        )
-    return found
+        queue[batch, number] = Place("queued" if queued else "running", f"{job}_{index}", node, why if queued and why != "None" else "")
+    return queue
 
 
 def cancel(batches: Sequence[Batch], which: Sequence[tuple[str, int]]) -> None:
@@ -245,7 +210,7 @@ def cancel(batches: Sequence[Batch], which: Sequence[tuple[str, int]]) -> None:
     from bench.run.jobs import EngineSilent
 
     wanted = set(which)
-    names = [job for key, (_, job) in _queue(batches).items() if key in wanted]
+    names = [place.job for key, place in places(batches).items() if key in wanted]
     for start in range(0, len(names), 500):
         done = _call(["scancel", *names[start : start + 500]], SECONDS)
         if done.returncode and "Invalid job id" not in done.stderr:
@@ -268,8 +233,6 @@ STILL = 2  # jobs in a row that brought no new state, after which a run has fail
 
 def main(batch: Path, offset: int) -> int:
     """Attend one element of an array until it has ended; the exit code is that of the job."""
-    from bench.run.executors import worker
-
     array, index = os.environ["SLURM_ARRAY_JOB_ID"], os.environ["SLURM_ARRAY_TASK_ID"]
     number, asked, parent = int(index) + offset, list[str](), os.getppid()
     signal.signal(signal.SIGTERM, lambda number, frame: asked.append("cancelled"))
@@ -292,8 +255,6 @@ def again(
     batch: Path, number: int, state: dict[str, Any], job: str, asked: list[str], command: Sequence[str] = ("scontrol", "requeue")
 ) -> int:
     """Queue this very job again, unless two jobs in a row brought nothing new: then the run has failed."""
-    from bench.run.executors import worker
-
     run_id = json.loads((batch / "batch.json").read_bytes())["runs"][number]["run_id"]
     file, now = batch / "runs" / f"{run_id}.json", worker.progress(batch.parents[1] / run_id)
     if state["outcome"] == "time limit":  # else another process goes on with it, or the node is to blame
@@ -301,12 +262,10 @@ def again(
         state["progress"] = now
     if state.get("still", 0) >= STILL:
         why = f"{STILL} jobs in a row ended at the time limit without a new state"
-        return _fail(
-            file,
-            batch.parents[1],
-            run_id,
-            state | {"outcome": "failed", "why": f"{why}; a longer --slurm time=..., or BENCH_SAVE_SECONDS"},
-        )
+        state |= {"outcome": "failed", "why": f"{why}; a longer --slurm time=..., or BENCH_SAVE_SECONDS"}
+        worker.write_state(file, state)
+        worker.mark_failed(batch.parents[1], run_id, state["why"])
+        return 1
     worker.write_state(file, state | {"outcome": "requeued", "why": state["outcome"]})
     for _ in range(5):
         asked.clear()
@@ -315,18 +274,8 @@ def again(
             time.sleep(60 if state["outcome"] != ORPHANED else 0)  # until Slurm ends this job
             return 0
         time.sleep(2)
-    worker.write_state(
-        file,
-        state | {"outcome": "interrupted", "why": f"{state['outcome']}; not queued again: {' '.join(done.stderr.split())[:120]}"},
-    )
-    return 1
-
-
-def _fail(file: Path, runs: Path, run_id: str, state: dict[str, Any]) -> int:
-    from bench.run.executors import worker
-
-    worker.write_state(file, state)
-    worker.mark_failed(runs, run_id, state["why"])
+    why = f"{state['outcome']}; not queued again: {' '.join(done.stderr.split())[:120]}"
+    worker.write_state(file, state | {"outcome": "interrupted", "why": why})
     return 1
 
 

@@ -44,7 +44,7 @@ def attend(
         state["deaths"] = state.get("deaths", 0) + 1
         state["why"] = "its node or its attendant was lost"
     folder, log = batch.parents[1] / run["run_id"], batch / "logs" / f"{run['run_id']}.log"
-    command = [about["python"], "-P", "-m", "bench", "run", *about["arguments"], "--only", run["run_id"], "--planned", run["planned"]]
+    command = worker_command(about["python"], about["arguments"], run["run_id"], run["planned"])
     while True:
         if state.get("deaths", 0) > about["retries"]:
             why = f"its worker ended {state['deaths']} times, at last: {state.get('why') or 'without a word'}"
@@ -67,6 +67,11 @@ def attend(
             if restarts:
                 continue
         return write_state(file, state)
+
+
+def worker_command(python: str, arguments: Sequence[str], run_id: str, planned: str) -> list[str]:
+    """The command line of the worker of one run."""
+    return [python, "-P", "-m", "bench", "run", *arguments, "--only", run_id, "--planned", planned]
 
 
 def outcome_of(code: int, reason: str | None, folder: Path) -> str:
@@ -160,11 +165,12 @@ def end_with(attendant: int) -> None:
 
 
 def read_state(file: Path) -> dict[str, Any]:
+    """What a file of JSON says; nothing where it cannot be read."""
     try:
-        found = json.loads(file.read_bytes())
+        state = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return state if isinstance(state, dict) else {}
 
 
 def write_state(file: Path, state: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,40 +63,42 @@ def find_model(
     given: Any,
     *,
     runs: RunsFolder,
-    name: str = "",
-    prompt: str = "",
-    prompts: Mapping[str, str] | None = None,
-    values: Mapping[str, str] | None = None,
-    server: ServerOptions | None = None,
+    name: str,
+    prompt: str,
+    prompts: Mapping[str, str] | None,
+    values: Mapping[str, str],
+    server: ServerOptions | None,
 ) -> Model:
     """What an argument means. ``values`` are recipe values (``--set``) of what is built from a folder or the hub.
 
     Raises BenchError for what is no model, or for options that do not go with it.
     """
     server = server or ServerOptions()
-    overrides = {**(values or {}), **({"prompt": one_value(prompt)} if prompt else {})}
+    overrides = {**values, **({"prompt": one_value(prompt)} if prompt else {})}
     if prompts:
         overrides["prompts"] = one_value(json.dumps(dict(prompts), sort_keys=True, ensure_ascii=False))
+
+    def made(called: str, plugin: Plugin) -> Model:
+        return Model(called, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+
     if not isinstance(given, str | os.PathLike):
         from bench.run.models.objects import object_plugin
         from bench.run.models.vectors import table_plugin
 
         _refuse("an object", values, server)
         plugin = table_plugin(given, name) if isinstance(given, Mapping) else object_plugin(given, name)
-        return Model(name or plugin.cls.__name__, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+        return made(name or plugin.cls.__name__, plugin)
     text = os.fspath(given)
     if text.startswith("vectors:"):
         from bench.run.models.vectors import file_plugin
 
         _refuse(text, values, server)
-        plugin = file_plugin(Path(text.removeprefix("vectors:")).expanduser())
-        return Model(text, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+        return made(text, file_plugin(Path(text.removeprefix("vectors:")).expanduser()))
     if text.startswith(("http://", "https://")):
         from bench.run.models.server import server_plugin
 
         _refuse(text, values, ServerOptions())
-        plugin = server_plugin(text, server)
-        return Model(text, plugin.name, str(plugin.cls.own_backbone), name, overrides, plugin)
+        return made(text, server_plugin(text, server))
     if server != ServerOptions():
         raise BenchError(
             f"--model, --batch, --dimensions and --key-env are for a server, and {text} is none",
@@ -110,7 +112,7 @@ def find_model(
     return Model(text, backbone=text, title=name, overrides=overrides)
 
 
-def _refuse(what: str, values: Mapping[str, str] | None, server: ServerOptions) -> None:
+def _refuse(what: str, values: Mapping[str, str], server: ServerOptions) -> None:
     if values:
         raise BenchError(f"--set {next(iter(values))}=...: {what} is not built here", "--set is for a folder or a model of the hub")
     if server != ServerOptions():
@@ -128,20 +130,18 @@ def _run_folder(text: str, runs: RunsFolder) -> Path | None:
 
 def texts_of(run: PlannedRun) -> list[str]:
     """The distinct texts that scoring a run will ask for, each in its prompt. Tasks that ask as they go are not known beforehand."""
-    found: dict[str, None] = {}
+    texts: dict[str, None] = {}
     for task in run.task_data:
         prompt = task_prompt(run.recipe, task.suite, task.name)
         prompt = run.recipe.get("prompt") if prompt is None else prompt
-        found |= dict.fromkeys(prompted(prompt, task.task.sentences))  # of one that asks as it goes: none
-    return list(found)
+        texts |= dict.fromkeys(prompted(prompt, task.task.sentences))  # of one that asks as it goes: none
+    return list(texts)
 
 
 def check_model(run: PlannedRun) -> str | None:
     """One line that says what encoding will cost, where it does. Raises BenchError where it is known that it cannot be done."""
     cls = run.plugin.cls
-    if not issubclass(cls, GivenModel):
-        return None
-    return cls.expect(texts_of(run))
+    return cls.expect(texts_of(run)) if issubclass(cls, GivenModel) else None
 
 
 def was_given(record: RunRecord) -> bool:
@@ -207,22 +207,22 @@ def short_name(text: str) -> str:
     return name
 
 
-# --- what somebody else's code returned, as vectors; or one line that says what is wrong with it ---
+# --- What somebody else's code returned, as vectors; or one line that says what is wrong with it ---
 
 
-def as_vectors(found: Any, texts: Sequence[str], who: str, dimension: int | None = None) -> np.ndarray:
+def as_vectors(returned: Any, texts: Sequence[str], who: str, dimension: int | None = None) -> np.ndarray:
     """(n, d) float32, row i for text i. ``dimension``: what d was before.
 
     Raises RunFailed for anything but n rows of d finite numbers, naming ``who`` and the first text that is wrong.
     """
-    if hasattr(found, "detach"):
-        found = found.detach().float().cpu().numpy()
-    elif isinstance(found, Sequence) and not isinstance(found, str) and any(hasattr(one, "detach") for one in found):
-        found = [one.detach().float().cpu().numpy() if hasattr(one, "detach") else one for one in found]
+    if hasattr(returned, "detach"):
+        returned = returned.detach().float().cpu().numpy()
+    elif isinstance(returned, Sequence) and not isinstance(returned, str) and any(hasattr(one, "detach") for one in returned):
+        returned = [one.detach().float().cpu().numpy() if hasattr(one, "detach") else one for one in returned]
     try:
-        array = np.asarray(found)
+        array = np.asarray(returned)
     except (TypeError, ValueError):  # rows of different lengths
-        lengths = sorted({len(row) for row in found if hasattr(row, "__len__")})
+        lengths = sorted({len(row) for row in returned if hasattr(row, "__len__")})
         raise RunFailed(
             f"{who} returned vectors of different dimensions: {', '.join(map(str, lengths[:4]))}", "one dimension for all sentences"
         ) from None
@@ -230,7 +230,7 @@ def as_vectors(found: Any, texts: Sequence[str], who: str, dimension: int | None
         what = {
             "U": "text",
             "S": "bytes",
-            "O": f"objects ({type(found).__name__})",
+            "O": f"objects ({type(returned).__name__})",
             "b": "true and false",
             "c": "complex numbers",
         }

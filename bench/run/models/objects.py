@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bench.base.errors import BenchError, Interrupted, RunFailed, one_line
-from bench.method import Recipe
+from bench.method import Recipe, prompted
 from bench.run.models import GivenModel, as_vectors, given_plugin, short_name
 from bench.run.plugins import Plugin
 
@@ -27,7 +27,7 @@ PROBE = (
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
 
 
-def object_plugin(given: Any, name: str = "") -> Plugin:
+def object_plugin(given: Any, name: str) -> Plugin:
     """The method of one object. Raises BenchError where it has no ``encode`` and cannot be called."""
     sentence_transformer = is_sentence_transformer(given)
     encode = getattr(given, "encode", None)
@@ -62,8 +62,8 @@ class ObjectModel(GivenModel):
     name = "object"
     summary = "an object or a function of a Python process"
     given: ClassVar[Callable[[], Any]]
-    whole: ClassVar[bool] = False
-    identity: ClassVar[dict[str, str]] = {}
+    whole: ClassVar[bool]
+    identity: ClassVar[dict[str, str]]  # empty until it is asked for
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
@@ -76,8 +76,6 @@ class ObjectModel(GivenModel):
         return cls.identity["revision"]
 
     def encode(self, sentences: Sequence[str]) -> np.ndarray:
-        from bench.method import prompted
-
         texts = prompted(self.text_prompt, sentences)
         parts = []
         for start in range(0, len(texts), BLOCK):
@@ -104,9 +102,9 @@ def asked(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, di
     given, who = cls.given(), str(cls.own_backbone)
     try:
         if cls.whole:  # an empty prompt: that of its own is not put before ours
-            found = given.encode(texts, prompt="" if own_prompt else None, show_progress_bar=False, convert_to_numpy=True)
+            returned = given.encode(texts, prompt="" if own_prompt else None, show_progress_bar=False, convert_to_numpy=True)
         else:
-            found = given.encode(texts) if cls.kind == "object" else given(texts)
+            returned = given.encode(texts) if cls.kind == "object" else given(texts)
     except (BenchError, KeyboardInterrupt):
         raise
     except Exception as error:  # somebody else's code
@@ -114,7 +112,7 @@ def asked(cls: type[ObjectModel], texts: list[str], own_prompt: bool = False, di
             f"{who} raised {one_line(error)} for {len(texts)} sentences, the first is '{texts[0][:60]}'",
             "it takes a list of strings and returns an array (n, d)",
         ) from error
-    return as_vectors(found, texts, who, dimension)
+    return as_vectors(returned, texts, who, dimension)
 
 
 def _identity_of(cls: type[ObjectModel]) -> dict[str, str]:

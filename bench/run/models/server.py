@@ -70,8 +70,8 @@ class ServerModel(GivenModel):
     name = "server"
     kind = "server"
     summary = "a server with OpenAI's embeddings interface"
-    batch: ClassVar[int] = 128
-    key_env: ClassVar[str] = "BENCH_API_KEY"
+    batch: ClassVar[int]
+    key_env: ClassVar[str]
 
     @classmethod
     def own_revision(cls, recipe: Recipe) -> str:
@@ -116,16 +116,16 @@ class ServerModel(GivenModel):
 
             def ask(part: list[str]) -> np.ndarray:
                 nonlocal done
-                vectors = self.client.vectors(part, int(store.first(1).shape[1]) or None)
+                answered = self.client.vectors(part, int(store.first(1).shape[1]) or None)
                 self.asked = True
                 done += len(part)
                 self.context.reporter.advance(len(texts) - len(new) + done, total=len(texts))
-                return vectors
+                return answered
 
             store.add(new, ask, chunk=self.batch)
-            found = store(texts)
+            vectors = store(texts)
         self.context.reporter.advance(len(texts), total=len(texts))
-        return found
+        return vectors
 
     def _check_same(self, store: VectorStore, texts: Sequence[str]) -> None:
         """Raises RunFailed where the server has other weights than those that filled the cache: one sentence is asked again."""
@@ -158,14 +158,15 @@ class Client:
     def vectors(self, texts: list[str], dimension: int | None) -> np.ndarray:
         """(n, d) float32. Raises RunFailed, Interrupted."""
         who = f"{self.model} at {host(self.address)}"
-        for failures in range(1, TRIES + 1):
+        failures = 0
+        while True:
             try:
                 return as_vectors(self._asked(texts), texts, who, dimension)
             except Passing as failure:
+                failures += 1
                 if failures == TRIES:
                     raise RunFailed(f"{who}: {failure}, {TRIES} times", KEPT) from None
                 pause(failure, failures, who, _Report(self.owner), self._sleep)
-        raise AssertionError
 
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds

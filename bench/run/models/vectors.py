@@ -30,7 +30,7 @@ def file_plugin(file: Path) -> Plugin:
     return _plugin(sentences, vectors, f"vectors:{file}", short_name(file.stem))
 
 
-def table_plugin(table: Mapping[str, Any], name: str = "") -> Plugin:
+def table_plugin(table: Mapping[str, Any], name: str) -> Plugin:
     """The method of a mapping from sentences to vectors."""
     if not table or not all(isinstance(one, str) for one in table):
         raise BenchError("a mapping of sentences to vectors needs strings as keys, and some", "{'a sentence': [0.1, 0.2, ...], ...}")
@@ -53,9 +53,9 @@ def _parquet(file: Path) -> tuple[list[str], np.ndarray]:
     return table["sentence"].to_pylist(), np.array(table["vector"].to_pylist())
 
 
-def _plugin(sentences: list[str], found: Any, who: str, called: str) -> Plugin:
+def _plugin(sentences: list[str], given: Any, who: str, called: str) -> Plugin:
     try:
-        vectors = as_vectors(found, sentences, who)
+        vectors = as_vectors(given, sentences, who)
     except RunFailed as error:
         raise BenchError(error.message.replace(" returned ", " holds "), FORMS) from None
     row_of: dict[str, int] = {}
@@ -101,9 +101,9 @@ class VectorsModel(GivenModel):
             self.expect(texts)
         except BenchError as error:
             raise RunFailed(error.message, error.hint) from None
-        found: np.ndarray = self.vectors[[self.row_of[text] for text in texts]]
+        vectors: np.ndarray = self.vectors[[self.row_of[text] for text in texts]]
         self.context.reporter.advance(len(texts), total=len(texts))
-        return found
+        return vectors
 
     def about(self) -> dict[str, Any]:
         return {

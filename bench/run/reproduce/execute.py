@@ -1,4 +1,4 @@
-"""From wanted runs to planned ones, in the order in which they can be done; and their records, found again."""
+"""What wanted runs need and would take, the planned runs that they become, in the order in which they can be done, and their records."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder
     from bench.method import Method, Recipe
     from bench.run.plan import PlannedRun
-    from bench.run.recipes import Entry
     from bench.runs import RunRecord, RunsFolder
 
 
-# --- what a run needs before it can start, and which of it is not on this machine. Judged by name and size, nothing is read ---
+# --- What a run needs before it can start, and which of it is not on this machine. Judged by name and size, nothing is read ---
 
 
-BUILTIN = "builtin"
+FETCHED = "not here yet; fetched from the hub"
 DEV_SETS = {"STS-B dev": ("STS-B",), "sts-dev-clean": STS_TASKS}
 """Selection set -> the data sets that it is made of."""
 
@@ -49,29 +48,26 @@ class Need:
         return not self.here and self.what.startswith(FETCHED)
 
 
-FETCHED = "not here yet; fetched from the hub"
-
-
 def needs(run: WantedRun, registry: Registry, data: DataFolder, corpora: Mapping[str, str], text: str) -> list[Need]:
     """Everything that a run needs. ``corpora``: the user's files by the name of the recipe's corpus, "" for all."""
     merged, entry, _ = recipe(run, registry)
-    cls = registry[run.method].cls
-    found = list(_data(run, merged, data, text))
+    cls, own = registry[run.method].cls, entry.corpus if entry else None
+    every = list(_data(run, merged, data, text))
     if learns(cls, run.setting):
-        found.append(_corpus(asked_corpus(entry.corpus if entry else None, corpora), entry.corpus if entry else None, data))
+        every.append(_corpus(asked_corpus(own, corpora), own, data))
     if not cls.own_backbone:
-        found.append(_model("weights", run.backbone, data))
+        every.append(_weights(run.backbone, data))
     for key in cls.places:
         if run.on is not None and run.on_as == key:
             continue  # a run that is done before
         value = merged.get(key)
         if value is None:
-            found.append(Need("file", key, False, f"--set {key}=PATH"))
+            every.append(Need("file", key, False, f"--set {key}=PATH"))
         elif Path(str(value)).expanduser().is_file():
-            found.append(Need("file", key, True, str(value)))
+            every.append(Need("file", key, True, str(value)))
         else:
-            found.append(_model("weights", str(value), data))
-    return found
+            every.append(_weights(str(value), data))
+    return every
 
 
 def asked_corpus(name: str | None, corpora: Mapping[str, str]) -> str | None:
@@ -94,27 +90,27 @@ def _data(run: WantedRun, merged: Recipe, data: DataFolder, text: str) -> Iterat
 
 
 def _corpus(asked: str | None, own: str | None, data: DataFolder) -> Need:
-    name = asked or (RECIPE_CORPORA.get(own, own) if own else "training text")
     if asked:
-        here = asked in (BUILTIN, TARGET) or Path(asked).expanduser().is_file()
+        here = asked in ("builtin", TARGET) or Path(asked).expanduser().is_file()
         return Need("corpus", asked, here, "" if here else "no such file")
+    name = RECIPE_CORPORA.get(own, own) if own else "training text"
     try:
-        return Need("corpus", str(name), True, corpus_file(own, data))
+        return Need("corpus", name, True, corpus_file(own, data))
     except BenchError:
-        return Need("corpus", str(name), False, f"--corpus {own or ''}{'=' if own else ''}FILE")
+        return Need("corpus", name, False, f"--corpus {own or ''}{'=' if own else ''}FILE")
 
 
-def _model(kind: str, name: str, data: DataFolder) -> Need:
+def _weights(name: str, data: DataFolder) -> Need:
     try:
-        found = resolve(name)
+        path = resolve(name).path
     except BenchError as error:
-        return Need(kind, name, False, error.message)
-    if found.path is not None:
-        return Need(kind, name, True, str(found.path))
-    return Need(kind, name, False, "not here, and nothing may be fetched" if data.offline else FETCHED)
+        return Need("weights", name, False, error.message)
+    if path is not None:
+        return Need("weights", name, True, str(path))
+    return Need("weights", name, False, "not here, and nothing may be fetched" if data.offline else FETCHED)
 
 
-# --- what a run would take on a GPU: arithmetic from shapes and step counts, no measurement ---
+# --- What a run would take on a GPU: arithmetic from shapes and step counts, no measurement ---
 
 GPU_SPEED = 100e12
 """Floating point operations a second: a third of what an A100 can do in half precision. Assumed; no GPU was measured."""
@@ -133,16 +129,14 @@ ROWS = {
 DEV_SENTENCES = 3_000  # of STS-B dev, scored every ``eval_steps``
 
 
-def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | None, rows: int | None = None) -> float | None:
-    """Hours of one training, dev scores included; None where nothing is trained or the backbone's shape is not known.
-
-    ``rows``: of the corpus, where it is another one than the recipe's own.
-    """
+def gpu_hours(cls: type[Method], recipe: Recipe, backbone: str, corpus: str | None) -> float | None:
+    """Hours of one training, dev scores included; None where the backbone's shape, or how long it trains, is not known."""
     shape = _shape(backbone)
-    known, views = ROWS.get(corpus or "", (None, 2))
+    rows, views = ROWS.get(corpus or "", (None, 2))
     budget = budget_of(recipe)
     limit = budget.amount if budget is not None and budget.unit == STEPS else recipe.get("max_steps")
-    rows = rows or known or (int(limit * recipe["batch_size"]) if limit else None)
+    if rows is None and limit:
+        rows = int(limit * recipe["batch_size"])
     if shape is None or rows is None or "max_seq_length" not in recipe:
         return None
     layers, hidden, inner = shape
@@ -166,14 +160,14 @@ def _shape(backbone: str) -> tuple[int, int, int] | None:
     try:
         config = resolve(backbone).sizes()
     except (BenchError, OSError, ValueError):
-        config = {}
-    if "num_hidden_layers" in config and "hidden_size" in config:
-        hidden = int(config["hidden_size"])
-        return int(config["num_hidden_layers"]), hidden, int(config.get("intermediate_size", 4 * hidden))
-    return None
+        return None
+    if "num_hidden_layers" not in config or "hidden_size" not in config:
+        return None
+    hidden = int(config["hidden_size"])
+    return int(config["num_hidden_layers"]), hidden, int(config.get("intermediate_size", 4 * hidden))
 
 
-# --- from wanted runs to planned ones, in the order in which they can be done; and their records, found again ---
+# --- From wanted runs to planned ones, in the order in which they can be done; and their records, found again ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,15 +203,15 @@ class Job:
         return tuple(need for need in self.needs if not need.here)
 
 
-def jobs(found: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: Asked) -> list[Job]:
+def jobs(runs: Sequence[WantedRun], registry: Registry, data: DataFolder, asked: Asked) -> list[Job]:
     """A job for every wanted run, in the table's order. One that stands on another's encoder knows that one's job as ``first``,
     which is itself in the list where the table has it."""
-    listed = {run.identity: _job(run, registry, data, asked) for run in found}
-    for run in found:
+    listed = {run.identity: _job(run, registry, data, asked) for run in runs}
+    for run in runs:
         if run.on is not None:
             below = run.on.identity
             listed[run.identity].first = listed.get(below) or _job(run.on, registry, data, asked)
-    return [listed[run.identity] for run in found]
+    return [listed[run.identity] for run in runs]
 
 
 def in_order(listed: Sequence[Job]) -> list[Job]:
@@ -233,24 +227,19 @@ def _job(run: WantedRun, registry: Registry, data: DataFolder, asked: Asked) -> 
         return Job(run)
     merged, entry, note = recipe(run, registry)
     cls, own = registry[run.method].cls, entry.corpus if entry else None
-    theirs = asked_corpus(own, asked.corpora)
-    defaults = merge(cls, None, "", {}, trained=learns(cls, run.setting))
+    trained, stated = learns(cls, run.setting), entry.facts.get("precision") if entry else None
+    defaults = merge(cls, None, "", {}, trained=trained)
     return Job(
         run,
         recipe=merged,
         note=note,
         corpus=own,
-        in_fp16=_in_fp16(entry),
+        in_fp16=stated is not None and stated.value == "fp16 autocast",
         needs=tuple(needs(run, registry, data, asked.corpora, asked.text)),
         seeds=(None,) if run.setting in cls.deterministic else asked.seeds,
         set_here=tuple(key for key, value in merged.items() if value != defaults.get(key)),
-        hours=gpu_hours(cls, merged, run.backbone, theirs or own) if learns(cls, run.setting) else None,
+        hours=gpu_hours(cls, merged, run.backbone, asked_corpus(own, asked.corpora) or own) if trained else None,
     )
-
-
-def _in_fp16(entry: Entry | None) -> bool:
-    stated = entry.facts.get("precision") if entry else None
-    return stated is not None and stated.value == "fp16 autocast"
 
 
 def precision_of(job: Job, asked: Asked) -> str:
@@ -268,22 +257,15 @@ def plan_job(
     folders = {record.seed: folder for record, folder in records(job.first, store)}
     if not folders:
         raise BenchError(f"it stands on {job.first.run.name}, of which no run is finished")
-    found = []
+    planned = []
     for seed in asked.seeds:
         if (folder := folders.get(seed, folders.get(None))) is not None:
             request = job.run.request((seed,), text=asked.text, corpus=corpus, precision=precision, below=str(folder))
-            found += plan.make(request, registry, data, ready)
-    return found
+            planned += plan.make(request, registry, data, ready)
+    return planned
 
 
 def records(job: Job, store: RunsFolder) -> list[tuple[RunRecord, Path]]:
     """The finished runs of a job, with their folders."""
-    found = []
-    for run in job.planned:
-        try:
-            record = store.read(run.run_id)
-        except BenchError:
-            continue
-        if record.status == "finished" and record.fingerprint == run.fingerprint:
-            found.append((record, store.folder(run.run_id)))
-    return found
+    stored = [(store.get(run.run_id, run.fingerprint), store.folder(run.run_id)) for run in job.planned]
+    return [(record, folder) for record, folder in stored if record is not None and record.status == "finished"]

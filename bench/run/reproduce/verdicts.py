@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
+from statistics import variance
 from typing import TYPE_CHECKING
 
+from bench.compare.statistics.column import adjusted, quantile_of, two_one_sided
+from bench.compare.statistics.seed_variance import lenders
 from bench.compare.statistics.table import DECIMALS
 from bench.data.sets import STS_TASKS
 from bench.references import UNKNOWN, WEIGHTED, WHOLE, ReferenceResult
@@ -84,7 +87,7 @@ def reproduced(listed: Sequence[tuple[WantedRun, Sequence[Run]]], text: str, mar
     """
     spread = _spreads([[_of(cell, ours, text) for cell in _cells(run)] for run, ours in listed])
     return [
-        _judged([_cell(cell, run, found, seen) for cell, found, seen in zip(_cells(run), *spread[i], strict=True)], margin)
+        _judged([_cell(cell, run, scored, seen) for cell, scored, seen in zip(_cells(run), *spread[i], strict=True)], margin)
         for i, (run, _) in enumerate(listed)
     ]
 
@@ -93,50 +96,46 @@ def _cells(run: WantedRun) -> list[ReferenceResult]:
     return [cell for row in run.rows for cell in row.cells]
 
 
-Found = list[tuple[Run, "Score"]]
+Scored = list[tuple[Run, "Score"]]
 Spread = tuple[float, float] | None
 """Standard deviation over seeds and its degrees of freedom (infinite where nothing is random); None where nothing is known of it."""
 
 
-def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Found:
+def _of(cell: ReferenceResult, ours: Sequence[Run], text: str) -> Scored:
     return [(our, score) for our in ours if (score := score_of(our[0], cell, text)) is not None]
 
 
-def _spreads(table: Sequence[Sequence[Found]]) -> list[tuple[Sequence[Found], list[Spread]]]:
+def _spreads(table: Sequence[Sequence[Scored]]) -> list[tuple[Sequence[Scored], list[Spread]]]:
     """Of each run's cells; runs that were scored on one task lend each other their variance."""
-    from statistics import variance
-
-    from bench.compare.statistics.seed_variance import lenders
-
     own: dict[tuple[object, ...], dict[int, tuple[float, int]]] = {}  # a score's key -> run -> variance and degrees of freedom
     for i, cells in enumerate(table):
-        for found in cells:
-            if found and found[0][0][0].seed is not None:
-                values = [score.value for _, score in found]
-                own.setdefault(_key(found), {})[i] = (variance(values) if len(values) > 1 else 0.0), len(values) - 1
+        for scored in cells:
+            if scored and scored[0][0][0].seed is not None:
+                values = [score.value for _, score in scored]
+                own.setdefault(_key(scored), {})[i] = (variance(values) if len(values) > 1 else 0.0), len(values) - 1
     lend = lenders({key: list(runs.values()) for key, runs in own.items()})
 
-    def spread(i: int, found: Found) -> Spread:
-        if not found:
+    def spread(i: int, scored: Scored) -> Spread:
+        if not scored:
             return None
-        if found[0][0][0].seed is None:
+        if scored[0][0][0].seed is None:
             return 0.0, math.inf
-        squared, freedom = lend[_key(found)].posterior(*own[_key(found)][i])
+        squared, freedom = lend[_key(scored)].posterior(*own[_key(scored)][i])
         return (math.sqrt(squared), freedom) if freedom > 0 else None
 
-    return [(cells, [spread(i, found) for found in cells]) for i, cells in enumerate(table)]
+    return [(cells, [spread(i, scored) for scored in cells]) for i, cells in enumerate(table)]
 
 
-def _key(found: Found) -> tuple[object, ...]:
-    return (*found[0][1].key, found[0][1].metric)
+def _key(scored: Scored) -> tuple[object, ...]:
+    return (*scored[0][1].key, scored[0][1].metric)
 
 
-def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) -> Reproduced:
+def _cell(cell: ReferenceResult, run: WantedRun, scored: Scored, spread: Spread) -> Reproduced:
     """Without a verdict of its own yet, but for what is not compared."""
     notes = tuple(remark.text for remark in remarks(cell) if remark.kind not in ("differs", "same", "copied"))
-    if not having:
+    if not scored:
         return Reproduced(printed=cell, verdict="not scored", notes=notes)
-    mean = math.fsum(score.value for _, score in having) / len(having)
+    mean = math.fsum(score.value for _, score in scored) / len(scored)
     places = DECIMALS.get(cell.metric, 2)
     comparable = run.comparable and cell.protocol != UNKNOWN
     if spread is None:
@@ -150,10 +149,10 @@ def _cell(cell: ReferenceResult, run: WantedRun, having: Found, spread: Spread) 
         freedom=spread[1] if spread and math.isfinite(spread[1]) else None,
         difference=round(round(mean, places) - cell.value, places),
         verdict=INCONCLUSIVE if comparable else "not comparable",
-        seeds=tuple(one[0].seed for one, _ in having),
-        runs=tuple(one[0].run_id for one, _ in having),
-        protocol=having[0][1].protocol,
-        text=having[0][1].text,
+        seeds=tuple(one[0].seed for one, _ in scored),
+        runs=tuple(one[0].run_id for one, _ in scored),
+        protocol=scored[0][1].protocol,
+        text=scored[0][1].text,
         notes=notes,
     )
 
@@ -189,7 +188,7 @@ def _errors(cell: Reproduced, seeds: int) -> Errors:
     return Errors(mean * cell.sd, variance * cell.sd**2, own, freedom, freedom)
 
 
-# --- the verdicts of a row ---
+# --- The verdicts of a row ---
 
 
 def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
@@ -206,8 +205,6 @@ def _judged(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
 
 
 def _row(cells: Sequence[Reproduced], margin: float) -> list[Reproduced]:
-    from bench.compare.statistics.column import adjusted, two_one_sided
-
     different, equivalent = [], []
     for cell in cells:
         errors, off, half = _errors(cell, len(cell.seeds)), _off(cell), _half_unit(cell)
@@ -241,17 +238,15 @@ def _two_sided(off: float, error: float, freedom: float) -> float:
     return float(2 * (ndtr(-off / error) if math.isinf(freedom) else stdtr(freedom, -off / error)))
 
 
-def _quantile(probability: float, freedom: float) -> float:
-    from scipy.special import ndtri, stdtrit
-
-    return float(ndtri(probability) if math.isinf(freedom) else stdtrit(freedom, probability))
-
-
 def _with_verdict(cell: Reproduced, different: float, equivalent: float, cells: int, margin: float) -> Reproduced:
     errors = _errors(cell, len(cell.seeds))
-    half = _quantile(0.975, errors.freedom) * errors.difference
+    half = quantile_of(0.975, errors.freedom) * errors.difference
     assert cell.mean is not None
-    verdict = EQUIVALENT if equivalent < ALPHA else DIFFERENT if different < CAREFUL else INCONCLUSIVE
+    verdict = INCONCLUSIVE
+    if equivalent < ALPHA:
+        verdict = EQUIVALENT
+    elif different < CAREFUL:
+        verdict = DIFFERENT
     needed = _needed(cell, cells, margin) if verdict == INCONCLUSIVE else None
     count, best = printed_runs(cell.printed)
     notes = cell.notes
@@ -278,13 +273,12 @@ def _needed(cell: Reproduced, cells: int, margin: float) -> int | None:
     for seeds in range(max(2, len(cell.seeds) + 1), MOST_SEEDS + 1):
         errors = _errors(cell, seeds)
         room = _margin(cell, margin) - off - half
-        enough = _quantile(1 - ALPHA / cells, errors.own_freedom) + _quantile((1 + POWER) / 2, errors.own_freedom)
+        enough = quantile_of(1 - ALPHA / cells, errors.own_freedom) + quantile_of((1 + POWER) / 2, errors.own_freedom)
         if room > enough * math.sqrt(errors.own_variance):
             return seeds
         beyond = abs(_off(cell) + errors.shift) - half
-        if beyond > _quantile(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + _quantile(
-            POWER, errors.own_freedom
-        ) * math.sqrt(errors.own_variance):
+        own = quantile_of(POWER, errors.own_freedom) * math.sqrt(errors.own_variance)
+        if beyond > quantile_of(1 - CAREFUL / 2 / cells, errors.freedom) * errors.difference + own:
             return seeds
     return None
 
@@ -331,15 +325,15 @@ def _dev_score(record: RunRecord) -> Score | None:
     return Score(suite=SUITES[DEV], task=DEV_SET, protocol="stsb-dev/1", metric=DEV, value=trained.dev_score, n=trained.dev_pairs or 1500)
 
 
-# --- how many runs a printed value is of, and what the paper says of their spread ---
+# --- How many runs a printed value is of, and what the paper says of their spread ---
 
 
 def printed_runs(cell: ReferenceResult) -> tuple[int, bool]:
     """(runs behind a printed value, whether it is the best of them). One where nothing says so; "several" are two at least."""
-    found = re.match(r"(mean|best) of (\d+|several)", cell.runs)
-    if found is None:
+    said = re.match(r"(mean|best) of (\d+|several)", cell.runs)
+    if said is None:
         return 1, False
-    return (2 if found[2] == "several" else max(int(found[2]), 1)), found[1] == "best"
+    return (2 if said[2] == "several" else max(int(said[2]), 1)), said[1] == "best"
 
 
 def printed_spread(cell: ReferenceResult) -> tuple[float, float] | None:
@@ -362,7 +356,7 @@ def best_of(count: int) -> tuple[float, float]:
     return mean, moment(2) - mean**2
 
 
-# --- do the rows of a printed table stand in the same order here? Rank correlations and pairs: numbers in, numbers out ---
+# --- Do the rows of a printed table stand in the same order here? Rank correlations and pairs: numbers in, numbers out ---
 # Rows are compared within one setting, printed backbone and task of a table: its average, or each task where it has none. A small
 # version on another backbone says nothing about a paper's values; which orders it keeps can still be counted.
 
@@ -409,11 +403,10 @@ class Order:
     @property
     def correlation(self) -> float | None:
         """Spearman's, equal values sharing the mean of their ranks; None for fewer than three rows, or where one side is all equal."""
-        found = self.compared
-        if len(found) < FEWEST:
+        if len(self.compared) < FEWEST:
             return None
         try:
-            return spearman([place.printed for place in found], [cell.ours or 0.0 for cell in found]) / 100
+            return spearman([place.printed for place in self.compared], [place.ours or 0.0 for place in self.compared]) / 100
         except ValueError:
             return None
 
@@ -427,19 +420,12 @@ def orders(
     """
     groups: dict[tuple[str, str, str, str, str, str], list[Place]] = {}
     for row in rows:
-        for cell in _heads(row):
-            groups.setdefault(_group(cell), []).append(Place(cell.label, cell.value, *ours(cell, row)))
-    found = []
+        for cell in row.cells if row.average is None else (row.average,):
+            key = (cell.paper, cell.table, cell.setting, cell.backbone, cell.task, cell.metric)
+            groups.setdefault(key, []).append(Place(cell.label, cell.value, *ours(cell, row)))
+    made = []
     for key, places in groups.items():
         if len(places) > 1:
             places.sort(key=lambda place: place.printed if key[5] in lower_is_better else -place.printed)  # noqa: B023
-            found.append(Order(*key, tuple(places)))
-    return found
-
-
-def _heads(row: Row) -> Iterator[ReferenceResult]:
-    yield from (row.average,) if row.average is not None else row.cells
-
-
-def _group(cell: ReferenceResult) -> tuple[str, str, str, str, str, str]:
-    return cell.paper, cell.table, cell.setting, cell.backbone, cell.task, cell.metric
+            made.append(Order(*key, tuple(places)))
+    return made

@@ -82,13 +82,11 @@ def wanted(
     *,
     words: Sequence[str] = (),
     backbones: Sequence[str] = (),
-    asked: Mapping[str, str] | None = None,
 ) -> tuple[WantedRun, ...]:
     """The runs of a table, in its order; rows that mean the same run are one. Those that cannot be run say why.
 
     ``words`` choose rows: a setting, a method, "own" or "copied", or part of a row's label. ``backbones``: names (or folders of
-    that name) that the table has choose rows; any other one stands in for all of them. ``asked`` are recipe values for the
-    methods that know them. Raises UnknownName or BenchError for a word that fits no row and a key that no method knows.
+    that name) that the table has choose rows; any other one stands in for all of them. Raises BenchError for a word that fits no row.
     """
     every = rows([r for r in results(paper=paper) if r.table == table])
     chosen = _choose(every, words, f"{paper}:{table}")
@@ -99,14 +97,7 @@ def wanted(
             f"--backbone {','.join(backbones)}: the chosen rows of {paper}:{table} are of {have}",
             f"bench references {paper}:{table}",
         )
-    found: dict[tuple[object, ...], WantedRun] = {}
-    for row in chosen:
-        for backbone, instead_of in places(row):
-            run = _meant(row, backbone, instead_of, registry)
-            earlier = found.get(run.identity)
-            found[run.identity] = run if earlier is None else _together(earlier, run)
-    check_asked(list(found.values()), registry, asked or {})
-    return with_asked(list(found.values()), registry, asked or {})
+    return together([[_meant(row, backbone, instead_of, registry) for row in chosen for backbone, instead_of in places(row)]])
 
 
 def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = ()) -> tuple[WantedRun, ...]:
@@ -118,7 +109,7 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
             f"--backbone {','.join(backbones)}: {runs.part.part} of {runs.part.paper} is of {runs.backbone}", runs.part.command
         )
     places = [(name, "" if Path(name).name == runs.backbone else runs.backbone) for name in here] or [(runs.backbone, "")]
-    found: dict[tuple[object, ...], WantedRun] = {}
+    meant: list[WantedRun] = []
     for setting, method in runs.runs:
         if method not in registry.plugins:
             continue
@@ -135,8 +126,8 @@ def figure(runs: FigureRuns, registry: Registry, *, backbones: Sequence[str] = (
                     instead_of="" if own else instead_of,
                     doubts=(runs.open,) if runs.open else (),
                 )
-                found[run.identity] = run
-    return tuple(found.values())
+                meant.append(run)
+    return together([meant])
 
 
 def part(
@@ -156,12 +147,14 @@ def part(
     return figure(next(drawn for drawn in figure_runs() if drawn.part == paper_part), registry, backbones=backbones)
 
 
-def together(parts: Sequence[tuple[WantedRun, ...]]) -> tuple[WantedRun, ...]:
+def together(parts: Sequence[Sequence[WantedRun]]) -> tuple[WantedRun, ...]:
     """The runs of several tables and figures, each once, with the rows of all."""
-    found: dict[tuple[object, ...], WantedRun] = {}
-    for run in (run for runs in parts for run in runs):
-        found[run.identity] = _together(found[run.identity], run) if run.identity in found else run
-    return tuple(found.values())
+    merged: dict[tuple[object, ...], WantedRun] = {}
+    for runs in parts:
+        for run in runs:
+            earlier = merged.get(run.identity)
+            merged[run.identity] = run if earlier is None else _together(earlier, run)
+    return tuple(merged.values())
 
 
 def scored_on(run: WantedRun, suites: tuple[str, ...]) -> WantedRun:
@@ -259,9 +252,9 @@ def _together(a: WantedRun, b: WantedRun) -> WantedRun:
     )
 
 
-def check_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> None:
+def check_asked(runs: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> None:
     """Raises UnknownName for a recipe key that the method of none of these runs knows, BenchError for a series."""
-    every = [run for wanted_run in found for run in (wanted_run, wanted_run.on) if run is not None and run.method]
+    every = [run for wanted_run in runs for run in (wanted_run, wanted_run.on) if run is not None and run.method]
     for key, text in asked.items():
         if len(series({key: text})) > 1:
             raise BenchError(f"--set {key}={text}: a table is run again with one value for each key", "bench run --set KEY=A,B,C")
@@ -270,7 +263,7 @@ def check_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[s
         check_overrides(asked, classes, any(learns(registry[run.method].cls, run.setting) for run in every))
 
 
-def with_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
+def with_asked(runs: Sequence[WantedRun], registry: Registry, asked: Mapping[str, str]) -> tuple[WantedRun, ...]:
     """With the user's recipe values, each where the method knows its key."""
 
     def of(run: WantedRun) -> WantedRun:
@@ -283,7 +276,7 @@ def with_asked(found: Sequence[WantedRun], registry: Registry, asked: Mapping[st
             return replace(run, asked=fitting, on=None, on_as="")
         return replace(run, asked=fitting, on=of(run.on) if run.on else None)
 
-    return tuple(of(run) for run in found)
+    return tuple(of(run) for run in runs)
 
 
 def recipe(run: WantedRun, registry: Registry) -> tuple[Recipe, Entry | None, str]:

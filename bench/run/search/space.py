@@ -59,8 +59,9 @@ class Dimension:
         """The value at ``share`` of the way, 0 <= share < 1: of each value, or piece of the range, the same share."""
         if self.values:
             return self.values[int(share * len(self.values))]
-        ratio, width = self.high / self.low if self.scale == LOG else 1.0, self.high - self.low
-        return self.rounded(self.low * ratio**share if self.scale == LOG else self.low + width * share)
+        if self.scale == LOG:
+            return self.rounded(self.low * (self.high / self.low) ** share)
+        return self.rounded(self.low + (self.high - self.low) * share)
 
     def rounded(self, value: float) -> Any:
         """With three digits, and never outside."""
@@ -107,11 +108,11 @@ def _share(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
 
-# --- where it is said ---
+# --- Where it is said ---
 
 
 def space_of(
-    folder: Path, method: str, *, setting: str, backbone: str, variant: str, recipe: Recipe, places: Collection[str] = (),
+    folder: Path, method: str, *, setting: str, backbone: str, variant: str, recipe: Recipe, places: Collection[str],
     given: Mapping[str, str] | None = None, fixed: Collection[str] = (),
 ) -> Space:  # fmt: skip
     """What is searched of a method: ``given`` (--space KEY=...) before what lies beside it before what is common.
@@ -119,7 +120,7 @@ def space_of(
     Keys of ``fixed`` were set by hand and are not searched. Raises BenchError, naming the file and the key, for a space that is none.
     """
     which = {"setting": setting, "backbone": backbone, "variant": variant}
-    found: dict[str, Dimension] = {}
+    axes: dict[str, Dimension] = {}
     for where, name, own in ((BACKBONES, "backbones", False), (folder, method, True)):
         file = where / "recipes" / f"{name}.toml"
         for table in read(where, name).spaces:
@@ -134,12 +135,12 @@ def space_of(
                     check_key(key, recipe, places, f"in a space of {method} ({file})")
                 elif key not in recipe or recipe[key] is None:
                     continue
-                found[key] = dimension(key, bounds, recipe, f"{file}: space of {key}")
+                axes[key] = dimension(key, bounds, recipe, f"{file}: space of {key}")
     for key, text in (given or {}).items():
         if key in recipe:  # of several methods one may lack it
             check_key(key, recipe, places, f"of {method}")
-            found[key] = typed(key, text, recipe)
-    return tuple(found[key] for key in sorted(found) if key not in fixed)
+            axes[key] = typed(key, text, recipe)
+    return tuple(axes[key] for key in sorted(axes) if key not in fixed)
 
 
 def check_key(key: str, recipe: Recipe, places: Collection[str], where: str) -> None:
@@ -154,14 +155,14 @@ def check_key(key: str, recipe: Recipe, places: Collection[str], where: str) -> 
 def typed(key: str, text: str, recipe: Recipe) -> Dimension:
     """``--space KEY=1,2,4``, ``KEY=0.1..0.4`` or ``KEY=log:1e-5..1e-3``."""
     label = f"--space {key}={text}"
-    scale, colon, rest = text.partition(":")
-    ends = (rest if colon and scale == LOG else text).split("..")
+    ends = text.removeprefix(f"{LOG}:").split("..")
     if len(ends) == 2:
         try:
-            bounds: dict[str, Any] = {"low": float(ends[0]), "high": float(ends[1])}
+            low, high = map(float, ends)
         except ValueError:
             raise BenchError(f"{label}: expected numbers", EXAMPLE) from None
-        return dimension(key, {**bounds, "scale": LOG if colon and scale == LOG else UNIFORM, "source": "--space"}, recipe, label)
+        scale = LOG if text.startswith(f"{LOG}:") else UNIFORM
+        return dimension(key, {"low": low, "high": high, "scale": scale, "source": "--space"}, recipe, label)
     try:
         values = [parse(key, part.strip(), recipe[key]) for part in text.split(",") if part.strip()]
     except BenchError as error:
@@ -174,12 +175,11 @@ EXAMPLE = "--space temperature=0.03,0.05,0.1, --space dropout=0.05..0.2, or --sp
 
 def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
     """Raises BenchError, beginning with ``label``, where ``bounds`` do not say what the key may be."""
+    in_a_file = 'as { values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor'
 
     def wrong(what: str) -> BenchError:
-        return BenchError(f"{label}: {what}", 'as { values = [1e-5, 3e-5], source = "..." }, or low, high and scale, or factor')
+        return BenchError(f"{label}: {what}", EXAMPLE if label.startswith("--space") else in_a_file)
 
-    if label.startswith("--space"):
-        wrong = lambda what: BenchError(f"{label}: {what}", EXAMPLE)  # noqa: E731
     if not isinstance(bounds, Mapping):
         raise wrong("expected a table")
     if unknown := bounds.keys() - {"values", "low", "high", "scale", "factor", "source"}:
@@ -226,11 +226,16 @@ def dimension(key: str, bounds: Any, recipe: Recipe, label: str) -> Dimension:
 
 def _check_kind(key: str, value: Any, like: Any, wrong: Any) -> None:
     """Is it of the recipe value's kind, and sensible? As ``--set`` would be asked, but for that no text stands for a number here."""
-    kinds = (bool, "true or false") if isinstance(like, bool) else (str, "a word") if isinstance(like, str) else ((int, float), "a number")
     if (value is None and key in MAY_BE_NONE) or (like is None and key not in WHOLE):
         return
-    if not isinstance(value, kinds[0]) or (isinstance(value, bool) and not isinstance(like, bool)):
-        raise wrong(f"expected {kinds[1]}, found {value!r}")
+    if isinstance(like, bool):
+        fits_kind, kind = isinstance(value, bool), "true or false"
+    elif isinstance(like, str):
+        fits_kind, kind = isinstance(value, str), "a word"
+    else:
+        fits_kind, kind = isinstance(value, int | float) and not isinstance(value, bool), "a number"
+    if not fits_kind:
+        raise wrong(f"expected {kind}, found {value!r}")
     try:
         parse(key, str(value), like)
     except BenchError as error:
@@ -241,16 +246,14 @@ def with_values(recipe: Recipe, values: Mapping[str, Any], source: str) -> Recip
     return Recipe(recipe.values_with_source() | {key: Value(value, source) for key, value in values.items()})
 
 
-# --- which values the next trial has: drawn at random, the next of a grid, or what Optuna asks for ---
+# --- Which values the next trial has: drawn at random, the next of a grid, or what Optuna asks for ---
 # Random and grid need nothing: the values of a trial follow from the seeds and its number alone. Optuna's samplers and pruners know the
 # trials before; they keep them in a SQLite file in the search's folder, and the sampler is seeded for each trial anew, so that a search that
 # was killed asks for what it would have asked for.
 
 
 RANDOM, GRID, TPE, GP = "random", "grid", "tpe", "gp"
-SAMPLERS = (RANDOM, GRID, TPE, GP)
 NONE, MEDIAN, HALVING = "none", "median", "halving"
-PRUNERS = (NONE, MEDIAN, HALVING)
 AT_RANDOM_FIRST = 5  # trials before Optuna's samplers use what they know, and its median pruner stops any
 
 
@@ -304,8 +307,8 @@ class Sampling:
             if known < number or not study.trials[number - 1].params:
                 study.sampler = self._sampler(number)
                 study.ask({dimension.key: _distribution(dimension) for dimension in self.space})
-            found = study.trials[number - 1].params
-        return {dimension.key: _as_recipe(dimension, found[dimension.key]) for dimension in self.space}
+            asked = study.trials[number - 1].params
+        return {axis.key: asked[axis.key] if axis.values else axis.rounded(asked[axis.key]) for axis in self.space}
 
     def tell(self, trials: Mapping[int, Trial]) -> None:
         """What became of trials, those that Optuna knows already left out."""
@@ -379,10 +382,6 @@ def _distribution(dimension: Dimension) -> optuna.distributions.BaseDistribution
     if dimension.whole:
         return optuna.distributions.IntDistribution(int(dimension.low), int(dimension.high), log=dimension.scale == LOG)
     return optuna.distributions.FloatDistribution(dimension.low, dimension.high, log=dimension.scale == LOG)
-
-
-def _as_recipe(dimension: Dimension, value: Any) -> Any:
-    return value if dimension.values else dimension.rounded(value)
 
 
 @contextmanager

@@ -60,7 +60,6 @@ class Wanted:
 class Job:
     """One method of a search: a run for each seed, with the values that its trials share, and what they differ in."""
 
-    method: str
     runs: tuple[PlannedRun, ...]
     space: Space
     sampling: Sampling
@@ -83,11 +82,11 @@ def search_name(asked: Mapping[str, Any]) -> str:
 def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: Sequence[str]) -> dict[str, Job]:
     """The methods of a search by name. Raises BenchError for a method in which nothing can be searched, and for methods that were not
     trained alike."""
-    found: dict[str, list[PlannedRun]] = {}
+    of_methods: dict[str, list[PlannedRun]] = {}
     for run in planned:
-        found.setdefault(run.method, []).append(run)
+        of_methods.setdefault(run.method, []).append(run)
     jobs = {}
-    for method, runs in found.items():
+    for method, runs in of_methods.items():
         first = runs[0]
         selected = str(first.recipe.get("select_on", "none"))
         if first.dev is None and first.corpus is not None and selected not in ("last", "none"):
@@ -122,7 +121,7 @@ def jobs_of(planned: Sequence[PlannedRun], folder: Path, wanted: Wanted, fixed: 
         if wanted.sampler == GRID:
             check_grid(method, space, wanted.trials)
         sampling = Sampling(folder, method, space, sampler=wanted.sampler, pruner=wanted.pruner, seeds=tuple(run.seed or 0 for run in runs))
-        jobs[method] = Job(method, tuple(runs), space, sampling)
+        jobs[method] = Job(tuple(runs), space, sampling)
     for key in wanted.spaces:
         if not any(dimension.key == key for job in jobs.values() for dimension in job.space):
             from bench.run.recipes import check_overrides
@@ -165,25 +164,26 @@ def overlap_words(run: PlannedRun, suites: Sequence[str]) -> str:
         return f"{name}: {pairs:,} pairs; it shares no caption and no image with the suite check"
     if "sts" not in suites:
         return f"{name}: {pairs:,} pairs"
-    found = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
-    if found is None:
+    counted = dev_test_pairs(name, run.dev.sha256, STS_TASKS)
+    if counted is None:
         return f"{name}: {pairs:,} pairs; how many are test pairs of the suite sts is not known, for it is not a known file"
-    shared, count = found
+    shared, count = counted
     if not shared:
         return f"{name}: none of its {count:,} pairs is a test pair of the suite sts"
     return f"{name}: {shared:,} of its {count:,} pairs ({100 * shared / count:.1f} %) are test pairs of the suite sts, so what is chosen on it is chosen in part on the test; --select sts-dev-clean has none"
 
 
 def definition(jobs: Mapping[str, Job], wanted: Wanted, name: str, fixed: Sequence[str]) -> Study:
-    first = next(iter(jobs.values())).runs[0]
+    runs = next(iter(jobs.values())).runs
+    first = runs[0]
     assert first.dev is not None
     return Study(
-        name=name, trials=wanted.trials, seeds=tuple(run.seed or 0 for run in next(iter(jobs.values())).runs), sampler=wanted.sampler,
+        name=name, trials=wanted.trials, seeds=tuple(run.seed or 0 for run in runs), sampler=wanted.sampler,
         pruner=wanted.pruner, budget=first.recipe.get("budget"), select_on=str(first.recipe["select_on"]), dev_pairs=first.dev.n,
         overlap=overlap_words(first, wanted.suites), precision=first.precision, suites=wanted.suites,
         fixed=tuple(fixed),
         created=datetime.now(UTC).isoformat(timespec="seconds"), command=shlex.join(["bench", *sys.argv[1:]]),
-        methods={job.method: _searched(job) for job in jobs.values()},
+        methods={method: _searched(job) for method, job in jobs.items()},
     )  # fmt: skip
 
 
@@ -252,7 +252,9 @@ def _json(value: Any) -> Any:
 def _plain(value: Any) -> str:
     if isinstance(value, Mapping) and "source" in value:
         value = value.get("values") or f"{value.get('low'):g} to {value.get('high'):g}"
-    return "none" if value is None else ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value))
+    return "none" if value is None else str(value)
 
 
 def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder) -> None:
@@ -265,14 +267,13 @@ def check_seeds(seeds: Sequence[int], methods: Sequence[str], store: RunsFolder)
             )
 
 
-# --- what a search found, as recipe files: one a method, each value with its source; ``bench run --recipe`` takes them ---
+# --- What a search found, as recipe files: one a method, each value with its source; ``bench run --recipe`` takes them ---
 
 
 def search_source(study: Study, best: Trial) -> str:
     """ "search 3f2a91c4, 12 trials, STS-B dev 67.42" """
-    return (
-        f"search {study.name.removeprefix('search-')}, {study.trials} trial{'s' * (study.trials != 1)}, {study.select_on} {best.score:.2f}"
-    )
+    trials = f"{study.trials} trial{'s' * (study.trials != 1)}"
+    return f"search {study.name.removeprefix('search-')}, {trials}, {study.select_on} {best.score:.2f}"
 
 
 def search_facts(study: Study, method: str, trials: Sequence[Trial]) -> dict[str, Any]:
@@ -295,13 +296,13 @@ def write_recipe(folder: Path, study: Study, method: str, trials: Sequence[Trial
     if best is None:
         return None
     of, said = study.methods[method], search_source(study, best)
+    corpus = _corpus(of.corpus) if of.corpus else None
     values = {key: of.recipe[key] for key in study.fixed if key in of.recipe}
     values |= {key: best.values[key] for key in of.space if key in best.values}
     kept = {key: said + ("" if key in of.space else AS_ALL_TRIALS) for key in values}
     lines = [
         f"# What {study.name} found for {method}. bench run --recipe takes this file; every value names its source.",
-        *_table("", {"method": method, "setting": of.setting, "variant": of.variant, "backbone": of.backbone}),
-        *([f"corpus = {json.dumps(_corpus(of.corpus))}"] if of.corpus else []),
+        *_table("", {"method": method, "setting": of.setting, "variant": of.variant, "backbone": of.backbone, "corpus": corpus}),
         "",
         "[values]",
         *(f"{key} = {{ value = {_toml(value)}, source = {_toml(kept[key])} }}" for key, value in values.items()),

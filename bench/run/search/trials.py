@@ -73,7 +73,7 @@ class Worker:
                 if trial is not None and trial.state != RUNNING:
                     continue
                 try:
-                    stack.enter_context(self.store(method).lock(f"{number:03d}"))
+                    stack.enter_context(RunsFolder(self.folder / "trials" / method).lock(f"{number:03d}"))
                 except RunLocked:
                     self.busy += 1
                     continue
@@ -98,18 +98,20 @@ class Worker:
         return self.done[method, number]
 
     def begin(self, method: str, number: int) -> Trial:
-        sampling = self.jobs[method].sampling
-        known = {n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None}
-        if number != RECIPE:
-            sampling.tell(known)
-        return Trial(method=method, number=number, values={} if number == RECIPE else sampling.values(number))
+        if number == RECIPE:
+            return Trial(method=method, number=number, values={})
+        self.tell(method)
+        return Trial(method=method, number=number, values=self.jobs[method].sampling.values(number))
 
-    def store(self, method: str) -> RunsFolder:
-        return RunsFolder(self.folder / "trials" / method)
+    def tell(self, method: str) -> None:
+        """Tell Optuna what became of the method's trials."""
+        known = {n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None}
+        self.jobs[method].sampling.tell(known)
 
     def run(self, trial: Trial, reporter: Reporter) -> Trial:
         """Train a trial with every seed; what came of it is on the disk when this returns. Raises Interrupted, which leaves it to be
-        taken up again, and what was wrong before anything was trained."""
+        taken up again, and what was wrong before anything was trained; RunFailed where a failure of one rank alone has parted the
+        processes: they can train nothing more."""
         job, began = self.jobs[trial.method], time.perf_counter()
         folder = trial_file(self.folder, trial.method, trial.number).parent
         try:
@@ -135,7 +137,7 @@ class Worker:
             state, problem = FAILED, error.message
         taken = time.perf_counter() - began
         self.inside += taken
-        ended = structs.replace(
+        trial = structs.replace(
             trial,
             state=state,
             dev=tuple(dev),
@@ -144,10 +146,7 @@ class Worker:
             error=problem,
             runs=tuple(run.run_id for run in runs),
         )
-        return self._still_together(self._ended(ended))
-
-    def _still_together(self, trial: Trial) -> Trial:
-        """Raises RunFailed where a failure of one rank alone has parted the processes: they can train nothing more."""
+        self._ended(trial)
         if self.options.ranks is not None and self.options.ranks.broken:
             raise RunFailed(
                 f"{trial.method}, trial {trial.number} failed and counts as a trial: {trial.error}; the ranks were parted by it",
@@ -171,8 +170,8 @@ class Worker:
     def settle(self) -> None:
         """Tell Optuna what the last trials became."""
         with RunsFolder(self.folder).lock("study", WAIT):
-            for method, job in self.jobs.items():
-                job.sampling.tell({n: trial for n in range(1, self.study.trials + 1) if (trial := self.look(method, n)) is not None})
+            for method in self.jobs:
+                self.tell(method)
 
 
 class PruningReporter:
@@ -201,7 +200,7 @@ class PruningReporter:
 
 def follow_trials(folder: Path, jobs: Mapping[str, Job], options: Options, ranks: Ranks) -> int:
     """What every rank but the first does: train what rank 0 names, which is of a trial that runs, until it names nothing."""
-    from bench.run.executors.multi_rank import follow_where
+    from bench.run.executors.multi_rank import follow
 
     def find(run_id: str) -> tuple[PlannedRun, RunsFolder]:
         for method, job in jobs.items():
@@ -211,7 +210,7 @@ def follow_trials(folder: Path, jobs: Mapping[str, Job], options: Options, ranks
                         return run, RunsFolder(trial_file(folder, method, trial.number).parent)
         raise RunFailed(f"no trial of {folder} that runs has {run_id}", "the same command again")
 
-    return follow_where(find, options, ranks)
+    return follow(find, options, ranks)
 
 
 def work(worker: Worker, reporter: Reporter, start: Callable[[Trial], None], end: Callable[[Trial], None]) -> None:

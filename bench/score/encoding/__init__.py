@@ -25,7 +25,7 @@ TOKENISE_AT_ONCE = 8192  # sentences: bounds the Python lists that a tokenizer r
 def encode_unique(
     sentences: Sequence[str],
     *,
-    tokens: Callable[[Sequence[str]], list[Sequence[int]]] | Callable[[Sequence[str]], list[list[int]]],
+    tokens: Callable[[Sequence[str]], Sequence[Sequence[int]]],
     embed: Callable[[list[Sequence[int]]], np.ndarray],
     budget: int,
     progress: Callable[[int, int], None] | None = None,
@@ -77,7 +77,7 @@ def batches_of(lengths: Sequence[int], budget: int) -> Iterator[range]:
         start = end
 
 
-def _compact_ids(sentences: list[str], tokens: Callable[[Sequence[str]], list]) -> list[Sequence[int]]:
+def _compact_ids(sentences: list[str], tokens: Callable[[Sequence[str]], Sequence[Sequence[int]]]) -> list[Sequence[int]]:
     """The ids of all sentences at 4 bytes each; as lists of Python's they would take 36."""
     compact: list[Sequence[int]] = []
     for start in range(0, len(sentences), TOKENISE_AT_ONCE):
@@ -153,9 +153,9 @@ class VectorStore:
     def __call__(self, sentences: Sequence[str]) -> np.ndarray:
         """(n, dim) float32. Raises KeyError for a sentence that was never added."""
         rows = np.fromiter((self._row[_key_of(s)] for s in sentences), dtype=np.int64, count=len(sentences))
-        found = np.asarray(self._vectors[rows], dtype=np.float32)
+        vectors = np.asarray(self._vectors[rows], dtype=np.float32)
         _release(self._vectors)
-        return found
+        return vectors
 
     def _append(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
         keys = [_key_of(s) for s in sentences]

@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,16 @@ class State:
 
 
 class _Digest:
-    """A hash over sentences that tells "ab", "c" from "a", "bc"."""
+    """A hash over sentences that tells "ab", "c" from "a", "bc"; and how many there were."""
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256()
+        self._hash, self.rows = hashlib.sha256(), 0
 
-    def add(self, sentences: Sequence[str]) -> str:
+    def add(self, sentences: Iterable[str]) -> str:
         for sentence in sentences:
             data = sentence.encode("utf-8", "surrogatepass")
             self._hash.update(len(data).to_bytes(4, "little") + data)
+            self.rows += 1
         return self._hash.hexdigest()
 
 
@@ -115,8 +116,8 @@ def _write(
 ) -> dict[str, Any]:
     sink = SINKS[out.suffix.lower()](part)
     state = _begun(part, about)
-    digest = _skip(sentences, state, out, block)
-    sink.resume(state.blocks, state.rows, state.dim)
+    digest = _skip(sentences, state, out)
+    sink.resume(state)
     progress(state.rows)
     while rows := list(itertools.islice(sentences, block)):
         if should_stop():
@@ -133,7 +134,7 @@ def _write(
         write_whole(part / "state.json", json.dumps(asdict(state)).encode())
         progress(state.rows)
     facts = {**about, "rows": state.rows, "dim": state.dim, "dtype": "float32", "sentences": state.sentences}
-    sink.finish(state.blocks, state.rows, state.dim, facts)
+    sink.finish(state, facts)
     facts["bytes"] = sink.whole.stat().st_size
     write_whole(part / "done.json", (json.dumps(facts, indent=1, ensure_ascii=False) + "\n").encode())
     _deliver(part, out)
@@ -165,14 +166,10 @@ def _begun(part: Path, about: Mapping[str, Any]) -> State:
     return State()
 
 
-def _skip(sentences: Iterator[str], state: State, out: Path, block: int) -> _Digest:
+def _skip(sentences: Iterator[str], state: State, out: Path) -> _Digest:
     """Read past the rows that are done. Raises BenchError where they are not the ones that were encoded."""
     digest = _Digest()
-    left, found = state.rows, ""
-    while left and (rows := list(itertools.islice(sentences, min(left, block)))):
-        found = digest.add(rows)
-        left -= len(rows)
-    if left or found != state.sentences:
+    if state.rows and (digest.add(itertools.islice(sentences, state.rows)), digest.rows) != (state.sentences, state.rows):
         raise BenchError(f"the sentences are not those of which the first {state.rows:,} vectors of {out} were made", FRESH)
     return digest
 
@@ -186,12 +183,9 @@ def _as_it_is(sentences: Iterator[str], out: Path, about: Mapping[str, Any], par
     differs = [key for key in about if facts.get(key) != about[key]]
     if differs:
         raise BenchError(f"{out} is there already, with another {differs[0]}: {facts.get(differs[0])}", FRESH)
-    digest, rows = _Digest(), 0
-    while some := list(itertools.islice(sentences, BLOCK)):
-        digest.add(some)
-        rows += len(some)
-    if rows != facts["rows"] or digest.add([]) != facts["sentences"]:
-        raise BenchError(f"{out} is there already, made of other sentences ({facts['rows']:,} of them, now {rows:,})", FRESH)
+    digest = _Digest()
+    if digest.add(sentences) != facts["sentences"] or digest.rows != facts["rows"]:
+        raise BenchError(f"{out} is there already, made of other sentences ({facts['rows']:,} of them, now {digest.rows:,})", FRESH)
     return facts
 
 
@@ -239,8 +233,8 @@ def _alone(part: Path) -> Iterator[None]:
 
 
 # --- files of vectors that grow by blocks and can be gone on with after a kill: NumPy's .npy and Parquet ---
-# A sink writes below one folder of its own. What ``append`` has returned from is on the disk; ``resume(blocks, rows, dim)``
-# goes back to a state in which that many had been appended; ``finish`` leaves the whole file at ``sink.whole``.
+# A sink writes below one folder of its own. What ``append`` has returned from is on the disk; ``resume(state)`` goes back to the
+# blocks and rows that had been appended then; ``finish`` leaves the whole file at ``sink.whole``.
 
 HEADER = 128  # bytes before the first value of a .npy file: a multiple of 64, with room for any number of rows
 WHOLE = "whole"
@@ -252,25 +246,25 @@ class NpySink:
     def __init__(self, folder: Path) -> None:
         self.whole, self._growing = folder / WHOLE, folder / "rows"
 
-    def resume(self, blocks: int, rows: int, dim: int) -> None:
+    def resume(self, state: State) -> None:
         if self.whole.exists():  # the last process was killed when it was all but done
             os.replace(self.whole, self._growing)
-        if not blocks:
-            with self._growing.open("wb") as file:
-                file.write(b"\0" * HEADER)
-        elif self._growing.stat().st_size < HEADER + 4 * rows * dim:
-            raise OSError(f"{self._growing} is shorter than the {rows:,} vectors that were written")
+        size = HEADER + 4 * state.rows * state.dim
+        if not state.blocks:
+            self._growing.write_bytes(b"\0" * HEADER)
+        elif self._growing.stat().st_size < size:
+            raise OSError(f"{self._growing} is shorter than the {state.rows:,} vectors that were written")
         else:
-            os.truncate(self._growing, HEADER + 4 * rows * dim)
+            os.truncate(self._growing, size)
 
     def append(self, block: int, sentences: Sequence[str], vectors: np.ndarray) -> None:
         with self._growing.open("ab") as file:
             file.write(np.ascontiguousarray(vectors, dtype="<f4").data)
             _to_disk(file)
 
-    def finish(self, blocks: int, rows: int, dim: int, about: Mapping[str, Any]) -> None:
+    def finish(self, state: State, about: Mapping[str, Any]) -> None:
         with self._growing.open("r+b") as file:
-            file.write(npy_header(rows, dim))
+            file.write(npy_header(state.rows, state.dim))
             _to_disk(file)
         os.replace(self._growing, self.whole)
 
@@ -285,11 +279,11 @@ class ParquetSink:
     def __init__(self, folder: Path) -> None:
         self.whole, self._folder = folder / WHOLE, folder
 
-    def resume(self, blocks: int, rows: int, dim: int) -> None:
+    def resume(self, state: State) -> None:
         self.whole.unlink(missing_ok=True)
-        for block in range(blocks):
-            if not self._block(block).is_file():
-                raise OSError(f"{self._block(block)} is missing")
+        for block in map(self._block, range(state.blocks)):
+            if not block.is_file():
+                raise OSError(f"{block} is missing")
 
     def append(self, block: int, sentences: Sequence[str], vectors: np.ndarray) -> None:
         import pyarrow as pa
@@ -303,14 +297,14 @@ class ParquetSink:
             _to_disk(file)
         os.replace(aside, self._block(block))
 
-    def finish(self, blocks: int, rows: int, dim: int, about: Mapping[str, Any]) -> None:
+    def finish(self, state: State, about: Mapping[str, Any]) -> None:
         import pyarrow.parquet as pq
 
         aside = self._folder / "whole.tmp"
         schema = pq.read_schema(self._block(0)).with_metadata({"bench": json.dumps(about)})
         with aside.open("wb") as file:
             with pq.ParquetWriter(file, schema, use_dictionary=False) as writer:
-                for block in range(blocks):
+                for block in range(state.blocks):
                     writer.write_table(pq.read_table(self._block(block)).cast(schema))
             _to_disk(file)
         os.replace(aside, self.whole)

@@ -1,7 +1,4 @@
-"""How well clusters agree with classes, x 100. Names and numbers of clusters and classes are arbitrary.
-
-Legend: N items, P clusters (predicted), G classes (gold), R clusterings of the same items.
-"""
+"""K-means, and how well its clusters agree with classes."""
 
 from __future__ import annotations
 
@@ -64,12 +61,12 @@ def kmeans(
     uniform_SU = np.concatenate([np.random.RandomState(seed).random_sample((starts, each)) for seed in seeds])
     rows_SK = seedings(points, clusters, uniform_SU)
     together = max(starts, STATE_BYTES // (clusters * count * points.x_ND.itemsize) // starts * starts)
-    found: list[Clustering] = []
+    best: list[Clustering] = []
     for first in range(0, len(rows_SK), together):
         centres_SKD = points.x_ND[rows_SK[first : first + together]]
         runs = lloyd(points, centres_SKD, max_iterations=max_iterations, tolerance=tolerance)
-        found += [min(runs[i : i + starts], key=lambda run: run.inertia) for i in range(0, len(runs), starts)]
-    return found
+        best += [min(runs[i : i + starts], key=lambda run: run.inertia) for i in range(0, len(runs), starts)]
+    return best
 
 
 class Points:
@@ -104,14 +101,14 @@ class Points:
         rows_ME = np.ones((count, dim + 2), dtype=self.x_ND.dtype)
         np.multiply(centres_MD, -2, out=rows_ME[:, :dim])
         rows_ME[:, dim] = np.einsum("md,md->m", centres_MD, centres_MD)
-        return np.asarray(rows_ME @ self._rows_NE.T)
+        return rows_ME @ self._rows_NE.T
 
     def distances_of(self, rows_M: Rows) -> Floats:
         """(M, N) squared distances of some of the points to all: not negative, and zero of a point to itself."""
-        found_MN = self.distances(self.x_ND[rows_M])
-        np.maximum(found_MN, 0, out=found_MN)
-        found_MN[np.arange(len(rows_M)), rows_M] = 0
-        return found_MN
+        distances_MN = self.distances(self.x_ND[rows_M])
+        np.maximum(distances_MN, 0, out=distances_MN)
+        distances_MN[np.arange(len(rows_M)), rows_M] = 0
+        return distances_MN
 
 
 def _unit(x_ND: Floats) -> tuple[Floats, int]:
@@ -286,6 +283,7 @@ class _Start:
 
 
 # --- how well clusters agree with classes, x 100. Names and numbers of clusters and classes are arbitrary ---
+# Legend: N items, P clusters (predicted), G classes (gold), R clusterings of the same items.
 
 
 def accuracy(predicted: ArrayLike, gold: ArrayLike) -> float:
@@ -332,8 +330,8 @@ def summary(predicted_NR: ArrayLike, gold: ArrayLike) -> dict[str, Any]:
     if labels_NR.ndim != 2 or not labels_NR.shape[1]:
         raise ValueError(f"one column per clustering expected, got shape {labels_NR.shape}")
     runs: list[Mapping[str, float]] = [{"accuracy": accuracy(labels_N, gold), **agreement(labels_N, gold)} for labels_N in labels_NR.T]
-    found = {}
+    summaries = {}
     for name in runs[0]:
         each = np.array([run[name] for run in runs])
-        found[name] = {"mean": float(each.mean()), "std": float(each.std()), "each": each.tolist()}
-    return found
+        summaries[name] = {"mean": float(each.mean()), "std": float(each.std()), "each": each.tolist()}
+    return summaries

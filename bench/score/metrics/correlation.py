@@ -56,10 +56,7 @@ def pearson(predicted: ArrayLike, gold: ArrayLike) -> float:
 def mean_ranks(values_N: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rank of every value, from 1; equal values get the mean of the ranks that they cover."""
     _, group_N, size_G = np.unique(values_N, return_inverse=True, return_counts=True)
-    last_G = np.cumsum(size_G)
-    rank_G = np.asarray(last_G - (size_G - 1) / 2, dtype=np.float64)
-    ranks_N: NDArray[np.float64] = rank_G[group_N.reshape(-1)]
-    return ranks_N
+    return (np.cumsum(size_G) - (size_G - 1) / 2)[group_N]
 
 
 def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
@@ -82,7 +79,7 @@ def paired_cosine(a_ND: ArrayLike, b_ND: ArrayLike) -> NDArray[np.float64]:
     cosine_N = np.clip(cosine_N, -1.0, 1.0)  # rounding can pass 1 by one unit in the last place
     cosine_N[equal_N] = 1.0
     cosine_N[zero_N] = 0.0
-    return np.asarray(cosine_N, dtype=np.float64)
+    return cosine_N
 
 
 def correlate_groups(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str], correlation: Correlation = spearman) -> Grouped:
@@ -99,15 +96,13 @@ def correlate_groups(predicted: ArrayLike, gold: ArrayLike, groups: Sequence[str
     sizes: dict[str, int] = {}
     every = correlation(a_N, b_N)
     names = dict.fromkeys(names_N.tolist())
-    for name in names if len(names) > 1 else ():
+    for name in names:
         member_N = names_N == name
         sizes[name] = int(member_N.sum())
         try:
-            each[name] = correlation(a_N[member_N], b_N[member_N])
+            each[name] = every if len(names) == 1 else correlation(a_N[member_N], b_N[member_N])
         except ValueError:
             each[name] = None
-    if len(names) == 1:
-        each, sizes = dict.fromkeys(names, every), dict.fromkeys(names, len(a_N))
     values = [value for value in each.values() if value is not None]
     defined = len(values) == len(each)
     return Grouped(
@@ -233,21 +228,21 @@ class _Words:
     def below_each(self, limits: Sequence[int]) -> Rows:
         """What ``[randint(limit) for limit in limits]`` gives."""
         masks = [_mask(limit) for limit in limits]
-        found: list[int] = []
+        numbers: list[int] = []
         while True:
-            words = iter(self._ahead(2 * (len(limits) - len(found)) + 16).tolist())
+            words = iter(self._ahead(2 * (len(limits) - len(numbers)) + 16).tolist())
             taken = 0
             try:
-                for limit, mask in zip(limits[len(found) :], masks[len(found) :], strict=True):
+                for limit, mask in zip(limits[len(numbers) :], masks[len(numbers) :], strict=True):
                     word = 0
                     if mask:
                         begun = taken
                         taken += 1
                         while (word := next(words) & mask) >= limit:
                             taken += 1
-                    found.append(word)
+                    numbers.append(word)
                 self._next += taken
-                return np.array(found, dtype=np.int64)
+                return np.array(numbers, dtype=np.int64)
             except StopIteration:  # the choice that ran out of words begins anew with more of them
                 self._next += begun
 
@@ -263,7 +258,7 @@ def sampled_spearman(predicted: ArrayLike, gold: ArrayLike, drawn: Iterable[Rows
     Raises ValueError for NaN or infinity, and where a draw has one side constant.
     """
     sides = check_sides(predicted, gold)
-    place_a_N, place_b_N = (np.unique(side_N, return_inverse=True)[1].reshape(-1) for side_N in sides)
+    place_a_N, place_b_N = (np.unique(side_N, return_inverse=True)[1] for side_N in sides)
     values = []
     for i, rows_n in enumerate(drawn):
         a_n, b_n = _centred_ranks(place_a_N[rows_n]), _centred_ranks(place_b_N[rows_n])
@@ -279,5 +274,4 @@ def _centred_ranks(place_n: Rows) -> NDArray[np.float64]:
     """Twice the mean rank of every value less twice the mean of all ranks: whole numbers. ``place_n``: equal for equal values."""
     count = np.bincount(place_n)
     twice = 2 * np.cumsum(count) - count - len(place_n)
-    ranks_n: NDArray[np.float64] = twice.astype(np.float64)[place_n]
-    return ranks_n
+    return twice.astype(np.float64)[place_n]

@@ -61,4 +61,4 @@ def accuracies(predicted_MK: ArrayLike, gold_M: ArrayLike) -> NDArray[np.float64
     tested_MK = predicted_MK >= 0
     if not tested_MK.any(axis=0).all():
         raise ValueError("a draw was tested on nothing")
-    return np.asarray(100 * ((predicted_MK == gold_M[:, None]) & tested_MK).sum(axis=0) / tested_MK.sum(axis=0))
+    return 100 * ((predicted_MK == gold_M[:, None]) & tested_MK).sum(axis=0) / tested_MK.sum(axis=0)

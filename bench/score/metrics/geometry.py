@@ -6,6 +6,7 @@ Legend: N vectors or pairs, D dimensions, B rows of a block.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def unit(vectors_ND: ArrayLike) -> Floats:
     largest_N = np.abs(x_ND).max(axis=1, initial=0.0)
     x_ND /= np.where(largest_N == 0, 1.0, largest_N)[:, None]  # so that no square over- or underflows
     length_N = np.sqrt(np.einsum("nd,nd->n", x_ND, x_ND))
-    return np.asarray(x_ND / np.where(length_N == 0, 1.0, length_N)[:, None])
+    return x_ND / np.where(length_N == 0, 1.0, length_N)[:, None]
 
 
 def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
@@ -32,7 +33,7 @@ def squared_distances(x_ND: ArrayLike, y_ND: ArrayLike) -> Floats:
     Source: Wang and Isola 2020, with exponent 2; they take unit vectors.
     """
     apart_ND = np.asarray(x_ND, dtype=np.float64) - np.asarray(y_ND, dtype=np.float64)
-    return np.asarray(np.einsum("nd,nd->n", apart_ND, apart_ND))
+    return np.einsum("nd,nd->n", apart_ND, apart_ND)
 
 
 def potentials(x_ND: ArrayLike, block: int = BLOCK) -> Floats:
@@ -44,15 +45,15 @@ def potentials(x_ND: ArrayLike, block: int = BLOCK) -> Floats:
     if len(x_ND) < 2:
         raise ValueError(f"{len(x_ND)} vectors: a pair needs 2")
     square_N = np.einsum("nd,nd->n", x_ND, x_ND)
-    found_N = np.empty(len(x_ND))
+    mean_N = np.empty(len(x_ND))
     for start in range(0, len(x_ND), block):
         rows = slice(start, start + block)
         apart_BN = square_N[rows, None] + square_N - 2 * (x_ND[rows] @ x_ND.T)
         weight_BN = np.exp(-2 * np.maximum(apart_BN, 0.0, out=apart_BN), out=apart_BN)
         own_B = np.arange(len(weight_BN))
         weight_BN[own_B, start + own_B] = 0.0
-        found_N[rows] = weight_BN.sum(axis=1) / (len(x_ND) - 1)
-    return found_N
+        mean_N[rows] = weight_BN.sum(axis=1) / (len(x_ND) - 1)
+    return mean_N
 
 
 def uniformity(potentials_N: ArrayLike) -> float:
@@ -68,13 +69,13 @@ def mean_cosines(x_ND: ArrayLike) -> Floats:
     x_ND = np.asarray(x_ND, dtype=np.float64)
     if len(x_ND) < 2:
         raise ValueError(f"{len(x_ND)} vectors: a pair needs 2")
-    return np.asarray((x_ND @ x_ND.sum(axis=0) - np.einsum("nd,nd->n", x_ND, x_ND)) / (len(x_ND) - 1))
+    return (x_ND @ x_ND.sum(axis=0) - np.einsum("nd,nd->n", x_ND, x_ND)) / (len(x_ND) - 1)
 
 
 def singular_values(x_ND: ArrayLike) -> Floats:
     """Of the vectors less their mean, largest first: (min(N, D),)."""
     x_ND = np.asarray(x_ND, dtype=np.float64)
-    return np.asarray(np.linalg.svd(x_ND - x_ND.mean(axis=0), compute_uv=False))
+    return np.linalg.svd(x_ND - x_ND.mean(axis=0), compute_uv=False)
 
 
 def effective_rank(singular: ArrayLike) -> float:
@@ -100,10 +101,10 @@ def histograms(values_N: ArrayLike, gold_N: ArrayLike, levels: Sequence[float], 
         if not ((side_N >= limits[0]) & (side_N <= limits[-1])).all():
             raise ValueError(f"a {name} is not within {limits[0]:g} to {limits[-1]:g}")
     level_N = np.minimum(np.searchsorted(levels, gold_N, side="right") - 1, len(levels) - 2)
-    made = []
-    for i, (low, high) in enumerate(zip(levels, levels[1:], strict=False)):
+    summaries: dict[str, Any] = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
+    by_level = []
+    for i, (low, high) in enumerate(pairwise(levels)):
         inside = values_N[level_N == i]
-        summaries: dict[str, Any] = {"mean": np.mean, "sd": np.std, "min": np.min, "max": np.max}
         summed = {key: float(of(inside)) if len(inside) else None for key, of in summaries.items()}
-        made.append({"gold": [low, high], "n": len(inside), **summed, "counts": np.histogram(inside, bins=list(edges))[0].tolist()})
-    return made
+        by_level.append({"gold": [low, high], "n": len(inside), **summed, "counts": np.histogram(inside, bins=list(edges))[0].tolist()})
+    return by_level

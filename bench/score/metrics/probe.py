@@ -1,9 +1,8 @@
 """SentEval's transfer classifier on frozen vectors: protocol ``senteval-probe/1``. Rows and labels in, accuracies out.
 
 A linear classifier with cross-entropy, Adam and a coupled L2 penalty on weight and bias; the penalty is chosen by
-cross-validation or on a dev split. Which rows are fitted and judged is said here; how the fits are computed is a ``Fitter``:
-``bench.score.metrics.probe`` (all at once) or ``tests/probe_sequential.py`` (one after the other, as the protocol is
-written down). Folds, initial weights and permutations depend on the seed and on sizes alone, so that both see the same.
+cross-validation or on a dev split. Which rows are fitted and judged is said first; how the fits are computed is a ``Fitter``:
+``fit_batched`` (all at once) or ``tests/probe_sequential.py`` (one after the other, as the protocol is written down). Folds, initial weights and permutations depend on the seed and on sizes alone, so that both see the same.
 
 Legend: N rows, D dimensions, C classes.  Source: Conneau and Kiela 2018, SentEval, and the code published with it.
 """
@@ -119,16 +118,16 @@ def inner_kfold(x_ND: Floats, y_N: Rows, order_N: Rows, classes: int, fitter: Fi
     grids = [_grid(fits[i : i + settings.folds]) for i in range(0, len(fits), settings.folds)]
     chosen = [_best(grid, settings) for grid in grids]
     again = fitter(x_ND, y_N, classes, [_held_out(t, p, settings) for t, p in zip(trains, chosen, strict=True)], settings)
-    predicted, fold = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
+    predicted, fold_N = np.zeros(len(y_N), dtype=np.int64), np.zeros(len(y_N), dtype=np.int64)
     folds = []
     for number, (test, grid, penalty, (fit,)) in enumerate(zip(tests, grids, chosen, again, strict=True)):
-        predicted[test], fold[test] = fit.predict(x_ND[test]), number
+        predicted[test], fold_N[test] = fit.predict(x_ND[test]), number
         folds.append(_fold(grid, penalty, fit, accuracy(predicted[test], y_N[test]), settings))
     return Probe(
-        dev=mean([one.dev for one in folds]),
-        test=mean([one.test for one in folds]),
+        dev=mean([fold.dev for fold in folds]),
+        test=mean([fold.test for fold in folds]),
         predicted=predicted,
-        fold=fold,
+        fold=fold_N,
         folds=tuple(folds),
         fits=sum(map(len, fits)) + len(again),
     )
@@ -239,8 +238,8 @@ def _best(grid: Sequence[float], settings: Settings) -> float:
 
 
 def _fold(grid: Sequence[float], penalty: float, fit: Fit, test: float, settings: Settings) -> Fold:
-    named = {f"{one:g}": value for one, value in zip(settings.penalties, grid, strict=True)}
-    return Fold(dev=max(grid), test=test, penalty=penalty, epochs=fit.epochs, grid=named)
+    by_penalty = {f"{tried:g}": value for tried, value in zip(settings.penalties, grid, strict=True)}
+    return Fold(dev=max(grid), test=test, penalty=penalty, epochs=fit.epochs, grid=by_penalty)
 
 
 def _tested(x_ND: Floats, y_N: Rows, test: Rows, grid: list[float], penalty: float, fit: Fit, settings: Settings, fits: int) -> Probe:
@@ -317,9 +316,9 @@ class _Pool:
     def chunks(self) -> Iterator[Chunk]:
         """The live jobs, packed so that the rows which a step gathers stay small."""
         alike: dict[tuple[int, int], list[int]] = {}
-        for job, one in enumerate(self.jobs):
-            if live := len(self.live(job)):
-                alike.setdefault((-(-len(one.train) // self.settings.batch_size), live), []).append(job)
+        for number, job in enumerate(self.jobs):
+            if live := len(self.live(number)):
+                alike.setdefault((-(-len(job.train) // self.settings.batch_size), live), []).append(number)
         room = CHUNK_BYTES.get(self.x_ND.device.type, CHUNK_BYTES_ELSEWHERE)
         most = max(1, room // (self.settings.batch_size * self.x_ND.shape[1] * self.x_ND.element_size()))
         for (steps, _), jobs in alike.items():

@@ -29,12 +29,10 @@ from bench.base.files import file_sha256, values_sha256
 from bench.runs.record import AVERAGE, REDUCED
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from bench.data.sets import DataFolder
 
-    Arrays = Mapping[str, np.ndarray]
-
+Arrays = Mapping[str, np.ndarray]
+"""Of one task, by name: "prediction", "gold", "subset" ..."""
 
 _MODULES = {
     "sts": "bench.score.suites.sts",
@@ -123,14 +121,12 @@ class Task:
         Of a rank correlation's predictions, (N,), that is their order: 0 for the lowest value, 1 for the next, one number for
         equals, less half of how many there are, so that 65,536 fit into 16 bits.
         """
-        import numpy as np
-
         if not self.needs:
             return None
         kept = {name: predictions[name] for name in self.needs}
         if self.metric in RANKED:
             values, order_N = np.unique(kept["prediction"], return_inverse=True)
-            kept["prediction"] = order_N.reshape(-1) - (len(values) + 1) // 2
+            kept["prediction"] = order_N - (len(values) + 1) // 2
         return kept | {REDUCED: np.array(True)}
 
     def load(self, data: DataFolder, text: str = "tokenised") -> LoadedTask:
@@ -268,13 +264,13 @@ def _installed(name: str) -> SuitePlugin:
     point = _points()[name]
     package, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
     try:
-        found = point.load()
+        loaded = point.load()
     except (Exception, SystemExit) as error:  # a third party's code may raise anything
         raise BenchError(f"the suite {name} of {package} does not import: {one_line(error)}", f"update {package}") from None
-    _check_definition(found, f"the suite {name} of {package}")
-    if found.name != name:
-        raise BenchError(f"{package} registers the suite {found.name} under the name {name}", f"update {package}")
-    return SuitePlugin(found, package, version, _source_sha256(sys.modules[point.module]))
+    _check_definition(loaded, f"the suite {name} of {package}")
+    if loaded.name != name:
+        raise BenchError(f"{package} registers the suite {loaded.name} under the name {name}", f"update {package}")
+    return SuitePlugin(loaded, package, version, _source_sha256(sys.modules[point.module]))
 
 
 def use_files(files: Iterable[Path]) -> None:
@@ -298,24 +294,24 @@ def _source_sha256(module: ModuleType) -> str:
     return file_sha256(Path(str(module.__file__)))
 
 
-def _check_definition(found: object, whose: str) -> None:
+def _check_definition(defined: object, whose: str) -> None:
     """Raises BenchError where a plugin's SUITE is none that can be run beside this package's."""
-    if not isinstance(found, Suite):
-        raise BenchError(f"{whose}: SUITE is of type {type(found).__name__}", "SUITE = Suite(...), see docs/add-a-suite.md")
-    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(found.name)) or found.name == ALL:
-        raise BenchError(f"{whose}: a suite cannot be called {str(found.name)!r}", "a-z, 0-9 and '-'")
-    if found.name in _MODULES:
-        raise BenchError(f"{whose}: bench has a suite {found.name} of its own", "another name")
-    if not found.tasks:
-        raise BenchError(f"{whose}: the suite {found.name} has no task", "tasks=(Task(...),)")
+    if not isinstance(defined, Suite):
+        raise BenchError(f"{whose}: SUITE is of type {type(defined).__name__}", "SUITE = Suite(...), see docs/add-a-suite.md")
+    if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", str(defined.name)) or defined.name == ALL:
+        raise BenchError(f"{whose}: a suite cannot be called {str(defined.name)!r}", "a-z, 0-9 and '-'")
+    if defined.name in _MODULES:
+        raise BenchError(f"{whose}: bench has a suite {defined.name} of its own", "another name")
+    if not defined.tasks:
+        raise BenchError(f"{whose}: the suite {defined.name} has no task", "tasks=(Task(...),)")
     taken = {task.name: name for name in _MODULES if name != "mteb" for task in suite(name).tasks}
-    for task in found.tasks:
-        if task.suite != found.name:
-            raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={found.name!r}")
+    for task in defined.tasks:
+        if task.suite != defined.name:
+            raise BenchError(f"{whose}: the task {task.name} says suite={task.suite!r}", f"suite={defined.name!r}")
         if task.name in taken:
             raise BenchError(f"{whose}: the suite {taken[task.name]} has a task {task.name}", "another name: predictions are kept under it")
-        taken[task.name] = found.name
-    if absent := set(found.average or ()) - {task.name for task in found.tasks}:
+        taken[task.name] = defined.name
+    if absent := set(defined.average or ()) - {task.name for task in defined.tasks}:
         raise BenchError(f"{whose}: average names {', '.join(sorted(absent))}, which the suite has not", "names of its tasks")
 
 
@@ -343,28 +339,26 @@ def split_names(text: str) -> tuple[str, ...]:
     "sts,mteb:STSBenchmark,SICK-R,cxc" -> ("sts", "mteb:STSBenchmark,SICK-R", "cxc").
     """
     known = suite_names()
-    names: list[str] = []
-    theirs: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}  # "sts", or "mteb:" and what follows it
     owner = ""
     for part in (part.strip() for part in re.split(r",(?![^()]*\))", text)):
         head, colon, rest = part.partition(":")
         if colon and head in known:
-            owner, part = head, rest.strip()
-            if owner not in theirs:
-                names.append(f"{owner}:")
+            owner, part = f"{head}:", rest.strip()
         elif part in (*known, ALL):
             owner = ""
         if owner:
-            theirs.setdefault(owner, []).extend([part] if part else [])
+            names.setdefault(owner, []).extend([part] if part else [])
         elif part:
-            names.append(part)
-    return tuple(dict.fromkeys(name + ",".join(theirs[name[:-1]]) if name.endswith(":") else name for name in names))
+            names.setdefault(part, [])
+    return tuple(name + ",".join(theirs) for name, theirs in names.items())
 
 
 def check_suite(name: str) -> None:
     """Raises UnknownName, with the nearest names, where "suite" or "suite:TASK" begins with none."""
-    if name.partition(":")[0] not in suite_names():
-        raise UnknownName("suite", name.partition(":")[0], suite_names(), hint="bench suites; of a file: --plugin FILE")
+    name, known = name.partition(":")[0], suite_names()
+    if name not in known:
+        raise UnknownName("suite", name, known, hint="bench suites; of a file: --plugin FILE")
 
 
 def suite(name: str) -> Suite:
@@ -372,11 +366,12 @@ def suite(name: str) -> Suite:
     check_suite(name)
     name, colon, tasks = name.partition(":")
     plugin = suite_plugin(name)
-    module = importlib.import_module(_MODULES[name]) if plugin is None else None
+    module: Any = importlib.import_module(_MODULES[name]) if plugin is None else None
     if colon and not hasattr(module, "chosen"):
         raise BenchError(f"--suite {name}:{tasks}: the tasks of {name} cannot be chosen one by one", f"--suite {name}")
-    found: Suite = plugin.suite if plugin else module.chosen(tasks) if colon else module.SUITE  # type: ignore[union-attr]
-    return found
+    if plugin is not None:
+        return plugin.suite
+    return module.chosen(tasks) if colon else module.SUITE
 
 
 AnyScore = TypeVar("AnyScore")
@@ -396,8 +391,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
     if names is None or any(name not in by_task for name in names):
         return None
     chosen = [by_task[name] for name in names]
-    same = ("suite", "protocol", "metric")
-    if any(getattr(score, key) != getattr(first, key) for score in chosen for key in same):
+    if any((score.suite, score.protocol, score.metric) != (first.suite, first.protocol, first.metric) for score in chosen):
         return None
     text, mixed = _common_form({score.task: score.text for score in chosen})
     if mixed:
@@ -416,8 +410,7 @@ def average(scores: Iterable[AnyScore]) -> AnyScore | None:
         changes["predictions"] = {}
     else:
         changes["predictions_sha256"] = None
-    averaged: AnyScore = replace(first, **changes)
-    return averaged
+    return replace(first, **changes)
 
 
 def _common_form(forms: Mapping[str, str | None]) -> tuple[str | None, bool]:
@@ -454,6 +447,13 @@ def check_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> n
             "the training diverged, or the backbone's weights are damaged: bench run with a lower --set learning_rate=, or another backbone",
         )
     return vectors_ND
+
+
+def float32_vectors(vectors: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:
+    """As :func:`check_vectors`, in float32: a number that does not fit is refused as infinity."""
+    given_ND = check_vectors(vectors, sentences, task)
+    with np.errstate(over="ignore"):
+        return check_vectors(np.asarray(given_ND, dtype=np.float32), sentences, task)
 
 
 def check_variety(vectors_ND: np.ndarray, sentences: Sequence[str], task: str) -> np.ndarray:

@@ -7,7 +7,6 @@ clusters and classes. The value is the mean over the ten seeds, ``std`` their st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import CLUSTERING_TASKS, ClassedTexts, DataFolder, data_set, read_clustering
 from bench.score.metrics.clustering import kmeans, summary
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
 
 PROTOCOL = "sccl-kmeans/1"
 SEEDS = tuple(range(10))
@@ -36,60 +35,57 @@ class LoadedTexts(LoadedTask):
     def score(self, vectors: Vectors) -> TaskResult:
         """The task's result. Raises RunFailed where the vectors cannot be clustered."""
         name, texts = self.data.name, self.data.texts
-        given_ND = check_vectors(vectors(texts), texts, name)
-        with np.errstate(over="ignore"):  # float64 that does not fit is refused as infinity
-            x_ND = check_variety(check_vectors(np.asarray(given_ND, dtype=np.float32), texts, name), texts, name)
+        x_ND = check_variety(float32_vectors(vectors(texts), texts, name), texts, name)
         classes = len(np.unique(self.data.labels))
         try:
-            found = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
+            clusterings = kmeans(x_ND, classes, SEEDS, starts=STARTS, max_iterations=ITERATIONS, tolerance=TOLERANCE)
         except ValueError as error:
             raise RunFailed(f"{name}: {error}", "did the training collapse? curve.jsonl in the run's folder has its losses") from None
         predictions = {
-            "prediction": np.stack([clustering.labels_N for clustering in found], axis=1).astype(np.int16),
+            "prediction": np.stack([clustering.labels_N for clustering in clusterings], axis=1).astype(np.int16),
             "gold": self.data.labels,
             "subset": np.full(len(texts), name),
-            "inertia": np.array([clustering.inertia for clustering in found]),
+            "inertia": np.array([clustering.inertia for clustering in clusterings]),
         }
         return self.result(predictions)
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: one column of clusters per seed."""
     try:
-        found = summary(predictions["prediction"], predictions["gold"])
+        agreement = summary(predictions["prediction"], predictions["gold"])
     except ValueError as error:
         raise RunFailed(f"{task}: {error}") from None
     detail = {
         "classes": len(np.unique(predictions["gold"])),
         "seeds": list(range(predictions["prediction"].shape[1])),
-        **found,
+        **agreement,
         "inertia": predictions["inertia"].tolist(),
     }
-    return TaskScore(found["accuracy"]["mean"], len(predictions["prediction"]), found["accuracy"]["std"], detail)
+    return TaskScore(agreement["accuracy"]["mean"], len(predictions["prediction"]), agreement["accuracy"]["std"], detail)
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedTexts:
     return LoadedTexts(task, read_clustering(data, task.name, text=text))
 
 
-def _task(name: str) -> Task:
-    return Task(
-        suite="clustering",
-        name=name,
-        protocol=PROTOCOL,
-        metric="clustering-accuracy",
-        n=data_set(name).items["test"],
-        data=(name,),
-        read=_read,
-        rescore=score_predictions,
-    )
-
-
 SUITE = Suite(
     name="clustering",
     title="Short-text clustering",
     description="Do texts of one topic lie together? K-means on eight sets of short texts; nothing is trained on them.",
-    tasks=tuple(_task(name) for name in CLUSTERING_TASKS),
+    tasks=tuple(
+        Task(
+            suite="clustering",
+            name=name,
+            protocol=PROTOCOL,
+            metric="clustering-accuracy",
+            n=data_set(name).items["test"],
+            data=(name,),
+            read=_read,
+            rescore=score_predictions,
+        )
+        for name in CLUSTERING_TASKS
+    ),
     average=CLUSTERING_TASKS,
     docs="suites/clustering.md",
 )

@@ -8,7 +8,7 @@ caption. A pair's prediction is the cosine of its two vectors; both tasks keep t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ import numpy as np
 from bench.base.errors import RunFailed
 from bench.data.sets import CXC, CXC_OFFICIAL, DataFolder, data_set, read_cxc
 from bench.score.metrics.correlation import DRAWS, SEED, draws_with_replacement, draws_without_replacement, sampled_spearman
-from bench.score.suites import Suite, Task, TaskScore
+from bench.score.suites import Arrays, Suite, Task, TaskScore
 from bench.score.suites.sts import SAME_COSINES, LoadedPairs, by_subset, correlations
 
 
@@ -33,22 +33,21 @@ class Protocol:
 
 
 PROTOCOLS = {
-    one.name: one
-    for one in (
+    protocol.name: protocol
+    for protocol in (
         Protocol("cxc-promcse/1", "image", draws_with_replacement, "half of the images, with replacement"),
         Protocol("cxc-parekh/1", "caption1", draws_without_replacement, "half of the captions, without replacement"),
     )
 }
 
 
-def drawn_scores(predictions: Mapping[str, np.ndarray], protocol: str) -> np.ndarray:
+def drawn_scores(predictions: Arrays, protocol: str) -> np.ndarray:
     """(1000,) Spearman x 100 of every draw; draw i of two models is over the same pairs. Raises ValueError where it is undefined."""
-    one = PROTOCOLS[protocol]
-    query_N = np.unique(predictions[one.query], return_inverse=True)[1].reshape(-1)
-    return sampled_spearman(predictions["prediction"], predictions["gold"], one.drawn(query_N))
+    query_N = np.unique(predictions[PROTOCOLS[protocol].query], return_inverse=True)[1]
+    return sampled_spearman(predictions["prediction"], predictions["gold"], PROTOCOLS[protocol].drawn(query_N))
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str, protocol: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str, protocol: str) -> TaskScore:
     """From stored predictions alone: mean and standard deviation (of these draws, not n - 1)."""
     ranked, linear = correlations(predictions, task)
     try:
@@ -78,26 +77,24 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
     return LoadedPairs(task, read_cxc(data, text=text))
 
 
-def _task(protocol: str) -> Task:
-    """Both protocols have one name for the task: their predictions are the same."""
-    return Task(
-        suite="cxc",
-        name=CXC,
-        protocol=protocol,
-        metric="spearman-bootstrap",
-        n=data_set(CXC).items["test"],
-        data=(CXC, CXC_OFFICIAL),
-        read=_read,
-        rescore=partial(score_predictions, protocol=protocol),
-        needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
-    )
-
-
 SUITE = Suite(
     name="cxc",
     title="Crisscrossed Captions",
     description="Do cosines rank pairs of image captions as people do? A domain that no other STS set shares; nothing is trained on it.",
-    tasks=tuple(_task(name) for name in PROTOCOLS),
+    tasks=tuple(
+        Task(
+            suite="cxc",
+            name=CXC,  # under both protocols: their predictions are the same
+            protocol=protocol,
+            metric="spearman-bootstrap",
+            n=data_set(CXC).items["test"],
+            data=(CXC, CXC_OFFICIAL),
+            read=_read,
+            rescore=partial(score_predictions, protocol=protocol),
+            needs=("prediction", "gold", "subset", "image", "caption1", "caption2"),
+        )
+        for protocol in PROTOCOLS
+    ),
     average=None,
     docs="suites/cxc.md",
 )

@@ -6,7 +6,6 @@ draws, ``std`` their standard deviation. The draws are the same for every model,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +15,7 @@ from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
 from bench.data.sets.transfer import CLASSES
 from bench.score.metrics.fewshot import accuracies, draw, fit_predict
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors
 from bench.score.suites.transfer import features
 
 PROTOCOL = "senteval-fewshot/1"
@@ -97,7 +96,7 @@ def _items(tested: int, classes: int, split: bool) -> int:
     return tested if split else tested - SHOTS * classes
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: mean and standard deviation (n - 1) over draws, and every draw."""
     try:
         each = accuracies(predictions["prediction"], predictions["gold"])

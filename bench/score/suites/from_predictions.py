@@ -6,18 +6,13 @@ stored arrays can be wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from bench.base.errors import DataDamaged, RunFailed, one_line
+from bench.runs.predictions import Key
 from bench.score.metrics.correlation import pearson, spearman
-from bench.score.suites import TaskScore, suite_names, suite_plugin
+from bench.score.suites import Arrays, Task, TaskScore, suite_names, suite_plugin
 from bench.score.suites import suite as find_suite
-
-Arrays = Mapping[str, np.ndarray]
-Key = tuple[str, str, str, str | None]
-"""(suite, task, protocol, text), as ``Score.key``."""
 
 GIVEN = ("gold", "subset", "all_splits_gold", "image", "caption1", "caption2", "fold", "drawn")
 """Arrays that come from the data or the protocol alone: the same for every model on one set."""
@@ -34,26 +29,28 @@ def rescore(key: Key, arrays: Arrays, metric: str = "") -> TaskScore | None:
         raise DataDamaged(f"{task}: the predictions hold no item")
     try:
         with np.errstate(all="ignore"):
-            found = _scored(suite, task, protocol, arrays, metric)
+            score = _scored(suite, task, protocol, arrays, metric)
     except RunFailed as error:
         raise DataDamaged(error.message) from None
     except KeyError as error:
         raise DataDamaged(f"{task}: the predictions have no array {error}") from None
     except (ValueError, TypeError, IndexError, AttributeError, ArithmeticError) as error:
         raise DataDamaged(f"{task}: the predictions cannot be scored: {' '.join(str(error).split())[:200]}") from None
-    if found is not None and not np.isfinite([found.value, found.std or 0.0]).all():
+    if score is not None and not np.isfinite([score.value, score.std or 0.0]).all():
         raise DataDamaged(f"{task}: the predictions give no finite score")
-    return found
+    return score
 
 
 def reduce_predictions(key: Key, arrays: Arrays) -> dict[str, np.ndarray] | None:
     """What the score needs of the stored arrays of one task (``Task.reduced``); None where its suite does not say, or is not here."""
-    suite, task, protocol, _ = key
-    found = find_suite(suite).tasks if suite in suite_names() and suite != "mteb" else ()
-    return next(
-        (scored_task.reduced(arrays) for scored_task in found if (scored_task.name, scored_task.protocol) == (task, protocol)),
-        None,
-    )
+    task = find_task(key) if key[0] in suite_names() else None
+    return None if task is None else task.reduced(arrays)
+
+
+def find_task(key: Key) -> Task | None:
+    """The task by its suite, name and protocol; None where the suite has none. Raises UnknownName where the suite is not here."""
+    suite, name, protocol, _ = key
+    return next((task for task in find_suite(suite).tasks if (task.name, task.protocol) == (name, protocol)), None)
 
 
 def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -> TaskScore | None:
@@ -61,18 +58,20 @@ def _scored(suite: str, task: str, protocol: str, arrays: Arrays, metric: str) -
         return _mteb(arrays, metric)
     if suite not in suite_names():
         return None
-    found = find_suite(suite)
-    known = {protocol: found.tasks[0] for protocol in found.earlier} | {scored_task.protocol: scored_task for scored_task in found.tasks}
-    scorer = known[protocol].rescore if protocol in known else None
-    if scorer is None or suite_plugin(suite) is None:
-        return scorer(arrays, task) if scorer else None
+    own = find_suite(suite)
+    scorers = {earlier: own.tasks[0].rescore for earlier in own.earlier} | {scored.protocol: scored.rescore for scored in own.tasks}
+    scorer = scorers.get(protocol)
+    if scorer is None:
+        return None
     try:
-        again = scorer(arrays, task)
+        score = scorer(arrays, task)
     except Exception as error:  # a third party's code may raise anything
+        if suite_plugin(suite) is None:
+            raise
         raise DataDamaged(f"{task}: the scorer of the suite {suite} fails: {one_line(error)}") from None
-    if not isinstance(again, TaskScore):
-        raise DataDamaged(f"{task}: the scorer of the suite {suite} returns {type(again).__name__}, not a TaskScore")
-    return again
+    if not isinstance(score, TaskScore):
+        raise DataDamaged(f"{task}: the scorer of the suite {suite} returns {type(score).__name__}, not a TaskScore")
+    return score
 
 
 _CORRELATIONS = {"cosine_spearman": spearman, "cosine_pearson": pearson}

@@ -12,7 +12,7 @@ the correlation without the most frequent words (ConPVP Figure 5), anisotropy an
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,7 +34,7 @@ from bench.score.metrics.geometry import (
     uniformity,
     unit,
 )
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
 from bench.score.suites.sts import cosines
 
 PROTOCOL = "geometry-stsb/1"
@@ -98,13 +98,13 @@ class LoadedGeometry(LoadedTask):
 
     def _pairwise(self, x_ND: np.ndarray, vectors: Vectors) -> dict[str, np.ndarray]:
         half = len(self.data)
-        found = {
+        predictions = {
             "prediction": squared_distances(x_ND[:half], x_ND[half:]),
             "gold": self.data.gold,
             "subset": np.full(half, SET),
             "cosine": cosines(self.data.sentences1, self.data.sentences2, vectors, self.task.name),
         }
-        return found | {f"without_{k}_cosine": cosines(*sides, vectors, self.task.name) for k, sides in self.reduced.items()}
+        return predictions | {f"without_{k}_cosine": cosines(*sides, vectors, self.task.name) for k, sides in self.reduced.items()}
 
 
 def most_frequent(sentences: Sequence[str], k: int) -> list[str]:
@@ -119,7 +119,7 @@ def remove_words(sentences: Sequence[str], words: Collection[str]) -> list[str]:
     return [" ".join(word for word in sentence.split() if word not in gone) or BLANK for sentence in sentences]
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone. Raises ValueError where something is undefined."""
     prediction_N, whole = predictions["prediction"], REDUCED not in predictions
     if task == "uniformity":
@@ -130,7 +130,7 @@ def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskS
     return TaskScore(float(prediction_N[positive_N].mean()), int(positive_N.sum()), detail=_of_pairs(predictions) if whole else {})
 
 
-def _of_sentences(predictions: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _of_sentences(predictions: Arrays) -> dict[str, Any]:
     n = len(predictions["prediction"])
     return {
         "pairs": n * (n - 1) // 2,
@@ -139,7 +139,7 @@ def _of_sentences(predictions: Mapping[str, np.ndarray]) -> dict[str, Any]:
     }
 
 
-def _of_pairs(predictions: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _of_pairs(predictions: Arrays) -> dict[str, Any]:
     gold = predictions["gold"]
     curve = [{"k": 0, "spearman": _spearman(predictions["cosine"], gold)}]
     curve += [{"k": k, "spearman": _spearman(predictions[f"without_{k}_cosine"], gold)} for k in REMOVED]
@@ -162,25 +162,24 @@ def _read(task: Task, data: DataFolder, text: str) -> LoadedGeometry:
     return LoadedGeometry(task, read_sts(data, SET, text=text, split=SPLIT))
 
 
-def _task(name: str) -> Task:
-    return Task(
-        suite="geometry",
-        name=name,
-        protocol=PROTOCOL,
-        metric=name,
-        n=ITEMS[name],
-        data=(SET,),
-        read=_read,
-        rescore=score_predictions,
-        needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
-    )
-
-
 SUITE = Suite(
     name="geometry",
     title="Geometry of the vectors",
     description="Do paraphrases lie close together, and all sentences evenly on the sphere? Alignment and uniformity on STS-B.",
-    tasks=(_task("alignment"), _task("uniformity")),
+    tasks=tuple(
+        Task(
+            suite="geometry",
+            name=name,
+            protocol=PROTOCOL,
+            metric=name,
+            n=n,
+            data=(SET,),
+            read=_read,
+            rescore=score_predictions,
+            needs=("prediction", "subset", *(("gold",) if name == "alignment" else ())),
+        )
+        for name, n in ITEMS.items()
+    ),
     average=None,
     docs="suites/geometry.md",
 )

@@ -36,10 +36,10 @@ class KnownTask:
     @cached_property
     def task(self) -> LoadedTask:
         """The data. Raises DataDamaged where it is no longer what it was when the run was planned."""
-        found = self.read()
-        if (found.form, found.sha256) != (self.form, self.sha256):
+        loaded = self.read()
+        if (loaded.form, loaded.sha256) != (self.form, self.sha256):
             raise DataDamaged(f"{self.name}: its files changed since they were checked", "run the same command again")
-        return found
+        return loaded
 
 
 def survey(task: Task, data: DataFolder, text: str) -> KnownTask:
@@ -52,8 +52,8 @@ def survey_files(name: str, sets: Sequence[str], data: DataFolder, text: str, re
     entry = _entry(name, sets, data, text)
     if entry is not None and (said := entry.read()) is not None:
         return KnownTask(name, said["form"], said["sha256"], said["n"], read)
-    found = read()
-    task = KnownTask(name, found.form, found.sha256, found.n, lambda: found)
+    loaded = read()
+    task = KnownTask(name, loaded.form, loaded.sha256, loaded.n, lambda: loaded)
     if entry is not None:
         entry.write({"form": task.form, "sha256": task.sha256, "n": task.n})
     return task

@@ -22,7 +22,7 @@ import numpy as np
 from bench.base.errors import BenchError, RunFailed, UnknownName, one_line
 from bench.data.sets import DataFolder, data_set
 from bench.score.suites import LoadedTask, RunPlace, Suite, Task, TaskResult, Vectors, check_vectors, split_names
-from bench.score.suites.mteb_data import Source, leaves, load_data, quiet, source_of
+from bench.score.suites.mteb_data import FROM_FOLDER, Source, leaves, load_data, quiet, source_of
 
 PROTOCOL = "mteb/2"
 FOLDER = "mteb"  # in the run's folder: what mteb itself writes
@@ -132,8 +132,7 @@ class LoadedMteb(LoadedTask):
             except Exception as error:
                 if "out of memory" in str(error).lower():
                     raise
-                shown = one_line(error, 300)
-                raise RunFailed(f"{self.name}: mteb {mteb.__version__} raised {shown}") from error
+                raise RunFailed(f"{self.name}: mteb {mteb.__version__} raised {one_line(error, 300)}") from error
         result = run.task_results[0]
         value = float(result.get_score())
         if not np.isfinite(value):
@@ -146,23 +145,13 @@ class LoadedMteb(LoadedTask):
             metric=str(task.metadata.main_score),
             value=100 * value,
             n=_items(task) or self.n,
-            detail=self._detail(task, result, folder, place.folder),
+            detail=self._detail(task, result, place.folder),
             predictions=_predictions(task, predictions),
         )
 
-    def _detail(self, task: Any, result: Any, folder: Path, above: Path) -> dict[str, Any]:
-        scores = {
-            split: [
-                {
-                    key: _plain(value)
-                    for key, value in part.items()
-                    if isinstance(value, bool | int | float | str | list | None)
-                    and not (isinstance(value, list) and value and not isinstance(value[0], str | int | float))
-                }
-                for part in each
-            ]
-            for split, each in result.scores.items()
-        }
+    def _detail(self, task: Any, result: Any, folder: Path) -> dict[str, Any]:
+        """What the record says beside the value; ``folder`` is the run's."""
+        files = [folder / FOLDER / "predictions" / leaf.prediction_file_name for leaf in leaves(task)]
         return {
             "mteb_version": result.mteb_version,
             "type": task.metadata.type,
@@ -170,13 +159,9 @@ class LoadedMteb(LoadedTask):
             "source": self.source.words,
             "superseded_by": task.metadata.superseded_by,
             "subtasks": {leaf.metadata.name: leaf.metadata.dataset["revision"] for leaf in leaves(task)} if _aggregate(task) else {},
-            "scores": scores,
-            "results": sorted(str(file.relative_to(above)) for file in folder.glob(f"results/**/{self.name}.json")),
-            "predictions": [
-                str(file.relative_to(above))
-                for leaf in leaves(task)
-                if (file := folder / "predictions" / leaf.prediction_file_name).is_file()
-            ],
+            "scores": {split: [_plain_scores(part) for part in parts] for split, parts in result.scores.items()},
+            "results": sorted(str(file.relative_to(folder)) for file in folder.glob(f"{FOLDER}/results/**/{self.name}.json")),
+            "predictions": [str(file.relative_to(folder)) for file in files if file.is_file()],
         }
 
 
@@ -198,22 +183,21 @@ def chosen(names: str) -> Suite:
     """The suite of these tasks and benchmarks, separated by commas. Raises UnknownName, and BenchError for what is no text."""
     import mteb
 
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     with quiet():
         for name in split_names(names):
             for task in _named(mteb, name):
                 label = task.metadata.name
-                if label in found and _parts(found[label]) != _parts(task):
+                if _parts(by_name.setdefault(label, task)) != _parts(task):
                     raise BenchError(
                         f"mteb: {label} is asked for twice, with different splits or languages", "score them in two runs folders"
                     )
-                found.setdefault(label, task)
-    if not found:
+    if not by_name:
         raise BenchError("mteb: names no task", "for example --suite mteb:STSBenchmark,Banking77Classification")
-    other = [name for name, task in found.items() if set(task.metadata.modalities) != {"text"}]
+    other = [name for name, task in by_name.items() if set(task.metadata.modalities) != {"text"}]
     if other:
-        raise BenchError(f"mteb: {len(other)} of {len(found)} tasks are not about text, first {other[0]}", "name the tasks of text alone")
-    return _suite(tuple(mteb_task(name, str(task.metadata.main_score), declared_items(task), task) for name, task in found.items()))
+        raise BenchError(f"mteb: {len(other)} of {len(by_name)} tasks are not about text, first {other[0]}", "name the tasks of text alone")
+    return _suite(tuple(mteb_task(name, str(task.metadata.main_score), declared_items(task), task) for name, task in by_name.items()))
 
 
 def _named(mteb: Any, name: str) -> list[Any]:
@@ -289,6 +273,16 @@ def _predictions(task: Any, folder: Path) -> dict[str, np.ndarray]:
     return {key: np.concatenate(parts) for key, parts in rows.items() if parts}
 
 
+def _plain_scores(scores: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are numbers, words, nothing, or lists of numbers or words."""
+    kept = {}
+    for key, value in scores.items():
+        parts = value[:1] if isinstance(value, list) else [value]
+        if value is None or all(isinstance(part, str | int | float) for part in parts):
+            kept[key] = _plain(value)
+    return kept
+
+
 def _plain(value: Any) -> Any:
     """Without NaN and infinity, which JSON does not have."""
     if isinstance(value, list):
@@ -307,12 +301,9 @@ def _suite(tasks: tuple[Task, ...]) -> Suite:
     )
 
 
-_STS = {name: name for name in ("STS12", "STS13", "STS14", "STS15", "STS16")} | {"STSBenchmark": "STS-B", "SICK-R": "SICK-R"}
-_WHOLE = ("SICK-R",)  # mteb scores train, trial and test together
-
 SUITE = _suite(
     tuple(
-        mteb_task(name, "cosine_spearman", sum(data_set(ours).items.values()) if name in _WHOLE else data_set(ours).items["test"])
-        for name, ours in _STS.items()
+        mteb_task(name, "cosine_spearman", sum(data_set(ours).items.values()) if split == "all" else data_set(ours).items[split])
+        for name, (ours, _, split) in FROM_FOLDER.items()
     )
 )

@@ -122,10 +122,9 @@ def load_data(task: Any, offline: bool) -> None:
     except (ConnectionError, FileNotFoundError, ValueError) as error:
         raise missing(task, error) from None
     if offline or offline_now():
-        found = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
-        wanted = task.metadata.dataset["revision"]
-        if _hosted(task) and found and wanted not in found:
-            raise missing(task, ValueError(f"revision {', '.join(sorted(revision[:12] for revision in found))} is there"))
+        revisions = {Path(file["filename"]).parent.name for file in _cache_files(task.dataset)}
+        if _hosted(task) and revisions and task.metadata.dataset["revision"] not in revisions:
+            raise missing(task, ValueError(f"revision {', '.join(sorted(revision[:12] for revision in revisions))} is there"))
 
 
 def _cache_files(dataset: Any) -> Iterator[Mapping[str, Any]]:

@@ -45,9 +45,7 @@ def tasks(*suites: str, data: str | Path, text: str = "tokenised") -> list[AbsTa
     for name in suites or ("sts",):
         if name.partition(":")[0] == "mteb":
             raise BenchError("the suite mteb is mteb's own", "mteb.get_tasks gives its tasks")
-        for task in suite(name).tasks:
-            loaded = task.load(folder, text)
-            made.append(task_class(task, loaded)())
+        made += [task_class(task, task.load(folder, text))() for task in suite(name).tasks]
     return made
 
 
@@ -76,8 +74,7 @@ class BenchTask(AbsTask):
 
     def _evaluate_subset(self, model: Any, data_split: Any, *, encode_kwargs: Any, hf_split: str, hf_subset: str,
                          prediction_folder: Path | None = None, **_: Any) -> Any:  # fmt: skip
-        store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
-        result = self.loaded.score(store)
+        result = self.loaded.score(self._vectors(model, encode_kwargs, hf_split, hf_subset))
         if prediction_folder:
             kept = {name: values.tolist() for name, values in result.predictions.items()}
             self._save_task_predictions(kept, model, prediction_folder, hf_split=hf_split, hf_subset=hf_subset)
@@ -120,18 +117,10 @@ class BenchStsTask(BenchTask, AbsTaskSTS):
         assert isinstance(self.loaded, LoadedPairs)
         return as_dataset(self.loaded.data)
 
-    def _evaluate_subset(self, model: Any, data_split: Any, *, encode_kwargs: Any, hf_split: str, hf_subset: str,
-                         prediction_folder: Path | None = None, **rest: Any) -> Any:  # fmt: skip
+    def _evaluate_subset(self, model: Any, data_split: Any, *, encode_kwargs: Any, hf_split: str, hf_subset: str, **rest: Any) -> Any:
         store = self._vectors(model, encode_kwargs, hf_split, hf_subset)
         theirs = AbsTaskSTS._evaluate_subset(
-            self,
-            _Answering(model, store),
-            data_split,
-            encode_kwargs=encode_kwargs,
-            hf_split=hf_split,
-            hf_subset=hf_subset,
-            prediction_folder=prediction_folder,
-            **rest,
+            self, _Answering(model, store), data_split, encode_kwargs=encode_kwargs, hf_split=hf_split, hf_subset=hf_subset, **rest
         )
         return {**theirs, **scores_of(self.loaded.score(store))}
 
@@ -182,7 +171,7 @@ def metadata_of(task: Task, loaded: LoadedTask) -> TaskMetadata:
         description=f"{task.name} of bench's suite {task.suite}, protocol {task.protocol}, {loaded.form or 'only'} text form.",
         dataset={"path": f"local/{task.suite}", "revision": loaded.sha256},
         type=TYPES.get(task.suite, "Classification"),  # type: ignore[arg-type]
-        category="t2t" if task.suite in TYPES and TYPES[task.suite] == "STS" else "t2c",
+        category="t2t" if TYPES.get(task.suite) == "STS" else "t2c",
         eval_splits=["test"],
         eval_langs=["eng-Latn"],
         main_score=_key(task.metric),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from bench.base.errors import DataMissing, RunFailed
 from bench.data.sets import STS_TASKS, DataFolder, RatedCaptions, SentencePairs, data_set, read_sts
 from bench.score.metrics.correlation import Grouped, correlate_groups, paired_cosine, pearson, spearman
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
 
 PROTOCOL = "senteval-all/1"
 AT_ONCE = 8192  # pairs: bounds the copies of their vectors
@@ -87,7 +87,7 @@ class LoadedCleanDev(LoadedTask):
     @property
     def sha256(self) -> str:
         """Over the text and the gold score of every pair that is left, in order."""
-        rows = [list(row) for part in self.parts for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)]
+        rows = [row for part in self.parts for row in zip(part.sentences1, part.sentences2, part.gold.tolist(), strict=True)]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     @property
@@ -109,8 +109,8 @@ class LoadedCleanDev(LoadedTask):
 
 def pair_key(first: str, second: str) -> tuple[str, str]:
     """Two pairs with one key are one pair: by letters and digits, whatever their case, order, spaces and punctuation."""
-    one, other = sorted("".join(c for c in sentence.lower() if c.isalnum()) for sentence in (first, second))
-    return one, other
+    lower, upper = sorted("".join(filter(str.isalnum, sentence.lower())) for sentence in (first, second))
+    return lower, upper
 
 
 def find_test_sets(pairs: SentencePairs, data: DataFolder) -> list[tuple[str, ...]]:
@@ -160,7 +160,7 @@ def cosines(sentences1: Sequence[str], sentences2: Sequence[str], vectors: Vecto
     return paired_cosine(a_ND, b_ND).astype(np.float32)
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: what ``score`` does after encoding, and what a verifier repeats."""
     ranked, linear = correlations(predictions, task)
     detail: dict[str, Any] = {
@@ -178,7 +178,7 @@ def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskS
     return TaskScore(ranked.all, len(predictions["prediction"]), detail=detail)
 
 
-def correlations(predictions: Mapping[str, np.ndarray], task: str) -> tuple[Grouped, Grouped]:
+def correlations(predictions: Arrays, task: str) -> tuple[Grouped, Grouped]:
     """Spearman and Pearson of the predictions with gold, over all items and within sub-datasets. Raises RunFailed."""
     prediction, gold, groups = predictions["prediction"], predictions["gold"], predictions["subset"].tolist()
     try:
@@ -193,11 +193,11 @@ def by_subset(ranked: Grouped, linear: Grouped) -> dict[str, dict[str, Any]]:
 
 
 def _read(task: Task, data: DataFolder, text: str) -> LoadedPairs:
-    pairs, whole = read_sts(data, task.name, text=text), None
+    pairs = read_sts(data, task.name, text=text)
     if task.name == WITH_ALL_SPLITS:
         with contextlib.suppress(DataMissing):  # the other splits are for comparison only; the protocol needs the test split alone
-            whole = read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all")
-    return LoadedPairs(task, pairs, whole)
+            return LoadedPairs(task, pairs, read_sts(data.as_it_is, task.name, text=pairs.form or "any", split="all"))
+    return LoadedPairs(task, pairs)
 
 
 def _task(name: str) -> Task:

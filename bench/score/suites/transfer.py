@@ -6,7 +6,7 @@ the blank lines of CR and MPQA (SimCSE does so too; SentEval's own examples put 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,8 @@ import numpy as np
 
 from bench.base.errors import RunFailed
 from bench.data.sets import TRANSFER_TASKS, DataFolder, LabelledTexts, data_set, read_transfer
-from bench.score.metrics.probe import Probe, accuracy, inner_kfold, kfold, mean, split
-from bench.score.suites import LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, check_vectors
+from bench.score.metrics.probe import accuracy, fit_batched, inner_kfold, kfold, mean, split
+from bench.score.suites import Arrays, LoadedTask, Suite, Task, TaskResult, TaskScore, Vectors, check_variety, float32_vectors
 
 PROTOCOL = "senteval-probe/1"
 LARGEST = 1e15
@@ -28,8 +28,6 @@ Classify = Callable[[LabelledTexts, np.ndarray, str], Classified]
 
 def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
     """SentEval's own algorithm: nested cross-validation, cross-validation or a dev split, by what splits the set has."""
-    from bench.score.metrics.probe import fit_batched
-
     fitter = partial(fit_batched, device=device)
     train, dev, test = (texts.rows(name) for name in ("train", "dev", "test"))
     classes = len(texts.classes)
@@ -39,11 +37,7 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
         probe = kfold(x_ND, texts.labels, train, np.sort(test), classes, fitter)
     else:
         probe = split(x_ND, texts.labels, train, dev, np.sort(test), classes, fitter)
-    return probe.predicted, probe.fold, _detail(probe)
-
-
-def _detail(probe: Probe) -> dict[str, Any]:
-    return {"dev": probe.dev, "folds": [asdict(fold) for fold in probe.folds], "fits": probe.fits}
+    return probe.predicted, probe.fold, {"dev": probe.dev, "folds": [asdict(fold) for fold in probe.folds], "fits": probe.fits}
 
 
 @dataclass(frozen=True)
@@ -87,10 +81,9 @@ def features(texts: LabelledTexts, vectors: Vectors, task: str) -> np.ndarray:
     """(N, D) float32, the vectors as they are; of pairs (N, 2D): absolute difference, then product. Raises RunFailed."""
     sides = []
     for sentences in texts.texts:
-        side = np.asarray(check_vectors(vectors(sentences), sentences, task), dtype=np.float32)
-        check_vectors(side, sentences, task)  # float64 may not fit into float32
-        _small_enough(side, sentences, task)
-        sides.append(check_variety(side, sentences, task))
+        side_ND = float32_vectors(vectors(sentences), sentences, task)
+        _small_enough(side_ND, sentences, task)
+        sides.append(check_variety(side_ND, sentences, task))
     if len(sides) == 1:
         return sides[0]
     u_ND, v_ND = sides
@@ -108,10 +101,10 @@ def _small_enough(side_ND: np.ndarray, sentences: Sequence[str], task: str) -> N
         )
 
 
-def score_predictions(predictions: Mapping[str, np.ndarray], task: str) -> TaskScore:
+def score_predictions(predictions: Arrays, task: str) -> TaskScore:
     """From stored predictions alone: mean over folds of the rounded accuracies, rounded; F1 for MRPC."""
     predicted, gold, fold = predictions["prediction"], predictions["gold"], predictions["fold"]
-    value = mean([accuracy(predicted[fold == sentence_fold], gold[fold == sentence_fold]) for sentence_fold in np.unique(fold)])
+    value = mean([accuracy(predicted[fold == k], gold[fold == k]) for k in np.unique(fold)])
     detail = {"f1": _f1(predicted, gold)} if task.startswith("MRPC") else {}
     return TaskScore(value, len(predicted), detail=detail)
 

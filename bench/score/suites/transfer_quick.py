@@ -22,8 +22,8 @@ def classify(texts: LabelledTexts, x_ND: np.ndarray, device: str) -> Classified:
         return _predict(x_ND, texts.labels, train, test), np.zeros(len(test), dtype=np.int64), {}
     fold = stratified_folds(texts.labels, FOLDS, SEED)
     predicted = np.zeros(len(fold), dtype=np.int64)
-    for one in range(FOLDS):
-        predicted[fold == one] = _predict(x_ND, texts.labels, np.flatnonzero(fold != one), np.flatnonzero(fold == one))
+    for k in range(FOLDS):
+        predicted[fold == k] = _predict(x_ND, texts.labels, np.flatnonzero(fold != k), np.flatnonzero(fold == k))
     return predicted, fold, {}
 
 
