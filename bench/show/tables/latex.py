@@ -12,11 +12,10 @@ from bench.compare.formatting import (
     rank_words,
     score,
     seeds_differ,
-    spread,
     variant_words,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, under
+from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, spread_text, under
 
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -27,7 +26,7 @@ BEFORE = r"""\documentclass{article}
 """
 AFTER = "\\end{document}\n"
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # a table wider than the page is shrunk, no other
-WIDEST = 9  # columns that fit on a page with a spread beside each number
+WIDEST = 10  # columns that fit on a page with a spread beside each number
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -41,7 +40,9 @@ def _table(table: Table) -> str:
     caption += [_sentence(words) for words in legend(table, SIGNS)]
     caption += [rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)]
     caption += [_sentence(note) for note in table.notes]
-    size = "small" if not has_spread(table) else "footnotesize" if len(heading) <= WIDEST + 1 else "scriptsize"
+    size = "small"
+    if has_spread(table):
+        size = "footnotesize" if len(heading) <= WIDEST else "scriptsize"
     lines = [
         r"\begin{table}[ht]",
         rf"\centering\{size}\setlength{{\tabcolsep}}{{3pt}}",
@@ -78,9 +79,10 @@ def _cells(row: Row, table: Table) -> list[str]:
 
 def _under(line: Line, table: Table) -> list[str]:
     before = [""] * has_ranks(table) + [rf"\quad {{\scriptsize {latex(line.label)}}}"] + [""] * seeds_differ(table)
-    entries = [
-        rf"{{\scriptsize ${entry.text}${latex(SIGNS[entry.sign]) if entry.sign else ''}}}" if entry.text else "" for entry in line.entries
-    ]
+    entries = []
+    for entry in line.entries:
+        sign = latex(SIGNS[entry.sign]) if entry.sign else ""
+        entries.append(rf"{{\scriptsize ${entry.text}${sign}}}" if entry.text else "")
     return before + entries + [""] * len(cost_columns(table))
 
 
@@ -88,5 +90,4 @@ def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
     mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean, cell.decimals)
-    value = spread(cell)
-    return mean + ("" if value is None else rf"\,{{\tiny$\pm${score(value, cell.decimals)}}}")
+    return mean + (rf"\,{{\tiny$\pm${half}}}" if (half := spread_text(cell)) else "")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.compare.formatting import has_ranks, headline, markdown, rank_words, score, seeds_differ, spread, variant_words
+from bench.compare.formatting import has_ranks, headline, markdown, rank_words, score, seeds_differ, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, under
+from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, spread_text, under
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -24,7 +24,8 @@ def _table(table: Table) -> str:
     notes = [f"<sup>{i}</sup> {markdown(note)}" for i, note in enumerate(table.footnotes, 1)]
     notes += [markdown(note) for note in table.notes]
     notes += [markdown(words) for words in legend(table, SIGNS)]
-    notes += ["**best**, *second*"] if len(table.rows) > 2 else ["**best**"] if len(table.rows) > 1 else []
+    if len(table.rows) > 1:
+        notes.append("**best**, *second*" if len(table.rows) > 2 else "**best**")
     return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
 
 
@@ -52,5 +53,4 @@ def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
     mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
-    value = spread(cell)
-    return mean + ("" if value is None else f" ± {score(value, cell.decimals)}")
+    return mean + (f" ± {half}" if (half := spread_text(cell)) else "")
