@@ -32,8 +32,13 @@ class Section:
 def what(record: RunRecord) -> str:
     """ "promcse with eh, supervised, roberta-large, seed 42" """
     method = f"{record.method} with {record.variant}" if record.variant else record.method
-    setting = "nothing trained" if record.setting == "none" else record.setting
-    return f"{method}, {setting}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
+    return (
+        f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
+    )
+
+
+def setting_words(setting: str) -> str:
+    return "nothing trained" if setting == "none" else setting
 
 
 def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]:
