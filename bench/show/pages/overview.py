@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from bench.board.names import link, method_page, slug
 from bench.board.over_suites import Overview, Standing, overviews
 from bench.compare.formatting import SEVERAL, is_top, rank_words, score, signed
-from bench.show.pages.score_tables import SETTINGS
+from bench.show.pages.engine import minus
+from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable
@@ -96,10 +97,7 @@ def _page(overview: Overview) -> PageOverview:
             return None
         told = [step for _, _, step in dots if step.told]
         above = sum(step.difference > 0 for step in told)
-        most, least = (
-            max((step for _, _, step in dots), key=lambda s: s.difference),
-            min((step for _, _, step in dots), key=lambda s: s.difference),
-        )
+        least, most = (pick((step for _, _, step in dots), key=lambda step: step.difference) for pick in (min, max))
         words = (
             f"{len(dots)} task{'s' * (len(dots) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(dots) - len(told)}; "
             f"from {_points(least.difference)} ({least.task}) to {_points(most.difference)} ({most.task})"
@@ -113,7 +111,7 @@ def _page(overview: Overview) -> PageOverview:
     setting = overview.setting or ""
     return PageOverview(
         anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, overview.backbone)}", setting=setting, backbone=overview.backbone or SEVERAL,
-        title=f"All suites, {SETTINGS.get(setting, setting)}, {overview.backbone or SEVERAL}",
+        title=f"All suites, {setting_words(setting)}, {overview.backbone or SEVERAL}",
         suites=tuple((suite.table.suite, suite.anchor) for suite in overview.suites),
         rows=tuple(OverviewRow(method=method, beside=beside, page=link(method_page(method)), cells=tuple(map(_cell, row, overview.suites)), profile=profile(row))
                    for (method, beside), row in zip(overview.names, overview.standings, strict=True)),
@@ -123,7 +121,7 @@ def _page(overview: Overview) -> PageOverview:
 
 
 def _points(difference: float) -> str:
-    return signed(difference).replace("-", "\N{MINUS SIGN}")
+    return minus(signed(difference))
 
 
 def _root(difference: float) -> float:
@@ -132,7 +130,6 @@ def _root(difference: float) -> float:
 
 
 def _cell(standing: Standing | None, suite: BoardTable) -> OverviewCell | None:
-    last = standing.row.cells[-1] if standing is not None else None
-    if standing is None or last is None:
+    if standing is None or (last := standing.row.cells[-1]) is None:
         return None
     return OverviewCell(rank=rank_words(standing.row), mean=score(last.mean, last.decimals), top=is_top(standing.row, suite.table))

@@ -23,13 +23,14 @@ from bench.compare.formatting import (
     rank_words,
     score,
     seeds_borrowed,
-    spread,
     spread_words,
     variant_words,
 )
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
+from bench.show.pages.engine import minus
 from bench.show.pages.method_text import source
-from bench.show.tables.lines import cost_columns, costs, under
+from bench.show.tables.lines import average_place, cost_columns, costs, spread_text, under
+from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, PublishedRun
@@ -44,7 +45,6 @@ SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
 """Verdict against the baseline -> class of its sign in the style sheet."""
 EXPLORATORY = {"b": "x", "w": "y"}
 """The same of a single task."""
-SETTINGS = {"none": "nothing trained"}
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
@@ -162,14 +162,14 @@ def _finished(board_table: BoardTable, board: Board, runs: Mapping[str, Publishe
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
     mine = board_table.table
     names = [*mine.columns, *(other.name for other in board_table.beside)]
-    found = []
+    rows = []
     for other, i in board.finished(board_table):
         table, row = other.table, _row(other, i, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
         costs = _costs(mine, encoding_under(_condition(mine), table.rows[i]))
         beside = " ".join(filter(None, (row.beside, table.backbone)))  # a table of several backbones has them in its rows
-        found.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
-    return tuple(found)
+        rows.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
+    return tuple(rows)
 
 
 def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
@@ -193,19 +193,19 @@ def _table(
     linked: bool,
 ) -> ScoreTable:
     table = board_table.table
-    columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
+    average = average_place(table)
+    columns = [ScoreColumn(name=name, average=i == average, apart=False) for i, name in enumerate(table.columns)]
     groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
     for other in board_table.beside:
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
-    ranks = has_ranks(table)
-    some = [cell for cell in (*cells_of(table), *(cell for other in board_table.beside for cell in other.cells)) if cell is not None]
+    cells = [*cells_of(table), *(cell for other in board_table.beside for cell in other.cells if cell is not None)]
     cost = _cost_headings(table)
     return ScoreTable(
-        anchor=board_table.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
-        backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
-        wide=_width(table, columns) > WIDEST, ranks=ranks, costs=cost, marks=any(cell.mark for cell in some), spreads=has_spread(table),
-        signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
+        anchor=board_table.anchor, setting=table.setting or "", setting_words=setting_words(table.setting or ""),
+        backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else form_words(table), groups=tuple(groups), columns=tuple(columns), average=average, linked=None if linked else len(table.columns) - 1,
+        wide=_width(table, columns) > WIDEST, ranks=has_ranks(table), costs=cost, marks=any(cell.mark for cell in cells), spreads=has_spread(table),
+        signs=any(cell.against and cell.against.verdict for cell in cells), baseline=table.baseline or "",
         rows=tuple(_row(board_table, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
@@ -213,15 +213,12 @@ def _table(
     )  # fmt: skip
 
 
-def _average(table: Table) -> int | None:
-    return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
-
-
 def group_words(table: Table) -> str:
-    return f"{metric_words(table.metric)}; {_form(table)}"
+    return f"{metric_words(table.metric)}; {form_words(table)}"
 
 
-def _form(table: Table) -> str:
+def form_words(table: Table) -> str:
+    """ "senteval-all/1, tokenised" """
     return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
@@ -276,18 +273,19 @@ def _family(row: Row, runs: Mapping[str, PublishedRun]) -> str:
 def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
     cost = runs[row.runs[0]].record.cost
     trained = 0 if row.setting == "none" and cost.trainable_parameters is None else cost.trainable_parameters
-    if not trained:
-        return "" if trained is None else "none"
-    return "" if cost.total_parameters is None else "all" if trained >= cost.total_parameters else "part"
+    if trained == 0:
+        return "none"
+    if trained is None or cost.total_parameters is None:
+        return ""
+    return "all" if trained >= cost.total_parameters else "part"
 
 
 def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
-    value = spread(cell)
     return ScoreCell(
-        text=score(cell.mean, cell.decimals).replace("-", "\N{MINUS SIGN}"),
+        text=minus(score(cell.mean, cell.decimals)),
         mark=cell.mark,
         top=top,
-        spread="" if value is None else score(value, cell.decimals),
+        spread=spread_text(cell),
         sign=letter(cell, primary=head),
     )
 

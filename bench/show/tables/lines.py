@@ -197,6 +197,11 @@ def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks:
     return [*words, f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}"]
 
 
+def average_place(table: Table) -> int | None:
+    """Of the average among the columns, where it stands after two others or more."""
+    return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
+
+
 def row_name(row: Row, table: Table) -> str:
     """ "promcse eh" """
     return " ".join(filter(None, (row.method, variant_words(row, table))))
