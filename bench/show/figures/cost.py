@@ -10,7 +10,7 @@ from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, LINE, QUIET, SMALL, Drawing, Figure, library
 from bench.show.figures.labels import Box
 from bench.show.figures.points import Group, Point, bars_words, counted, ends, listed, mean_and_ends, methods, points
-from bench.show.tables.lines import short
+from bench.show.tables.lines import encode_condition, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,8 +41,8 @@ ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
 
 def encoding(group: Group) -> Figure | None:
     """Average of the STS sets against the time that encoding takes, of rows that were measured under one condition."""
-    rows = table.rows if (table := group.table("sts")) else ()
-    condition = next((row.cost.encode_condition for row in rows if row.cost and row.cost.encode_condition), "")
+    table = group.table("sts")
+    condition = encode_condition(table) if table else ""
     return _figure(group, "encoding", "Quality against time of encoding", "time to encode 1,000 sentences", ENCODING, _encoding,
                    _briefly, f"Measured by bench speed: {condition}.")  # fmt: skip
 

@@ -12,7 +12,7 @@ from bench.compare.formatting import score
 from bench.compare.statistics.table import Row, Table
 from bench.runs.record import RunRecord
 from bench.show.figures import lines
-from bench.show.figures.drawing import WIDTH, Drawing, Figure, library, number
+from bench.show.figures.drawing import Figure, library, number
 from bench.show.figures.points import Group, methods, points
 
 UNLIKE = "ConPVP's Figure 5 takes out tokens, and averages the seven STS sets."
@@ -43,12 +43,7 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         for i in shown
     ]
     with library():
-        drawing = Drawing()
-        axes = drawing.axes(right=WIDTH - lines.room(drawn))
-        axes.set_xlim(-0.3, len(steps) - 0.9)
-        lines.draw(drawing, axes, drawn)
-        lines.ticks(drawing, axes, range(len(steps)), [str(k) for k in steps])
-        drawing.names(axes, "most frequent words taken out", "STS-B test, Spearman × 100")
+        drawing = lines.drawn_over(steps, drawn, "most frequent words taken out", "STS-B test, Spearman × 100")
         name, title = group.name("frequent-words"), group.titled("Without the most frequent words")
         said = ends_words((whole[highest][0], gains[highest]), (whole[lowest][0], gains[lowest]), len(whole))
         finding = f"Without the {steps[-1]} most frequent words {said}."

@@ -171,6 +171,17 @@ def draw(drawing: Drawing, axes: Axes, lines: Sequence[Line], also: Sequence[flo
         _names(drawing, axes, lines)
 
 
+def drawn_over(steps: Sequence[int], lines: Sequence[Line], x_name: str, y_name: str, also: Sequence[float] = ()) -> Drawing:
+    """A sheet of lines over ``steps``, which stand evenly apart whatever their numbers: x is 0, 1, 2 ..."""
+    drawing = Drawing()
+    axes = drawing.axes(right=WIDTH - room(lines))
+    axes.set_xlim(-0.3, len(steps) - 0.9)
+    draw(drawing, axes, lines, also=also)
+    ticks(drawing, axes, range(len(steps)), [str(k) for k in steps])
+    drawing.names(axes, x_name, y_name)
+    return drawing
+
+
 def _names(drawing: Drawing, axes: Axes, lines: Sequence[Line]) -> None:
     box = drawing.box(axes)
     ends = [drawing.at(axes, line.x[-1], line.y[-1]) for line in lines]

@@ -14,7 +14,7 @@ from bench.compare.formatting import score
 from bench.runs.predictions import predictions_file
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures import lines
-from bench.show.figures.drawing import WIDTH, Drawing, Figure, library
+from bench.show.figures.drawing import Drawing, Figure, library
 from bench.show.figures.points import Group, Point, bars_words, counted, ends, joined, leading, listed, mean_and_ends, methods, points
 
 if TYPE_CHECKING:
@@ -63,12 +63,7 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     rest = f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
     alt = f"Falling lines of {counted(len(shown), 'method')}: singular values over the largest. {finding}"
     with library():
-        drawing = Drawing()
-        axes = drawing.axes(right=WIDTH - lines.room(drawn))
-        axes.set_xlim(-0.3, len(places) - 0.9)
-        lines.draw(drawing, axes, drawn, also=(0.0,))
-        lines.ticks(drawing, axes, range(len(places)), [str(k) for k in places])
-        drawing.names(axes, "singular value, the largest first", "share of the largest")
+        drawing = lines.drawn_over(places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,))
         return Figure(
             name=name,
             kind="spectrum",

@@ -22,9 +22,10 @@ from bench.compare.statistics.summary import summarise
 from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord
 from bench.show.pages.curves import Curve, curves
-from bench.show.pages.engine import TEMPLATES, minus, render
-from bench.show.tables import lines, report
-from bench.show.tables.lines import OUTSIDE, SIGNS, average_place, cost_columns, cost_texts, legend, row_name, spread_text, under
+from bench.show.pages.engine import TEMPLATES, render
+from bench.show.tables import report
+from bench.show.tables.lines import SIGNS, Line, average_place, cost_columns, cost_texts, legend, row_name, spread_text, under
+from bench.show.tables.lines import answer as difference_words
 from bench.show.tables.report import Section
 
 # --- What the comparison page holds: pure functions of records, no clock and no network ---
@@ -42,23 +43,6 @@ class PageNumber:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PageEntry:
-    """One number of a line under a row."""
-
-    text: str  # the number; empty where there is none
-    sign: str  # the sign after it
-    words: str  # what the sign means, for who does not see it
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageLine:
-    """A line under a row: differences from the baseline, a paper's numbers."""
-
-    label: str  # what its numbers are
-    entries: tuple[PageEntry, ...]  # one per column
-
-
-@dataclass(frozen=True, kw_only=True)
 class PageRow:
     """One line of a score table."""
 
@@ -67,7 +51,7 @@ class PageRow:
     seeds: int  # runs behind the row
     rank: str  # those that it may have; empty where it was not tested
     cells: tuple[PageNumber | None, ...]  # one per column, None where nothing was scored
-    lines: tuple[PageLine, ...]  # differences from the baseline, a paper's numbers
+    lines: tuple[Line, ...]  # differences from the baseline, a paper's numbers
     costs: tuple[str, ...]  # one per cost column
     footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
     anchor: str  # id of the first run's place on the page
@@ -201,7 +185,7 @@ def _row(row: Row, table: Table) -> PageRow:
     return PageRow(
         method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank=rank_words(row),
         cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row, table))
-                    for task, cell in zip(table.columns, row.cells, strict=True)), lines=_lines(row, table),
+                    for task, cell in zip(table.columns, row.cells, strict=True)), lines=tuple(under(row, table)),
         costs=tuple(cost_texts(row, table)), footnotes=tuple(number + 1 for number in row.footnotes),
         anchor=row.runs[0],
     )  # fmt: skip
@@ -217,23 +201,8 @@ def _number(cell: Cell, *, top: bool) -> PageNumber:
             f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
         )
     if (against := cell.against) and against.verdict is not None and against.p_adjusted is not None:
-        told.append(f"less the baseline: {lines.answer(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}")
+        told.append(f"less the baseline: {difference_words(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}")
     return PageNumber(text=score(cell.mean, d), mark=cell.mark, spread=spread_text(cell), top=top, title="; ".join(told))
-
-
-WORDS = {name: name for name in SIGNS} | {OUTSIDE: "outside our interval", "": ""}
-
-
-def _lines(row: Row, table: Table) -> tuple[PageLine, ...]:
-    return tuple(
-        PageLine(
-            label=line.label,
-            entries=tuple(
-                PageEntry(text=minus(entry.text), sign=SIGNS.get(entry.sign, ""), words=WORDS[entry.sign]) for entry in line.entries
-            ),
-        )
-        for line in under(row, table)
-    )
 
 
 def _run(record: RunRecord, folder: Path | None) -> PageRun:
@@ -290,4 +259,4 @@ def render_page(
 
     page = comparison(list(records), title, note, baseline=baseline, together=together, folders=folders or {}, tables=tables)
     style = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))  # ours: the one thing that is not escaped
-    return render("comparison.html", page=page, style=style)
+    return render("comparison.html", page=page, style=style, signs=SIGNS)

@@ -28,7 +28,6 @@ from bench.show.tables.report import setting_words
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, Fact, PublishedRun
     from bench.compare.statistics.table import Cell, Row, Table
-    from bench.runs.record import RunRecord
     from bench.show.figures import Figure
 
 
@@ -72,14 +71,6 @@ class PageFigure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topic:
-    """Sentences about one thing in how the version was made."""
-
-    name: str  # what they are about
-    facts: tuple[Fact, ...]  # text, and the command for it where there is one
-
-
-@dataclass(frozen=True, kw_only=True)
 class BoardPage:
     """Everything that the main page shows."""
 
@@ -98,11 +89,11 @@ class BoardPage:
     more_figures: tuple[PageFigure, ...]  # those that a reader asks for
     printed: tuple[PrintedPaper, ...]  # the papers' tables
     overviews: tuple[PageOverview, ...]  # one row per method over all suites, for each setting and backbone of several suites
-    yours: Topic  # how a reader's own run gets into the tables; without facts where there is no table
+    yours: tuple[Fact, ...]  # how a reader's own run gets into the tables; empty where there is no table
     plan: bool  # the version holds one
     searches: tuple[tuple[str, str], ...]  # (name, address of its page)
     reproduced: bool  # some printed number has runs here
-    made: tuple[Topic, ...]  # how it was made, and how to go on from it
+    made: tuple[tuple[str, tuple[Fact, ...]], ...]  # (topic, facts): how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
     cell_by_cell: bool  # there is a page of every cell that changed
     before: str  # the version before; empty for the first
@@ -121,6 +112,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         "board.html",
         page=page,
         preview=PREVIEW_NOTE,
+        own_run=YOURS,
         signs=SIGNS,
         words=WORDS,
         grades=GRADE_WORDS,
@@ -142,9 +134,9 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
         title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
-        overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(yours)),
+        overviews=page_overviews(board), yours=tuple(yours),
         plan=board.plan is not None, searches=tuple((search.name, search_file(search.name, "html")) for search in board.searches), reproduced=any(table.reproduced for paper in printed for table in paper.tables),
-        made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
+        made=tuple((topic, tuple(facts)) for topic, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
     )  # fmt: skip
@@ -216,15 +208,15 @@ def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
 
 
 def _has_pearson(board: Board) -> bool:
-    records = {run.record.run_id: run.record for run in board.runs}
-    return any(any(_pearson(row, table.table, records)) for table in board.tables for row in table.table.rows)
+    by_id = {run.record.run_id: run for run in board.runs}
+    return any(any(_pearson(row, table.table, by_id)) for table in board.tables for row in table.table.rows)
 
 
-def _pearson(row: Row, table: Table, records: Mapping[str, RunRecord]) -> list[float]:
+def _pearson(row: Row, table: Table, by_id: Mapping[str, PublishedRun]) -> list[float]:
     """Pearson's correlation of a row on each task, mean over its runs; 0 where a run has none. Of all pairs at once, as the STS sets are scored."""
     found = []
     for task in table.columns:
-        scores = [records[run].score(table.suite, task, table.protocol, table.text) for run in row.runs]
+        scores = [by_id[run].record.score(table.suite, task, table.protocol, table.text) for run in row.runs]
         details = [score.detail.get("pearson") if score is not None else None for score in scores]
         values = [number(detail.get("all") if isinstance(detail, Mapping) else detail) for detail in details]
         known = [value for value in values if value is not None]
@@ -329,14 +321,11 @@ def _table(
     for name, found in shown.baselines.items():
         judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in shown.beside}
     suites = (table.suite, *(other.suite for other in shown.beside))
-    records = {run_id: run.record for run_id, run in by_id.items()}
-    pearson = [_pearson(row, table, records) for row in table.rows]
-    scale = [_pearson(other.table.rows[i], other.table, records) for other, i in finished]
-    metrics = (
-        {"pearson": {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}}
-        if any(map(any, pearson))
-        else {}
-    )
+    metrics: dict[str, Any] = {}
+    pearson = [_pearson(row, table, by_id) for row in table.rows]
+    if any(map(any, pearson)):
+        scale = [_pearson(other.table.rows[i], other.table, by_id) for other, i in finished]
+        metrics["pearson"] = {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}
     return {
         "columns": columns,
         "covers": covers,

@@ -29,14 +29,6 @@ UP = 1  # folders between a method's page and its version
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variant:
-    """A named switch of the method."""
-
-    name: str  # its name
-    changes: str  # recipe values that it sets; may be empty
-
-
-@dataclass(frozen=True, kw_only=True)
 class MethodRun:
     """One run, in a line."""
 
@@ -62,7 +54,7 @@ class MethodPage:
     how: How | None  # what it says of itself; None where its source is not installed
     packages: tuple[str, ...]  # whose code its runs ran, with version
     settings: str  # what it can be run in; empty where that is not known
-    variants: tuple[Variant, ...]  # named switches
+    variants: tuple[tuple[str, str], ...]  # (named switch, recipe values that it sets; may be empty)
     tables: tuple[MethodTable, ...]  # its rows, one table per suite and protocol
     runs: tuple[MethodRun, ...]  # by setting, backbone, variant and seed
     recipes: tuple[Recipes, ...]  # one per setting
@@ -107,9 +99,9 @@ def _settings(said: MethodDescription | None) -> str:
     return ", ".join(setting_words(str(setting)) for setting in said.settings) if said is not None else ""
 
 
-def _variants(said: MethodDescription | None) -> tuple[Variant, ...]:
+def _variants(said: MethodDescription | None) -> tuple[tuple[str, str], ...]:
     return tuple(
-        Variant(name=str(name), changes=", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
+        (str(name), ", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
         for name, changes in (said.variants if said is not None else {}).items()
     )
 

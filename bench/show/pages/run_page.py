@@ -50,14 +50,6 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
-    """A group of the provenance."""
-
-    title: str  # what its facts are of
-    facts: tuple[Fact, ...]  # never empty
-
-
-@dataclass(frozen=True, kw_only=True)
 class File:
     """Something to download."""
 
@@ -108,7 +100,7 @@ class RunPage:
     recipe: tuple[RecipeRow, ...]  # the others, by name
     cost: Section  # what it took
     overlap: Section  # evaluation sentences in the corpus; without rows where that was not counted
-    provenance: tuple[Facts, ...]  # in groups
+    provenance: tuple[tuple[str, tuple[Fact, ...]], ...]  # (what they are of, facts), groups without any left out
 
 
 def render(board: Board, run: PublishedRun) -> str:
@@ -213,7 +205,7 @@ def _predictions(run: PublishedRun) -> tuple[File, ...]:
     return tuple(File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in found)
 
 
-def _provenance(record: RunRecord) -> tuple[Facts, ...]:
+def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
     from_where = record.provenance
     made = {"created": from_where.created, "bench": from_where.bench_version, "fingerprint": record.fingerprint}
     git = {key: value for key, value in (from_where.git or {}).items() if value is not None}
@@ -232,11 +224,11 @@ def _provenance(record: RunRecord) -> tuple[Facts, ...]:
         ("also determined by", from_where.determines or {}),
         ("executed with", from_where.execution or {}),
     ]
-    made_groups = []
+    told = []
     for title, group in groups:
         if facts := tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])):
-            made_groups.append(Facts(title=title, facts=facts))
-    return tuple(made_groups)
+            told.append((title, facts))
+    return tuple(told)
 
 
 def _fact(name: str, value: Any) -> Fact:

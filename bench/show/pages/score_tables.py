@@ -29,7 +29,7 @@ from bench.compare.formatting import (
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.show.pages.engine import minus
 from bench.show.pages.method_text import source
-from bench.show.tables.lines import average_place, cost_columns, costs, spread_text, under
+from bench.show.tables.lines import average_place, cost_columns, costs, encode_condition, spread_text, under
 from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _finished(board_table: BoardTable, board: Board, runs: Mapping[str, Publishe
     for other, i in board.finished(board_table):
         table, row = other.table, _row(other, i, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
-        costs = _costs(mine, encoding_under(_condition(mine), table.rows[i]))
+        costs = _costs(mine, encoding_under(encode_condition(mine) or None, table.rows[i]))
         beside = " ".join(filter(None, (row.beside, table.backbone)))  # a table of several backbones has them in its rows
         rows.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
     return tuple(rows)
@@ -246,11 +246,6 @@ def _row(board_table: BoardTable, i: int, runs: Mapping[str, PublishedRun], know
 def _cost_headings(table: Table) -> tuple[str, ...]:
     """Of the columns of cost those that a page has room for."""
     return tuple(name for name in cost_columns(table) if name in COSTS)
-
-
-def _condition(table: Table) -> str | None:
-    """Under which the encoding of its rows was measured."""
-    return next((row.cost.encode_condition for row in table.rows if row.cost and row.cost.encode_condition), None)
 
 
 def _costs(table: Table, row: Row) -> tuple[tuple[str, float], ...]:

@@ -89,10 +89,14 @@ def sign_name(cell: Cell, *, primary: bool) -> str:
 
 def cost_columns(table: Table) -> tuple[str, ...]:
     """Headings of the columns of cost; none where it was not asked for."""
-    costs = [row.cost for row in table.rows if row.cost is not None]
-    if not costs:
+    if all(row.cost is None for row in table.rows):
         return ()
-    return "params", "train", "memory", *(["encode"] if any(cost.encode_condition for cost in costs) else [])
+    return "params", "train", "memory", *(["encode"] if encode_condition(table) else [])
+
+
+def encode_condition(table: Table) -> str:
+    """Under which the encoding of its rows was measured; "" where it was not."""
+    return next((row.cost.encode_condition for row in table.rows if row.cost and row.cost.encode_condition), "")
 
 
 def costs(cost: Cost | None) -> dict[str, str]:
