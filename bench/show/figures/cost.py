@@ -95,8 +95,7 @@ def _figure(
     on_front = front([(spent, point.cell.mean) for spent, point in priced])
     with library():
         drawing = Drawing()
-        axes = drawing.axes()
-        left_out = _draw(drawing, axes, priced, on_front, ticks, words, what, f"STS {table.head}")
+        left_out = _draw(drawing, priced, on_front, ticks, words, what, f"STS {table.head}")
         names = [f"{priced[i][1].label} ({words(priced[i][0])}, {score(priced[i][1].cell.mean)})" for i in on_front]
         equal = len({(priced[i][0], priced[i][1].cell.mean) for i in on_front}) < len(on_front)
         caption = " ".join(filter(None, (
@@ -127,7 +126,6 @@ def _without(many: int) -> str:
 
 def _draw(
     drawing: Drawing,
-    axes: Axes,
     priced: Priced,
     on_front: Sequence[int],
     ticks: Mapping[float, str],
@@ -135,8 +133,10 @@ def _draw(
     what: str,
     y_name: str,
 ) -> int:
+    """Returns how many points have no label."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
+    axes = drawing.axes()
     paid = [spent for spent, _ in priced if spent > 0]
     low, high = min(paid), max(paid)
     if high < 4 * low:  # less than a factor of four: wider, so that a tick or two lie within

@@ -21,7 +21,7 @@ from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
 from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
-from bench.show.pages.score_tables import COSTS, ScoreTable, compared_words, form_words, group_words, letter, score_tables
+from bench.show.pages.score_tables import COSTS, LETTERS, ScoreTable, compared_words, form_words, group_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
 from bench.show.tables.report import setting_words
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from bench.show.figures import Figure
 
 
-WORDS = {"b": "better", "w": "worse", "e": "equivalent", "u": "unknown", "x": "better, exploratory", "y": "worse, exploratory"}
-"""Class of a sign in the style sheet -> what it says to who does not see it."""
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
 MOST_DATA = 60
@@ -114,7 +112,7 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         preview=PREVIEW_NOTE,
         own_run=YOURS,
         signs=SIGNS,
-        words=WORDS,
+        words={letter: verdict for verdict, letter in LETTERS.items()},  # for who does not see a sign
         grades=GRADE_WORDS,
         data=Markup(page.data),
         drawn=Markup,

@@ -48,10 +48,10 @@ class Cosines:
     ridges: tuple[Ridge, ...]
     ticks: tuple[tuple[float, str], ...]
     height: int
+    base: int
     width: int = WIDTH
     left: int = LEFT
     right: int = WIDTH - RIGHT
-    base: int = 0
 
 
 def cosines(record: RunRecord, folder: Path) -> Cosines | None:

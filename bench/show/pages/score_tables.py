@@ -29,7 +29,20 @@ from bench.compare.formatting import (
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.show.pages.engine import minus
 from bench.show.pages.method_text import source
-from bench.show.tables.lines import average_place, cost_columns, costs, encode_condition, spread_text, under
+from bench.show.tables.lines import (
+    BETTER,
+    EQUIVALENT,
+    MAYBE_BETTER,
+    MAYBE_WORSE,
+    WORSE,
+    average_place,
+    cost_columns,
+    costs,
+    encode_condition,
+    sign_name,
+    spread_text,
+    under,
+)
 from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
@@ -41,10 +54,8 @@ COSTS = {
     "train": "train_seconds",
     "encode": "encode_sentences_per_second",
 }  # heading -> what it sorts by
-SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
+LETTERS = {BETTER: "b", WORSE: "w", EQUIVALENT: "e", "unknown": "u", MAYBE_BETTER: "x", MAYBE_WORSE: "y"}
 """Verdict against the baseline -> class of its sign in the style sheet."""
-EXPLORATORY = {"b": "x", "w": "y"}
-"""The same of a single task."""
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
@@ -287,8 +298,9 @@ def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
 
 def letter(cell: Cell | None, *, primary: bool) -> str:
     """Class of a cell's sign; "" where it was not compared."""
-    found = SIGNS.get((cell.against.verdict or "") if cell is not None and cell.against else "", "")
-    return found if primary else EXPLORATORY.get(found, found)
+    if cell is None or cell.against is None or cell.against.verdict is None:
+        return ""
+    return LETTERS[sign_name(cell, primary=primary) or "unknown"]
 
 
 def compared_words(table: Table) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.compare.formatting import (
@@ -10,6 +11,7 @@ from bench.compare.formatting import (
     has_ranks,
     score,
     seeds_borrowed,
+    seeds_differ,
     signed,
     spread,
     spread_words,
@@ -199,6 +201,11 @@ def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks:
     }
     told = [f"{signs[name]} {meaning}" for name, meaning in meanings.items() if name in shown]
     return [*words, f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}"]
+
+
+def in_order(table: Table, rank: str, method: str, seeds: str, cells: Iterable[str], costs: Iterable[str]) -> list[str]:
+    """What stands in the columns of ``table``, from left to right: ranks and seeds where it has them."""
+    return [*[rank] * has_ranks(table), method, *[seeds] * seeds_differ(table), *cells, *costs]
 
 
 def average_place(table: Table) -> int | None:

@@ -44,8 +44,7 @@ def blocks(text: str) -> tuple[Block, ...]:
 def lines(text: str) -> list[str]:
     """Without control characters; blanks inside a line, which align equations, stay."""
     return [
-        "".join(part if part.isspace() and part.strip(" ") == "" else visible(part, limit=None) for part in re.split("( +)", line))
-        for line in text.splitlines()
+        "".join(visible(part, limit=None) if part.strip(" ") else part for part in re.split("( +)", line)) for line in text.splitlines()
     ]
 
 

@@ -126,7 +126,8 @@ def _score_rows(own_score: Score) -> Iterable[list[str]]:
     for name, part in parts.items():
         if isinstance(part, Mapping):
             value = part.get(own_score.metric, part.get("spearman"))
-            yield ["  " + str(name), _number(value), "", _count(part.get("n")), "", "", _number(part.get("pearson"))]
+            n = str(part["n"]) if isinstance(part.get("n"), int) else ""
+            yield ["  " + str(name), _number(value), "", n, "", "", _number(part.get("pearson"))]
 
 
 def recipe(record: RunRecord) -> Section:
@@ -142,14 +143,16 @@ def model(record: RunRecord) -> str:
     about = (record.provenance.backbone or {}).get("model")
     if not isinstance(about, Mapping):
         return ""
-    parts = [str(about.get("kind", "")), f"{about['dimension']} dimensions" if "dimension" in about else ""]
-    parts += [
+    parts = [
+        str(about.get("kind", "")),
+        f"{about['dimension']} dimensions" if "dimension" in about else "",
         "normalised" if about.get("normalised") else "",
         *(f"{key} {about[key]}" for key in ("pooling", "dtype") if about.get(key)),
+        f"prompt {about['prompt']!r}" if about.get("prompt") else "",
+        "prompts by task" if about.get("prompts") else "",
+        "" if about.get("known", True) else f"known by its {about.get('identity')} alone",
     ]
-    parts += [f"prompt {about['prompt']!r}" if about.get("prompt") else "", "prompts by task" if about.get("prompts") else ""]
-    parts += ["" if about.get("known", True) else f"known by its {about.get('identity')} alone"]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
 
 
 def training(record: RunRecord, folder: Path | None) -> Section:
@@ -262,10 +265,6 @@ def size(count: float) -> str:
 
 def _number(value: Any) -> str:
     return score(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
-
-
-def _count(value: Any) -> str:
-    return str(value) if isinstance(value, int) else ""
 
 
 def _fact(key: str, value: Any) -> str:
