@@ -101,11 +101,8 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
             else f"{curve.method} stays at {score(top)} {over} of {curve.key}."
         )
         seeds = sorted({len(point.row.runs) for point in curve.points})
-        how = (
-            f"Runs that are equal in all else, {counted(seeds[-1], 'seed')} each."
-            if len(seeds) == 1
-            else "Runs that are equal in all else."
-        )
+        each = f", {counted(seeds[0], 'seed')} each" if len(seeds) == 1 else ""
+        how = f"Runs that are equal in all else{each}."
         alt = f"Curve of {len(curve.values)} points: {'average of the STS sets' if suite == MAIN else head} against {curve.key}. {finding}"
         return Figure(
             name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "", suites=(suite,),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # the element is written from a parsed tree.
 
 
-SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"  # before the names of elements and attributes
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 SPACE = re.compile(r"\s*([A-Za-z,()])\s*|\s+")
 DRAWN = ("d", "x", "y", "transform", "points", "width", "height", "stroke-width", "stroke-dasharray", "stroke-dashoffset")
@@ -93,9 +93,9 @@ def finished(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str
     root.attrib.clear()
     root.attrib.update({"class": "bench-figure", "viewBox": view, "role": "img", "aria-labelledby": f"bf-{name}-title bf-{name}-alt"})
     for child in list(root):
-        if child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}defs"):
+        if child.tag in (f"{SVG}metadata", f"{SVG}defs"):
             root.remove(child)
-    targets = dict.fromkeys(target for element in root.iter() if (target := element.get(f"{{{XLINK}}}href")))
+    targets = dict.fromkeys(target for element in root.iter() if (target := element.get(f"{XLINK}href")))
     short = hashlib.sha256(name.encode()).hexdigest()[:6]  # a drawing of many marks names its targets a thousand times
     ids = {target.removeprefix("#"): f"b{short}-{i}" for i, target in enumerate(targets, 1)}
     _walk(root, ids, tips)
@@ -108,12 +108,12 @@ def finished(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str
         _element("desc", alt, id=f"bf-{name}-alt"),
         _element("style", style(used)),
     ]
-    ET.register_namespace("", SVG)
+    ET.register_namespace("", SVG.strip("{}"))
     return ET.tostring(root, encoding="unicode", short_empty_elements=True)
 
 
 def _element(tag: str, text: str, **attributes: str) -> ET.Element:
-    element = ET.Element(f"{{{SVG}}}{tag}", attributes)
+    element = ET.Element(f"{SVG}{tag}", attributes)
     element.text = text
     return element
 
@@ -129,7 +129,7 @@ def _walk(root: ET.Element, ids: Mapping[str, str], tips: Mapping[str, str]) -> 
         if own in ids:
             element.set("id", ids[own])
         element.attrib.pop("clip-path", None)
-        target = element.attrib.pop(f"{{{XLINK}}}href", None)
+        target = element.attrib.pop(f"{XLINK}href", None)
         if target is not None:
             element.set("href", "#" + ids[target.removeprefix("#")])
         _restyle(element)
@@ -155,7 +155,7 @@ def _restyle(element: ET.Element) -> None:
             element.set(key, value)
     if classes:
         element.set("class", " ".join(classes))
-    if element.tag == f"{{{SVG}}}text":
+    if element.tag == f"{SVG}text":
         font = properties.get("font", "")
         if size := re.search(r"([\d.]+)px", font or properties.get("font-size", "")):
             element.set("font-size", size.group(1))
@@ -171,9 +171,9 @@ def _flatten(element: ET.Element) -> None:
         _flatten(child)
     kept: list[ET.Element] = []
     for child in element:
-        if child.tag == f"{{{SVG}}}g" and not child.attrib and not any(one.tag == f"{{{SVG}}}title" for one in child):
+        if child.tag == f"{SVG}g" and not child.attrib and not any(one.tag == f"{SVG}title" for one in child):
             kept.extend(child)
-        elif not (child.tag == f"{{{SVG}}}defs" and not len(child)):
+        elif not (child.tag == f"{SVG}defs" and not len(child)):
             kept.append(child)
     element[:] = kept
 
@@ -187,7 +187,7 @@ def _gather(element: ET.Element) -> None:
             for mark in map(_mark, alike):
                 for key, _ in look:
                     del mark.attrib[key]
-            group = ET.Element(f"{{{SVG}}}g", dict(look))
+            group = ET.Element(f"{SVG}g", dict(look))
             group.extend(alike)
             alike = [group]
         else:
@@ -199,13 +199,13 @@ def _gather(element: ET.Element) -> None:
 
 def _mark(element: ET.Element) -> ET.Element:
     """What is drawn: the element itself, or what stands beside its title."""
-    return element[-1] if element.tag == f"{{{SVG}}}g" and not element.attrib and len(element) == 2 else element
+    return element[-1] if element.tag == f"{SVG}g" and not element.attrib and len(element) == 2 else element
 
 
 def _look(element: ET.Element) -> tuple[tuple[str, str], ...]:
     """The properties of a mark that it may have from its group."""
     mark = _mark(element)
-    marks = (f"{{{SVG}}}path", f"{{{SVG}}}use")
+    marks = (f"{SVG}path", f"{SVG}use")
     return tuple((key, mark.attrib[key]) for key in INHERITED if key in mark.attrib) if mark.tag in marks else ()
 
 

@@ -12,7 +12,7 @@ from bench.runs.record import RunRecord
 from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fitting, library, numbers
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, leading, listed, methods, points
+from bench.show.figures.points import Group, leading, listed, methods, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         finding = _finding([(name, draws) for name, _, draws in found])
         kept = sorted({len(draws[AVERAGE]) for _, draws in rows})
         many = str(kept[0]) if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
-        rest = f" Shown are {len(rows)} of {len(found)} methods." if len(rows) < len(found) else ""
+        rest = shown_words(rows, found)
         alt = f"Violins of {len(rows)} methods on {len(tasks)} tasks: accuracy over draws of the examples. {finding}"
         return Figure(
             name=name, kind="few-shot", suites=("fewshot",), title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 7",

@@ -68,10 +68,9 @@ def ends_words(highest: tuple[str, float], lowest: tuple[str, float], count: int
     (best, gain), (worst, least) = highest, lowest
     if score(abs(gain)) == score(abs(least)) and _sign(gain) == _sign(least):
         return f"all {count} methods {_moves(gain, plural=True)}"
-    if _sign(gain) > 0 and _sign(least) < 0:
-        return f"{best} {_moves(gain)}, the most of {count} methods, and {worst} {_moves(least)}, the most"
     if _sign(gain) > 0:
-        return f"{best} {_moves(gain)}, the most of {count} methods, and {worst} {_moves(least)}, the least"
+        extreme = "most" if _sign(least) < 0 else "least"
+        return f"{best} {_moves(gain)}, the most of {count} methods, and {worst} {_moves(least)}, the {extreme}"
     return f"{worst} {_moves(least)}, the most of {count} methods, and {best} {_moves(gain)}, the least"
 
 

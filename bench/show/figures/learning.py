@@ -12,7 +12,7 @@ from bench.compare.formatting import score
 from bench.runs.curve import read_curve
 from bench.show.figures import lines
 from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
-from bench.show.figures.points import Group, counted, leading, listed, methods, points
+from bench.show.figures.points import Group, counted, leading, listed, methods, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     if timed_courses > 1:
         axes["seconds"] = "seconds of training, without dev scores"
     finding = _finding(found)
-    rest = f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
+    rest = shown_words(shown, found)
     untimed, without = len(shown) - timed_courses, ""
     if untimed and "seconds" in axes:
         without = f" {counted(untimed, 'method')} without comparable times {'is' if untimed == 1 else 'are'} not in the lower part."

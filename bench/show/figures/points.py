@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -130,6 +130,11 @@ def methods(found: Sequence[Point], table: Table) -> list[Point]:
                 for p in found
             ]
     return [point for point in found if point.row.runs in kept]
+
+
+def shown_words(shown: Sized, found: Sized) -> str:
+    """ " Shown are 9 of 12 methods.", for the end of a caption; "" where all are shown."""
+    return f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
 
 
 def label(row: Row, table: Table) -> str:

@@ -16,7 +16,7 @@ from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_valu
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LEFT, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fitting, library, number
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, counted, leading, listed, points, slug
+from bench.show.figures.points import Group, counted, leading, listed, points, shown_words, slug
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord
@@ -83,7 +83,7 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
         lines.draw(drawing, axes, drawn, also=list(recipes.values()))
         lines.ticks(drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))])
         drawing.names(axes, "trials", study.select_on)
-        rest = f" Shown are {len(shown)} of {len(curves)} methods." if len(shown) < len(curves) else ""
+        rest = shown_words(shown, curves)
         return Figure(
             name=name,
             kind="search",
@@ -99,21 +99,17 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
 
 def expected_words(curves: Mapping[str, Sequence[float]]) -> str:
     """Who leads with one trial, who with all, and from when on: the order of methods may depend on how long one searches."""
-    most = min(map(len, curves.values()))
-    ends = leading([(method, curve[most - 1]) for method, curve in curves.items()])
     if len(curves) == 1:
         ((method, curve),) = curves.items()
         return f"{method}: {score(curve[0])} of one trial, {score(curve[-1])} of {len(curve)}."
-    since = next(
-        n
-        for n in range(1, most + 1)
-        if all(leading([(method, curve[i - 1]) for method, curve in curves.items()]) == ends for i in range(n, most + 1))
-    )
+    most = min(map(len, curves.values()))
+    leaders = [leading([(method, curve[i]) for method, curve in curves.items()]) for i in range(most)]
+    first, ends = leaders[0], leaders[-1]
+    since = next(n for n in range(1, most + 1) if all(names == ends for names in leaders[n - 1 :]))
     top = score(max(curve[most - 1] for curve in curves.values()))
     lead = f"With {most} trials {listed(ends)} {'is' if len(ends) == 1 else 'are'} expected to lead, at {top}"
     if since == 1:
         return f"{lead}; so {'it does' if len(ends) == 1 else 'they do'} with any number of trials."
-    first = leading([(method, curve[0]) for method, curve in curves.items()])
     return f"{lead}, but only from {counted(since, 'trial')} on; with one trial it is {listed(first)}."
 
 

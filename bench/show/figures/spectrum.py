@@ -15,7 +15,20 @@ from bench.runs.predictions import predictions_file
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures import lines
 from bench.show.figures.drawing import Drawing, Figure, library
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, joined, leading, listed, mean_and_ends, methods, points
+from bench.show.figures.points import (
+    Group,
+    Point,
+    bars_words,
+    counted,
+    ends,
+    joined,
+    leading,
+    listed,
+    mean_and_ends,
+    methods,
+    points,
+    shown_words,
+)
 
 if TYPE_CHECKING:
     from bench.board.board import PublishedRun
@@ -60,7 +73,7 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
         for made in shown
     ]
     name, title, finding = group.name("spectrum"), group.titled("How many directions the vectors use"), spectrum_words(found)
-    rest = f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
+    rest = shown_words(shown, found)
     alt = f"Falling lines of {counted(len(shown), 'method')}: singular values over the largest. {finding}"
     with library():
         drawing = lines.drawn_over(places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,))

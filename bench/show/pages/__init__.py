@@ -102,31 +102,6 @@ class Page:
     runs: tuple[PageRun, ...]  # in the order of the tables' rows
 
 
-def comparison(
-    records: Sequence[RunRecord],
-    title: str,
-    note: str | None,
-    *,
-    baseline: str | None,
-    together: bool,
-    folders: Mapping[str, Path],
-    tables: Sequence[Table] | None = None,
-) -> Page:
-    """The page for these records; those that are not finished are not on it."""
-    if tables is None:
-        tables = summarise(records, baseline=baseline, together=together)
-    by_id = {record.run_id: record for record in records}
-    shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
-    return Page(
-        title=title,
-        answer=answer(tables),
-        note=note,
-        made_of=_made_of(shown),
-        tables=tuple(_table(table, i) for i, table in enumerate(tables, 1)),
-        runs=tuple(_run(record, folders.get(record.run_id)) for record in shown),
-    )
-
-
 def answer(tables: Sequence[Table]) -> str:
     """The first table in one sentence: who is best, and whether that can be told from the next."""
     table = next((table for table in tables if _ranked(table)), None)
@@ -254,9 +229,24 @@ def render_page(
     folders: Mapping[str, Path] | None = None,
     tables: Sequence[Table] | None = None,
 ) -> str:
-    """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have."""
+    """The page as HTML; runs that are not finished are not on it.
+
+    Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have.
+    """
     from markupsafe import Markup
 
-    page = comparison(list(records), title, note, baseline=baseline, together=together, folders=folders or {}, tables=tables)
+    records = list(records)
+    by_id = {record.run_id: record for record in records}
+    if tables is None:
+        tables = summarise(records, baseline=baseline, together=together)
+    shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
+    page = Page(
+        title=title,
+        answer=answer(tables),
+        note=note,
+        made_of=_made_of(shown),
+        tables=tuple(_table(table, i) for i, table in enumerate(tables, 1)),
+        runs=tuple(_run(record, (folders or {}).get(record.run_id)) for record in shown),
+    )
     style = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))  # ours: the one thing that is not escaped
     return render("comparison.html", page=page, style=style, signs=SIGNS)

@@ -140,10 +140,10 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     )  # fmt: skip
 
 
-def first_sentences(text: str, count: int = 2) -> tuple[str, str]:
-    """The first sentences of a text, and the rest."""
-    ends = [found.end() for found in re.finditer(r"[.!?](?=\s+[^a-z\s])", text)]
-    at = ends[count - 1] if len(ends) >= count else len(text)
+def first_sentences(text: str) -> tuple[str, str]:
+    """The first two sentences of a text, and the rest."""
+    ends = [end.end() for end in re.finditer(r"[.!?](?=\s+[^a-z\s])", text)]
+    at = ends[1] if len(ends) > 1 else len(text)
     return text[:at], text[at:].strip()
 
 

@@ -87,26 +87,22 @@ def _page(overview: Overview) -> PageOverview:
         return round(ROOM + (HEIGHT - 2 * ROOM) * (_root(high) - _root(difference)) / between, 1)
 
     def profile(row: Sequence[Standing | None]) -> Profile | None:
-        dots = [
-            (starts[j] + STEP * order[j].index(step.task), y(step.difference), step)
-            for j, standing in enumerate(row)
-            if standing
-            for step in standing.steps
-        ]
-        if not dots:
+        steps, told, dots = [], [], {True: "", False: ""}
+        for start, columns, standing in zip(starts, order, row, strict=True):
+            for step in standing.steps if standing else ():
+                steps.append(step)
+                if step.told:
+                    told.append(step)
+                dots[step.told] += f"M{start + STEP * columns.index(step.task)} {y(step.difference):g}h0"
+        if not steps:
             return None
-        told = [step for _, _, step in dots if step.told]
         above = sum(step.difference > 0 for step in told)
-        least, most = (pick((step for _, _, step in dots), key=lambda step: step.difference) for pick in (min, max))
+        least, most = (pick(steps, key=lambda step: step.difference) for pick in (min, max))
         words = (
-            f"{len(dots)} task{'s' * (len(dots) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(dots) - len(told)}; "
+            f"{len(steps)} task{'s' * (len(steps) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(steps) - len(told)}; "
             f"from {_points(least.difference)} ({least.task}) to {_points(most.difference)} ({most.task})"
         )
-        return Profile(
-            told="".join(f"M{x} {at:g}h0" for x, at, step in dots if step.told),
-            open="".join(f"M{x} {at:g}h0" for x, at, step in dots if not step.told),
-            words=words,
-        )
+        return Profile(told=dots[True], open=dots[False], words=words)
 
     setting = overview.setting or ""
     return PageOverview(

@@ -29,20 +29,7 @@ from bench.compare.formatting import (
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
 from bench.show.pages.engine import minus
 from bench.show.pages.method_text import source
-from bench.show.tables.lines import (
-    BETTER,
-    EQUIVALENT,
-    MAYBE_BETTER,
-    MAYBE_WORSE,
-    WORSE,
-    average_place,
-    cost_columns,
-    costs,
-    encode_condition,
-    sign_name,
-    spread_text,
-    under,
-)
+from bench.show.tables import lines
 from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
@@ -54,7 +41,7 @@ COSTS = {
     "train": "train_seconds",
     "encode": "encode_sentences_per_second",
 }  # heading -> what it sorts by
-LETTERS = {BETTER: "b", WORSE: "w", EQUIVALENT: "e", "unknown": "u", MAYBE_BETTER: "x", MAYBE_WORSE: "y"}
+LETTERS = {lines.BETTER: "b", lines.WORSE: "w", lines.EQUIVALENT: "e", "unknown": "u", lines.MAYBE_BETTER: "x", lines.MAYBE_WORSE: "y"}
 """Verdict against the baseline -> class of its sign in the style sheet."""
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
@@ -177,7 +164,7 @@ def _finished(board_table: BoardTable, board: Board, runs: Mapping[str, Publishe
     for other, i in board.finished(board_table):
         table, row = other.table, _row(other, i, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
-        costs = _costs(mine, encoding_under(encode_condition(mine) or None, table.rows[i]))
+        costs = _costs(mine, encoding_under(lines.encode_condition(mine) or None, table.rows[i]))
         beside = " ".join(filter(None, (row.beside, table.backbone)))  # a table of several backbones has them in its rows
         rows.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
     return tuple(rows)
@@ -204,7 +191,7 @@ def _table(
     linked: bool,
 ) -> ScoreTable:
     table = board_table.table
-    average = average_place(table)
+    average = lines.average_place(table)
     columns = [ScoreColumn(name=name, average=i == average, apart=False) for i, name in enumerate(table.columns)]
     groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
     for other in board_table.beside:
@@ -256,14 +243,14 @@ def _row(board_table: BoardTable, i: int, runs: Mapping[str, PublishedRun], know
 
 def _cost_headings(table: Table) -> tuple[str, ...]:
     """Of the columns of cost those that a page has room for."""
-    return tuple(name for name in cost_columns(table) if name in COSTS)
+    return tuple(name for name in lines.cost_columns(table) if name in COSTS)
 
 
 def _costs(table: Table, row: Row) -> tuple[tuple[str, float], ...]:
     """What a row took, as printed and to sort by, in the columns of ``table``."""
     found = []
     for name in _cost_headings(table):
-        text, amount = costs(row.cost)[name], getattr(row.cost, COSTS[name], None)
+        text, amount = lines.costs(row.cost)[name], getattr(row.cost, COSTS[name], None)
         if name == "train" and row.setting == "none" and amount is None:  # which is no gap in what is known
             text, amount = "none", 0.0
         found.append((text, -1.0 if amount is None else float(amount)))
@@ -291,7 +278,7 @@ def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
         text=minus(score(cell.mean, cell.decimals)),
         mark=cell.mark,
         top=top,
-        spread=spread_text(cell),
+        spread=lines.spread_text(cell),
         sign=letter(cell, primary=head),
     )
 
@@ -300,7 +287,7 @@ def letter(cell: Cell | None, *, primary: bool) -> str:
     """Class of a cell's sign; "" where it was not compared."""
     if cell is None or cell.against is None or cell.against.verdict is None:
         return ""
-    return LETTERS[sign_name(cell, primary=primary) or "unknown"]
+    return LETTERS[lines.sign_name(cell, primary=primary) or "unknown"]
 
 
 def compared_words(table: Table) -> str:
@@ -313,11 +300,11 @@ def compared_words(table: Table) -> str:
 
 def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> tuple[PrintedLine, ...]:
     """The lines that a table has under its row, but for the differences, which the panel of a number shows."""
-    lines = []
-    for line in under(row, table):
+    printed = []
+    for line in lines.under(row, table):
         source = line.label.removesuffix(", copied")
         if source in known or any(cell is not None and cell.printed and cell.printed.source == source for cell in row.cells):
-            lines.append(
+            printed.append(
                 PrintedLine(
                     source=source.replace(":", ", table "),
                     copied=source != line.label,
@@ -325,4 +312,4 @@ def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> t
                     entries=(*(entry.text for entry in line.entries), *[""] * others),
                 )
             )
-    return tuple(lines)
+    return tuple(printed)

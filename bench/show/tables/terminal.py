@@ -27,7 +27,7 @@ from bench.show.tables.lines import PLAIN_SIGNS, SIGNS, Line, cost_columns, cost
 STYLES = {"best": "bold", "second": "underline", "": ""}
 GAP = 1
 NARROWEST_LABEL = 16
-DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ class Look:
 
     def mark(self, number: int) -> str:
         """Of a footnote: ¹, or [1] where there are no raised digits."""
-        raised = "".join(DIGITS[int(digit)] for digit in str(number))
-        return self.sign(raised, f"[{number}]")
+        return self.sign(str(number).translate(RAISED), f"[{number}]")
 
 
 @dataclass(frozen=True)
