@@ -62,7 +62,7 @@ def test_a_line_for_every_row_but_the_baseline_with_the_numbers_of_the_table(gro
     for verdict in ("better", "worse", "equivalent", "unknown"):
         count = sum(row[4] == verdict for row in figure.data)
         assert (f"{count} {verdict}" in figure.caption) == (count > 0)
-    assert figure.of == ("sts",)
+    assert figure.suites == ("sts",)
 
 
 @pytest.mark.parametrize(

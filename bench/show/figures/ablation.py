@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,7 +37,7 @@ def ablations(group: Group) -> list[Figure]:
     """A figure for each recipe value of which a method has at least three, those with most values first: of the STS average, else of
     the column that another suite ranks by."""
     made: dict[tuple[str, str], Figure] = {}
-    for suite in sorted(group.tables, key=lambda suite: (suite != MAIN, suite)):
+    for suite in group.suites:
         table = group.tables[suite].table
         for curve in swept(points(table, table.head)):
             if (curve.method, curve.key) not in made and len(made) < MOST:
@@ -67,13 +66,14 @@ def swept(found: Sequence[Point]) -> list[Swept]:
 
 def _figure(group: Group, suite: str, curve: Swept) -> Figure:
     table = group.tables[suite].table
-    cxc = group.tables.get(BESIDE) if suite == MAIN else None
-    there = {run: p for p in points(cxc.table, cxc.table.columns[0]) for run in p.row.runs} if cxc else {}
+    cxc = group.table(BESIDE) if suite == MAIN else None
+    there = {run: point for point in points(cxc, cxc.columns[0]) for run in point.row.runs} if cxc else {}
     others = [there.get(point.row.runs[0]) for point in curve.points]
     head = "STS Avg." if suite == MAIN else " ".join(dict.fromkeys((suite, table.head or "")))
-    panels = [(head, list(curve.points))]
-    if sum(point is not None for point in others) >= FEWEST:
-        panels.append(("CxC-STS", [point for point in others if point is not None]))
+    panels = [(head, list(zip(curve.values, curve.points, strict=True)))]
+    there_as_well = [(value, point) for value, point in zip(curve.values, others, strict=True) if point is not None]
+    if len(there_as_well) >= FEWEST:
+        panels.append(("CxC-STS", there_as_well))
     printed = _printed(group, curve) if suite == MAIN else {}
     drawn = 0
     log = curve.values[0] > 0 and curve.values[-1] / curve.values[0] >= 8
@@ -82,19 +82,15 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
         drawing = Drawing(height=TOP + BOTTOM + high * len(panels) - 40)
         for i, (what, shown) in enumerate(panels):
             low = BOTTOM + (len(panels) - 1 - i) * (high + (TOP - 40) / 2)
-            axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + high - 50)
-            xs = [curve.values[k] for k, point in enumerate(curve.points if what == head else others) if point is not None]
-            _axis(axes, curve.values, log)
+            axes = drawing.axes(LEFT, low, WIDTH - 24, low + high - 50)
+            lines.range_x(axes, curve.values[0], curve.values[-1], 0.06, log=log)
             there_too = [(x, y) for x, y in printed.get(what, ()) if curve.values[0] <= x <= curve.values[-1]]
             drawn += len(there_too)
-            lines.draw(drawing, axes, [_line(what, xs, shown), *([_printed_line(what, there_too)] if there_too else [])])
-            last = i == len(panels) - 1
+            lines.draw(drawing, axes, [_line(what, shown), *([_printed_line(what, there_too)] if there_too else [])])
             lines.ticks(drawing, axes, curve.values, [f"{v:g}" for v in curve.values])
-            drawing.names(axes, curve.key if last else "", what)
-        name, title = (
-            group.name("ablation", curve.method, curve.key.replace("_", "-"), *([] if suite == MAIN else [suite])),
-            group.titled(f"{curve.method}: {curve.key}"),
-        )
+            drawing.names(axes, curve.key if i == len(panels) - 1 else "", what)
+        name = group.name("ablation", curve.method, curve.key.replace("_", "-"), *([] if suite == MAIN else [suite]))
+        title = group.titled(f"{curve.method}: {curve.key}")
         means = [point.cell.mean for point in curve.points]
         lowest, top = min(means), max(means)
         highest = leading([(f"{value:g}", point.cell.mean) for value, point in zip(curve.values, curve.points, strict=True)])
@@ -105,14 +101,11 @@ def _figure(group: Group, suite: str, curve: Swept) -> Figure:
             else f"{curve.method} stays at {score(top)} {over} of {curve.key}."
         )
         seeds = sorted({len(point.row.runs) for point in curve.points})
-        how = (
-            f"Runs that are equal in all else, {counted(seeds[-1], 'seed')} each."
-            if len(seeds) == 1
-            else "Runs that are equal in all else."
-        )
+        each = f", {counted(seeds[0], 'seed')} each" if len(seeds) == 1 else ""
+        how = f"Runs that are equal in all else{each}."
         alt = f"Curve of {len(curve.values)} points: {'average of the STS sets' if suite == MAIN else head} against {curve.key}. {finding}"
         return Figure(
-            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "", of=(suite,),
+            name=name, kind="ablation", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure=PAPERS.get(curve.key, "") if suite == MAIN else "", suites=(suite,),
             caption=" ".join(filter(None, (finding, how, PRINTED if drawn else "", bars_words([table])))), header=("method", curve.key, head, "low", "high", *(["CxC-STS"] if suite == MAIN else [])),
             data=tuple((curve.method, value, round(point.cell.mean, 4), *(ends(point.cell) or ("", "")),
                         *(["" if other is None else round(other.cell.mean, 4)] if suite == MAIN else []))
@@ -154,27 +147,13 @@ def _printed_line(what: str, at: Sequence[tuple[float, float]]) -> lines.Line:
     )
 
 
-def _axis(axes: object, values: Sequence[float], log: bool) -> None:
-    from matplotlib.ticker import NullLocator
-
-    low, high = values[0], values[-1]
-    if log:
-        axes.set_xscale("log")  # type: ignore[attr-defined]
-        axes.xaxis.set_minor_locator(NullLocator())  # type: ignore[attr-defined]
-        room = math.exp(math.log(high / low) * 0.06)
-        axes.set_xlim(low / room, high * room)  # type: ignore[attr-defined]
-    else:
-        room = (high - low) * 0.06
-        axes.set_xlim(low - room, high + room)  # type: ignore[attr-defined]
-
-
-def _line(what: str, xs: Sequence[float], shown: Sequence[Point]) -> lines.Line:
+def _line(what: str, shown: Sequence[tuple[float, Point]]) -> lines.Line:
     """Nothing stands at its end: a panel has one line, and says what it is."""
     return lines.Line(
         label="",
-        x=tuple(xs),
-        y=tuple(point.cell.mean for point in shown),
+        x=tuple(x for x, _ in shown),
+        y=tuple(point.cell.mean for _, point in shown),
         strong=True,
-        bars=tuple(ends(point.cell) for point in shown),
-        tips=tuple(f"{x:g}: {what} {score(point.cell.mean)}" for x, point in zip(xs, shown, strict=True)),
+        bars=tuple(ends(point.cell) for _, point in shown),
+        tips=tuple(f"{x:g}: {what} {score(point.cell.mean)}" for x, point in shown),
     )

@@ -9,7 +9,8 @@ from bench.compare.formatting import score
 from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, LINE, QUIET, SMALL, Drawing, Figure, library
 from bench.show.figures.labels import Box
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, listed, methods, points
+from bench.show.figures.points import Group, Point, bars_words, counted, ends, listed, mean_and_ends, methods, points
+from bench.show.tables.lines import encode_condition, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,23 +19,21 @@ Priced = list[tuple[float, Point]]
 SECONDS: dict[float, str] = {1: "1 s", 3: "3 s", 10: "10 s", 30: "30 s", 60: "1 min", 180: "3 min", 600: "10 min", 1800: "30 min", 3600: "1 h", 10800: "3 h",
            36000: "10 h", 86400: "1 d", 259200: "3 d", 864000: "10 d"}  # fmt: skip
 NUMBERS: dict[float, str] = {10**k * j: f"{j * 10 ** (k % 3)}{'kMGT'[k // 3 - 1] if k > 2 else ''}" for k in range(15) for j in (1, 3)}
-FREE = "none"  # the tick of what cost nothing
 
 
 def time(group: Group) -> Figure | None:
     """Average of the STS sets against training time, of runs on one hardware. None where fewer than two rows have both."""
-    table = group.tables.get("sts")
-    if table is None:
+    if "sts" not in group.tables:
         return None
-    note = table.cost_note.rstrip(".")
-    return _figure(group, "cost", "Quality against training time", "training time of one run", SECONDS, lambda p: _time(p),
+    note = group.tables["sts"].cost_note.rstrip(".")
+    return _figure(group, "cost", "Quality against training time", "training time of one run", SECONDS, _time,
                    _spent, f"Training time is a mean over seeds{f'. {note[:1].upper()}{note[1:]}' if note else ''}.")  # fmt: skip
 
 
 def parameters(group: Group) -> Figure | None:
     """Average of the STS sets against the number of parameters that are trained."""
-    return _figure(group, "parameters", "Quality against trained parameters", "trained parameters", NUMBERS, lambda p: _trained(p),
-                   _number, "Trained parameters are those that get a gradient.")  # fmt: skip
+    return _figure(group, "parameters", "Quality against trained parameters", "trained parameters", NUMBERS, _trained,
+                   short, "Trained parameters are those that get a gradient.")  # fmt: skip
 
 
 ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
@@ -42,9 +41,9 @@ ENCODING = {0.1: "0.1 s", 0.3: "0.3 s"} | SECONDS
 
 def encoding(group: Group) -> Figure | None:
     """Average of the STS sets against the time that encoding takes, of rows that were measured under one condition."""
-    table = group.tables.get("sts")
-    condition = next((row.cost.encode_condition for row in table.table.rows if row.cost and row.cost.encode_condition), "") if table else ""
-    return _figure(group, "encoding", "Quality against time of encoding", "time to encode 1,000 sentences", ENCODING, lambda p: _encoding(p),
+    table = group.table("sts")
+    condition = encode_condition(table) if table else ""
+    return _figure(group, "encoding", "Quality against time of encoding", "time to encode 1,000 sentences", ENCODING, _encoding,
                    _briefly, f"Measured by bench speed: {condition}.")  # fmt: skip
 
 
@@ -85,7 +84,7 @@ def _figure(
     words: Callable[[float], str],
     how: str,
 ) -> Figure | None:
-    table = group.tables["sts"].table if "sts" in group.tables else None
+    table = group.table("sts")
     if table is None:
         return None
     found = methods(points(table, table.head), table)
@@ -96,8 +95,7 @@ def _figure(
     on_front = front([(spent, point.cell.mean) for spent, point in priced])
     with library():
         drawing = Drawing()
-        axes = drawing.axes()
-        left_out = _draw(drawing, axes, priced, on_front, ticks, words, what, f"STS {table.head}")
+        left_out = _draw(drawing, priced, on_front, ticks, words, what, f"STS {table.head}")
         names = [f"{priced[i][1].label} ({words(priced[i][0])}, {score(priced[i][1].cell.mean)})" for i in on_front]
         equal = len({(priced[i][0], priced[i][1].cell.mean) for i in on_front}) < len(on_front)
         caption = " ".join(filter(None, (
@@ -116,14 +114,10 @@ def _figure(
             svg=drawing.svg(name, heading, alt),
             header=("method", what, f"STS {table.head}", "low", "high", "on the front"),
             data=tuple(
-                (point.label, spent, round(point.cell.mean, 4), *_rounded(ends(point.cell)), "yes" if i in on_front else "no")
+                (point.label, spent, *mean_and_ends(point.cell), "yes" if i in on_front else "no")
                 for i, (spent, point) in enumerate(priced)
             ),
         )
-
-
-def _rounded(bar: tuple[float, float] | None) -> tuple[float | str, float | str]:
-    return ("", "") if bar is None else (round(bar[0], 4), round(bar[1], 4))
 
 
 def _without(many: int) -> str:
@@ -132,7 +126,6 @@ def _without(many: int) -> str:
 
 def _draw(
     drawing: Drawing,
-    axes: Axes,
     priced: Priced,
     on_front: Sequence[int],
     ticks: Mapping[float, str],
@@ -140,8 +133,10 @@ def _draw(
     what: str,
     y_name: str,
 ) -> int:
+    """Returns how many points have no label."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
+    axes = drawing.axes()
     paid = [spent for spent, _ in priced if spent > 0]
     low, high = min(paid), max(paid)
     if high < 4 * low:  # less than a factor of four: wider, so that a tick or two lie within
@@ -159,11 +154,12 @@ def _draw(
     axes.xaxis.set_major_locator(FixedLocator([]))
     axes.xaxis.set_minor_locator(NullLocator())
     box = drawing.box(axes)
-    for value, text in _shown([(value, text) for value, text in ticks.items() if low / room <= value <= high * room]):
+    inside = [(value, text) for value, text in ticks.items() if low / room <= value <= high * room]
+    for value, text in inside[:: -(-len(inside) // 5) or 1]:  # at most five; of many every second or third
         drawing.text(drawing.at(axes, value, 0)[0], box.low - 15, text, size=SMALL, anchor="middle", colour=QUIET)
     if free:
         x = drawing.at(axes, nothing, 0)[0]
-        drawing.text(x, box.low - 15, FREE, size=SMALL, anchor="middle", colour=QUIET)
+        drawing.text(x, box.low - 15, "none", size=SMALL, anchor="middle", colour=QUIET)
         cut = drawing.at(axes, (nothing * low / room) ** 0.5, 0)[0]
         drawing.line((cut, box.low), (cut, box.high), LINE)
     line = _steps(drawing, axes, [marks[i] for i in on_front])
@@ -171,17 +167,10 @@ def _draw(
     return lines.draw_points(drawing, axes, marks, line)
 
 
-def _shown(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """At most five ticks; of many every second or third."""
-    step = -(-len(ticks) // 5) if ticks else 1
-    return ticks[::step]
-
-
 def _steps(drawing: Drawing, axes: Axes, marks: Sequence[lines.Mark]) -> list[Box]:
     """The front as a staircase: as good as the best so far, until something better is paid for."""
-    xs, ys = [mark.x for mark in marks], [mark.y for mark in marks]
-    xs.append(axes.get_xlim()[1])
-    ys.append(ys[-1])
+    xs = [*(mark.x for mark in marks), axes.get_xlim()[1]]
+    ys = [*(mark.y for mark in marks), marks[-1].y]
     axes.plot(xs, ys, drawstyle="steps-post", color=ACCENT, linewidth=1.0, alpha=0.5, zorder=2)
     covered = []
     for i in range(len(xs) - 1):
@@ -196,11 +185,3 @@ def _spent(seconds: float) -> str:
     if seconds < 59.5:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _number(count: float) -> str:
-    for unit in ("", "k", "M", "G"):
-        if count < 999.5:
-            return f"{count:.0f}{unit}" if not unit or count >= 99.95 else f"{count:.1f}{unit}"
-        count /= 1000
-    return f"{count:.1f}T"

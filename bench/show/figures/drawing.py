@@ -1,4 +1,5 @@
-"""The empty drawing that all figures begin with, and what they share: axes without boxes, points, labels, bars."""
+"""What all figures are made with: the sheet that they begin with, the element that it becomes, the figure with its data, and numbers
+out of what records keep."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
 
-# --- from what the drawing library writes to an <svg> element that fits a page: its colours follow the page, its ids are its own ---
+# --- From what the drawing library writes to an <svg> element that fits a page: its colours follow the page, its ids are its own ---
 # Text stays text, coordinates have one decimal, and nothing in it depends on the clock. Everything foreign is escaped, because
 # the element is written from a parsed tree.
 
 
-SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"  # before the names of elements and attributes
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 SPACE = re.compile(r"\s*([A-Za-z,()])\s*|\s+")
 DRAWN = ("d", "x", "y", "transform", "points", "width", "height", "stroke-width", "stroke-dasharray", "stroke-dashoffset")
@@ -92,9 +93,9 @@ def finished(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str
     root.attrib.clear()
     root.attrib.update({"class": "bench-figure", "viewBox": view, "role": "img", "aria-labelledby": f"bf-{name}-title bf-{name}-alt"})
     for child in list(root):
-        if child.tag in (f"{{{SVG}}}metadata", f"{{{SVG}}}defs"):
+        if child.tag in (f"{SVG}metadata", f"{SVG}defs"):
             root.remove(child)
-    targets = dict.fromkeys(target for element in root.iter() if (target := element.get(f"{{{XLINK}}}href")))
+    targets = dict.fromkeys(target for element in root.iter() if (target := element.get(f"{XLINK}href")))
     short = hashlib.sha256(name.encode()).hexdigest()[:6]  # a drawing of many marks names its targets a thousand times
     ids = {target.removeprefix("#"): f"b{short}-{i}" for i, target in enumerate(targets, 1)}
     _walk(root, ids, tips)
@@ -102,18 +103,17 @@ def finished(drawn: str, name: str, title: str, alt: str, tips: Mapping[str, str
         _flatten(child)
         _gather(child)
     used = {name for element in root.iter() for name in element.get("class", "").split()}
-    head = [
+    root[:0] = [
         _element("title", title, id=f"bf-{name}-title"),
         _element("desc", alt, id=f"bf-{name}-alt"),
         _element("style", style(used)),
     ]
-    root[:0] = head
-    ET.register_namespace("", SVG)
+    ET.register_namespace("", SVG.strip("{}"))
     return ET.tostring(root, encoding="unicode", short_empty_elements=True)
 
 
 def _element(tag: str, text: str, **attributes: str) -> ET.Element:
-    element = ET.Element(f"{{{SVG}}}{tag}", attributes)
+    element = ET.Element(f"{SVG}{tag}", attributes)
     element.text = text
     return element
 
@@ -129,7 +129,7 @@ def _walk(root: ET.Element, ids: Mapping[str, str], tips: Mapping[str, str]) -> 
         if own in ids:
             element.set("id", ids[own])
         element.attrib.pop("clip-path", None)
-        target = element.attrib.pop(f"{{{XLINK}}}href", None)
+        target = element.attrib.pop(f"{XLINK}href", None)
         if target is not None:
             element.set("href", "#" + ids[target.removeprefix("#")])
         _restyle(element)
@@ -143,23 +143,23 @@ def _walk(root: ET.Element, ids: Mapping[str, str], tips: Mapping[str, str]) -> 
 def _restyle(element: ET.Element) -> None:
     """The style attribute as attributes, and as classes of the colours that a page's style sheet says."""
     rules = [rule.partition(":") for rule in element.attrib.pop("style", "").split(";") if rule.strip()]
-    found = {key.strip(): value.strip() for key, _, value in rules}
+    properties = {key.strip(): value.strip() for key, _, value in rules}
     classes = []
     for key in KEPT:
-        if key not in found or (key, found[key]) in (("stroke-width", "1"), ("opacity", "1"), ("text-anchor", "start")):
+        value = properties.get(key)
+        if value is None or (key, value) in (("stroke-width", "1"), ("opacity", "1"), ("text-anchor", "start")):
             continue
-        meant = COLOURS.get(found[key])
-        if meant and key in PREFIX:
-            classes.append(f"{PREFIX[key]}-{meant[0]}")
+        if value in COLOURS and key in PREFIX:
+            classes.append(f"{PREFIX[key]}-{COLOURS[value][0]}")
         else:
-            element.set(key, found[key])
+            element.set(key, value)
     if classes:
         element.set("class", " ".join(classes))
-    if element.tag == f"{{{SVG}}}text":
-        size = re.search(r"([\d.]+)px", found.get("font", "") or found.get("font-size", ""))
-        if size:
+    if element.tag == f"{SVG}text":
+        font = properties.get("font", "")
+        if size := re.search(r"([\d.]+)px", font or properties.get("font-size", "")):
             element.set("font-size", size.group(1))
-        if "700" in found.get("font", "") or "bold" in found.get("font", ""):
+        if "700" in font or "bold" in font:
             element.set("font-weight", "600")
         if element.get("transform", "").startswith("rotate(-0 "):
             del element.attrib["transform"]
@@ -171,9 +171,9 @@ def _flatten(element: ET.Element) -> None:
         _flatten(child)
     kept: list[ET.Element] = []
     for child in element:
-        if child.tag == f"{{{SVG}}}g" and not child.attrib and not any(one.tag == f"{{{SVG}}}title" for one in child):
+        if child.tag == f"{SVG}g" and not child.attrib and not any(one.tag == f"{SVG}title" for one in child):
             kept.extend(child)
-        elif not (child.tag == f"{{{SVG}}}defs" and not len(child)):
+        elif not (child.tag == f"{SVG}defs" and not len(child)):
             kept.append(child)
     element[:] = kept
 
@@ -187,7 +187,7 @@ def _gather(element: ET.Element) -> None:
             for mark in map(_mark, alike):
                 for key, _ in look:
                     del mark.attrib[key]
-            group = ET.Element(f"{{{SVG}}}g", dict(look))
+            group = ET.Element(f"{SVG}g", dict(look))
             group.extend(alike)
             alike = [group]
         else:
@@ -199,13 +199,13 @@ def _gather(element: ET.Element) -> None:
 
 def _mark(element: ET.Element) -> ET.Element:
     """What is drawn: the element itself, or what stands beside its title."""
-    return element[-1] if element.tag == f"{{{SVG}}}g" and not element.attrib and len(element) == 2 else element
+    return element[-1] if element.tag == f"{SVG}g" and not element.attrib and len(element) == 2 else element
 
 
 def _look(element: ET.Element) -> tuple[tuple[str, str], ...]:
     """The properties of a mark that it may have from its group."""
     mark = _mark(element)
-    marks = (f"{{{SVG}}}path", f"{{{SVG}}}use")
+    marks = (f"{SVG}path", f"{SVG}use")
     return tuple((key, mark.attrib[key]) for key in INHERITED if key in mark.attrib) if mark.tag in marks else ()
 
 
@@ -214,14 +214,12 @@ def _short(number: re.Match[str]) -> str:
     return "0" if text in ("-0", "") else text
 
 
-# --- the empty drawing that all figures begin with, and what they share: axes without boxes, points, labels, bars ---
-
+# --- The sheet that all figures begin with, and what they put on it: axes without boxes, points, labels, bars ---
 
 WIDTH = 360.0  # units; as wide as a phone, so that text has its size there
 SMALL, TEXT = 11.0, 12.0  # sizes of tick labels and of all other text
 LEFT, RIGHT, TOP, BOTTOM = 38.0, 14.0, 30.0, 42.0
 RADIUS = 4.0
-HASHSALT = "bench"
 
 
 @contextmanager
@@ -235,7 +233,7 @@ def library() -> Iterator[None]:
         matplotlib.rcParams.update(
             {
                 "svg.fonttype": "none",
-                "svg.hashsalt": HASHSALT,
+                "svg.hashsalt": "bench",
                 "font.family": ["DejaVu Sans"],
                 "text.usetex": False,
                 "text.parse_math": False,
@@ -260,11 +258,10 @@ class Drawing:
         self.sheet = Sheet(figsize=(WIDTH / 72, self.height / 72), dpi=72)
         self.sheet.patch.set_visible(False)
 
-    def axes(self, box: Box | None = None) -> Axes:
-        """Axes in ``box`` of the sheet: a line at the bottom, no frame, no ticks."""
-        box = box or Box(LEFT, BOTTOM, WIDTH - RIGHT, self.height - TOP)
-        at = (box.left / WIDTH, box.low / self.height, (box.right - box.left) / WIDTH, (box.high - box.low) / self.height)
-        axes = self.sheet.add_axes(at)
+    def axes(self, left: float = LEFT, low: float = BOTTOM, right: float = WIDTH - RIGHT, high: float | None = None) -> Axes:
+        """Axes in a part of the sheet, by default all of it: a line at the bottom, no frame, no ticks."""
+        high = self.height - TOP if high is None else high
+        axes = self.sheet.add_axes((left / WIDTH, low / self.height, (right - left) / WIDTH, (high - low) / self.height))
         axes.patch.set_visible(False)
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
@@ -284,13 +281,13 @@ class Drawing:
 
     def box(self, axes: Axes) -> Box:
         """Where the axes lie on the sheet."""
-        found = axes.get_position()
-        return Box(found.x0 * WIDTH, found.y0 * self.height, found.x1 * WIDTH, found.y1 * self.height)
+        part = axes.get_position()
+        return Box(part.x0 * WIDTH, part.y0 * self.height, part.x1 * WIDTH, part.y1 * self.height)
 
     def at(self, axes: Axes, x: float, y: float) -> tuple[float, float]:
         """Where a value lies on the sheet."""
-        found = axes.transData.transform((x, y))
-        return float(found[0]), float(found[1])
+        place_2 = axes.transData.transform((x, y))
+        return float(place_2[0]), float(place_2[1])
 
     def text(
         self, x: float, y: float, text: str, *, size: float = TEXT, anchor: str = "start", colour: str = INK, bold: bool = False
@@ -388,18 +385,7 @@ def fitting(text: str, room: float, size: float = TEXT) -> str:
     return text.rstrip(" +=") + "…"
 
 
-# --- what a figure is: a drawing, and everything that a reader who does not see it needs ---
-
-
-SUITES = {
-    "shift": ("sts", "cxc"),
-    "papers": (),
-    "search": (),
-    "geometry": ("geometry",),
-    "frequent-words": ("geometry",),
-    "few-shot": ("fewshot",),
-}
-"""Kind of figure -> the suites that it shows, where they are not the STS sets alone."""
+# --- What a figure is: a drawing, and everything that a reader who does not see it needs ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,22 +393,16 @@ class Figure:
     """One drawing of a version, with the data that it was drawn from."""
 
     name: str  # "cost-unsupervised-builtin": letters, digits and hyphens; its file is figures/<name>.svg
-    kind: (
-        str  # "gains", "cost", "parameters", "shift", "papers", "geometry", "spectrum", "frequent-words", "few-shot", "ablation", "groups"
-    )
+    kind: str  # "gains", "cost", "parameters", "shift", "papers", "geometry", "spectrum", "frequent-words", "few-shot", "ablation" ...
     title: str  # a heading
     caption: str  # the finding, computed; then how it was made
     alt: str  # what is to be seen, in one or two sentences
     svg: str  # a whole <svg> element: to be put into a page, or to be a file of its own
     header: tuple[str, ...]  # of the data
     data: tuple[tuple[str | float, ...], ...]  # a row for every mark; "" where something was not recorded
-    of: tuple[str, ...] = ()  # the suites that it shows; none: those of its kind
-    paper_figure: str = field(default="")  # the paper's figure or table that it corresponds to: "PromCSE, Figure 1"; "" for none
-
-    @property
-    def suites(self) -> tuple[str, ...]:
-        """The suites that it shows; none where it shows whatever a paper printed, or dev scores: it stands beside tables of any suite."""
-        return self.of or SUITES.get(self.kind, ("sts",))
+    suites: tuple[str, ...] = ("sts",)
+    """The suites that it shows; none where it shows whatever a paper printed, or dev scores: it stands beside tables of any suite."""
+    paper_figure: str = ""  # the paper's figure or table that it corresponds to: "PromCSE, Figure 1"; "" for none
 
     @property
     def csv(self) -> str:
@@ -436,7 +416,7 @@ class Figure:
         return text.getvalue()
 
 
-# --- numbers out of what records keep freely: a detail or a recipe may be anybody's ---
+# --- Numbers out of what records keep freely: a detail or a recipe may be anybody's ---
 
 BIGGEST = 1e12
 
@@ -452,8 +432,8 @@ def numbers(values: Any) -> list[float]:
     """A list of such numbers; empty where any of it is none."""
     if not isinstance(values, list):
         return []
-    found = [one for value in values if (one := number(value)) is not None]
-    return found if len(found) == len(values) else []
+    finite = [one for value in values if (one := number(value)) is not None]
+    return finite if len(finite) == len(values) else []
 
 
 def parsed(text: str) -> float | None:

@@ -12,7 +12,7 @@ from bench.runs.record import RunRecord
 from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, INK, LINE, PAPER, QUIET, TEXT, WIDTH, Drawing, Figure, fitting, library, numbers
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, leading, listed, methods, points
+from bench.show.figures.points import Group, leading, listed, methods, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,10 +27,9 @@ Draws = dict[str, list[float]]
 
 def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     """A violin per method and task over draws and seeds. None where no method, or only one, has its draws."""
-    board_table = group.tables.get("fewshot")
-    if board_table is None:
+    table = group.table("fewshot")
+    if table is None:
         return None
-    table = board_table.table
     tasks = [task for task in table.columns if task != AVERAGE]
     scored = methods(points(table, table.head), table)
     found = [(p.label, p.row.is_baseline, draws) for p in scored if (draws := _draws(p.row, table, tasks, records))]
@@ -46,11 +45,11 @@ def few_shot(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         name, title = group.name("few-shot"), group.titled("From 16 examples a class")
         finding = _finding([(name, draws) for name, _, draws in found])
         kept = sorted({len(draws[AVERAGE]) for _, draws in rows})
-        many = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
-        rest = f" Shown are {len(rows)} of {len(found)} methods." if len(rows) < len(found) else ""
+        many = str(kept[0]) if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+        rest = shown_words(rows, found)
         alt = f"Violins of {len(rows)} methods on {len(tasks)} tasks: accuracy over draws of the examples. {finding}"
         return Figure(
-            name=name, kind="few-shot", title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 7",
+            name=name, kind="few-shot", suites=("fewshot",), title=title, alt=alt, svg=drawing.svg(name, title, alt), paper_figure="ConPVP, Figure 7",
             caption=f"{finding} Each shape is the distribution of accuracy over {many} draws and seeds, the mark its mean; the draws are the "
                     f"same for all methods.{rest}",
             header=("method", "task", "mean", "lowest", "highest", "draws and seeds"),
@@ -96,7 +95,7 @@ def _draw(rows: Sequence[tuple[str, Draws]], tasks: Sequence[str]) -> Drawing:
     for i, task in enumerate(tasks):
         left = names + (i % 2) * (wide + BETWEEN)
         top = drawing.height - (i // 2) * (high + 8)
-        axes = lines.panel(drawing, left, top - HEAD - STEP * len(rows), left + wide, top - HEAD)
+        axes = drawing.axes(left, top - HEAD - STEP * len(rows), left + wide, top - HEAD)
         _panel(drawing, axes, task, [draws[task] for _, draws in rows])
         if i % 2 == 0:
             for k, (name, _) in enumerate(rows):
@@ -112,15 +111,14 @@ def _panel(drawing: Drawing, axes: Axes, task: str, values: Sequence[list[float]
     axes.grid(False)
     box = drawing.box(axes)
     drawing.text(box.left, box.high + 6, task, colour=QUIET)
-    from matplotlib.ticker import MaxNLocator
-
-    found = [t for t in MaxNLocator(3, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= t <= high]
-    axes.vlines(found, len(values) - 0.5, -0.5, color=LINE, linewidth=0.6, zorder=1)
-    lines.ticks(drawing, axes, found, [f"{t:g}" for t in found])
+    at = lines.round_values(low, high, 3)
+    axes.vlines(at, len(values) - 0.5, -0.5, color=LINE, linewidth=0.6, zorder=1)
+    lines.ticks(drawing, axes, at, [f"{t:g}" for t in at])
     axes.set_yticks([])
     for k, drawn in enumerate(values):
-        _violin(axes, k, drawn, ACCENT if k == 0 else QUIET)
-        axes.plot([fmean(drawn)], [k], marker="o", markersize=4, markerfacecolor=PAPER, markeredgecolor=ACCENT if k == 0 else QUIET, linestyle="",
+        colour = QUIET if k else ACCENT
+        _violin(axes, k, drawn, colour)
+        axes.plot([fmean(drawn)], [k], marker="o", markersize=4, markerfacecolor=PAPER, markeredgecolor=colour, linestyle="",
                   zorder=5, gid=drawing.tip(f"{task}: {score(fmean(drawn))}, {score(min(drawn))} to {score(max(drawn))}"))  # fmt: skip
 
 
@@ -129,11 +127,4 @@ def _violin(axes: Axes, k: int, values: list[float], colour: str) -> None:
         return
     body = axes.violinplot([values], positions=[k], orientation="horizontal", widths=0.85, showextrema=False, points=OUTLINE)["bodies"]
     for item in body:  # type: ignore[attr-defined]
-        item.set(facecolor=colour, edgecolor=colour, alpha=None, linewidth=0.6)
-        item.set_facecolor((*_rgb(colour), 0.3))
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    return to_rgb(colour)
+        item.set(facecolor=(colour, 0.3), edgecolor=colour, alpha=None, linewidth=0.6)

@@ -5,28 +5,26 @@ ConPVP's Figure 5 asks the same otherwise: there tokens of the model are taken o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bench.compare.formatting import score
-from bench.compare.statistics.table import Row
+from bench.compare.statistics.table import Row, Table
 from bench.runs.record import RunRecord
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library, number
+from bench.show.figures.drawing import Figure, library, number
 from bench.show.figures.points import Group, methods, points
 
-KEY = "without_frequent_words"
 UNLIKE = "ConPVP's Figure 5 takes out tokens, and averages the seven STS sets."
 
 
 def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     """A line per method over the number of words taken out. None where fewer than two methods have them."""
-    board_table = group.tables.get("geometry")
-    if board_table is None:
+    table = group.table("geometry")
+    if table is None:
         return None
-    table = board_table.table
     rows = methods(points(table, "alignment"), table)
-    curves = [(p.label, curve) for p in rows if (curve := _curve(p.row, records, table.protocol, table.text))]
+    curves = [(point.label, curve) for point in rows if (curve := _curve(point.row, records, table))]
     steps = sorted({k for _, curve in curves for k in curve})
     whole = sorted([(name, curve) for name, curve in curves if len(curve) == len(steps)], key=lambda pair: (-pair[1][steps[0]], pair[0]))
     if len(whole) < 2 or len(steps) < 2:
@@ -45,12 +43,7 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         for i in shown
     ]
     with library():
-        drawing = Drawing()
-        axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
-        axes.set_xlim(-0.3, len(steps) - 0.9)
-        lines.draw(drawing, axes, drawn)
-        lines.ticks(drawing, axes, range(len(steps)), [str(k) for k in steps])
-        drawing.names(axes, "most frequent words taken out", "STS-B test, Spearman × 100")
+        drawing = lines.drawn_over(steps, drawn, "most frequent words taken out", "STS-B test, Spearman × 100")
         name, title = group.name("frequent-words"), group.titled("Without the most frequent words")
         said = ends_words((whole[highest][0], gains[highest]), (whole[lowest][0], gains[lowest]), len(whole))
         finding = f"Without the {steps[-1]} most frequent words {said}."
@@ -59,6 +52,7 @@ def frequent(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
         return Figure(
             name=name,
             kind="frequent-words",
+            suites=("geometry",),
             title=title,
             alt=alt,
             svg=drawing.svg(name, title, alt),
@@ -74,16 +68,16 @@ def ends_words(highest: tuple[str, float], lowest: tuple[str, float], count: int
     (best, gain), (worst, least) = highest, lowest
     if score(abs(gain)) == score(abs(least)) and _sign(gain) == _sign(least):
         return f"all {count} methods {_moves(gain, plural=True)}"
-    if _sign(gain) > 0 and _sign(least) < 0:
-        return f"{best} {_moves(gain)}, the most of {count} methods, and {worst} {_moves(least)}, the most"
     if _sign(gain) > 0:
-        return f"{best} {_moves(gain)}, the most of {count} methods, and {worst} {_moves(least)}, the least"
+        extreme = "most" if _sign(least) < 0 else "least"
+        return f"{best} {_moves(gain)}, the most of {count} methods, and {worst} {_moves(least)}, the {extreme}"
     return f"{worst} {_moves(least)}, the most of {count} methods, and {best} {_moves(gain)}, the least"
 
 
 def _sign(gain: float) -> int:
     """Of what is printed."""
-    return 0 if score(abs(gain)) == score(0.0) else 1 if gain > 0 else -1
+    printed = float(score(gain))
+    return (printed > 0) - (printed < 0)
 
 
 def _moves(gain: float, plural: bool = False) -> str:
@@ -91,18 +85,18 @@ def _moves(gain: float, plural: bool = False) -> str:
     return f"{several if plural else one} {score(abs(gain))} points"
 
 
-def _curve(row: Row, records: Mapping[str, RunRecord], protocol: str, text: str | None) -> dict[int, float]:
+def _curve(row: Row, records: Mapping[str, RunRecord], table: Table) -> dict[int, float]:
     """Number of words -> correlation, mean over the row's runs; only what all of them have."""
-    found = [values for run in row.runs if (record := records.get(run)) and (values := _values(record, protocol, text))]
-    if not found:
+    runs = [values for run in row.runs if (record := records.get(run)) and (values := _values(record, table))]
+    if not runs:
         return {}
-    shared: Sequence[int] = [k for k in found[0] if all(k in values for values in found)]
-    return {k: sum(values[k] for values in found) / len(found) for k in shared}
+    return {k: sum(values[k] for values in runs) / len(runs) for k in runs[0] if all(k in values for values in runs)}
 
 
-def _values(record: RunRecord, protocol: str, text: str | None) -> dict[int, float]:
-    score_of = record.score("geometry", "alignment", protocol, text)
-    kept: Any = score_of.detail.get(KEY) if score_of else None
+def _values(record: RunRecord, table: Table) -> dict[int, float]:
+    """Number of words -> correlation of one run; empty where it kept none, or something else."""
+    alignment = record.score("geometry", "alignment", table.protocol, table.text)
+    kept: Any = alignment.detail.get("without_frequent_words") if alignment else None
     if not isinstance(kept, list):
         return {}
     pairs = [(number(entry.get("k")), number(entry.get("spearman"))) for entry in kept if isinstance(entry, dict)]

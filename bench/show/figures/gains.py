@@ -18,7 +18,6 @@ from bench.references.rows import PrintedGain, printed_gains
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LINE, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fitting, library
 from bench.show.figures.labels import width
-from bench.show.figures.lines import panel
 from bench.show.figures.points import Group, Point, counted, listed, methods, points
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 ROW = 24.0  # units of height of a line
 MOST = 24  # lines of a figure
 LEVELS, STEP = 3, 13.0  # of names above lines
-NORMAL = 1.959964  # two-sided, 5 %
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,9 @@ class Gain:
 
 def gains(group: Group) -> Figure | None:
     """A line for each row: its gain over the baseline, with the interval that the verdict goes by. None without verdicts."""
-    table = next((group.tables[suite].table for suite in sorted(group.tables, key=lambda suite: (suite != "sts", suite))), None)
-    if table is None or table.head is None or table.tested is None:
-        return None
+    table = group.tables[group.suites[0]].table
     found = row_gains(table)
-    if not found:
+    if table.tested is None or not found:
         return None
     base, margin, what = table.baseline or "", table.tested.margin, f"{table.suite} {table.head}"
     shown = sorted(found, key=lambda one: -one.against.difference)[:MOST]
@@ -65,25 +61,20 @@ def gains(group: Group) -> Figure | None:
         axes.axvspan(-margin, margin, color=LINE, alpha=0.5, linewidth=0, zorder=0)
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
         drawing.text(WIDTH - 2, drawing.height - TOP + 8, "other sign", size=SMALL, anchor="end", colour=QUIET)
-        edges, far = axes.get_xlim(), 0
+        (left_edge, right_edge), far = axes.get_xlim(), 0
         for i, row_gain in enumerate(reversed(shown)):
-            told, value = row_gain.against.verdict in ("better", "worse"), row_gain.against.difference
-            if not lowest <= value <= highest:
-                far += 1
-                below = value < lowest
-                drawing.text(
-                    drawing.at(axes, edges[not below], i)[0],
-                    drawing.at(axes, 0, i)[1] - 0.35 * SMALL,
-                    f"← {signed(value)}" if below else f"{signed(value)} →",
-                    size=SMALL,
-                    anchor="start" if below else "end",
-                    colour=QUIET,
-                )
+            against, height = row_gain.against, drawing.at(axes, 0, i)[1]
+            value, strong = against.difference, against.verdict in ("better", "worse")
+            if lowest <= value <= highest:
+                if against.low is not None and against.high is not None:
+                    drawing.bar(axes, (max(against.low, left_edge), min(against.high, right_edge)), (i, i), strong=strong)
+                drawing.dot(axes, value, i, f"{row_gain.label}: {_told(row_gain)}", strong=strong)
             else:
-                if row_gain.against.low is not None and row_gain.against.high is not None:
-                    drawing.bar(axes, (max(row_gain.against.low, edges[0]), min(row_gain.against.high, edges[1])), (i, i), strong=told)
-                drawing.dot(axes, value, i, f"{row_gain.label}: {_told(row_gain)}", strong=told)
-            height = drawing.at(axes, 0, i)[1]
+                far += 1
+                edge, anchor, text = (
+                    (left_edge, "start", f"← {signed(value)}") if value < lowest else (right_edge, "end", f"{signed(value)} →")
+                )
+                drawing.text(drawing.at(axes, edge, i)[0], height - 0.35 * SMALL, text, size=SMALL, anchor=anchor, colour=QUIET)
             drawing.text(2, height - 0.35 * TEXT, fitting(row_gain.label, left - 10))
             drawing.text(WIDTH - 2, height - 0.35 * SMALL, _share(row_gain), size=SMALL, anchor="end", colour=QUIET)
         drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, f"{what} less that of {base}", anchor="middle", colour=QUIET)
@@ -91,7 +82,7 @@ def gains(group: Group) -> Figure | None:
         rest += f" Of {counted(far, 'row')} far from the others the gain is written at the edge." if far else ""
         name = group.name("gains")
         return Figure(
-            name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), of=(table.suite,), caption=f"{finding} {_how(table.tested)}{rest}",
+            name=name, kind="gains", title=title, alt=alt, svg=drawing.svg(name, title, alt), suites=(table.suite,), caption=f"{finding} {_how(table.tested)}{rest}",
             header=("method", "gain", "low", "high", "verdict", "pairs of runs", "with the other sign", "chance of one new run to be above"),
             data=tuple((gain.label, _cell(gain.against.difference), _cell(gain.against.low), _cell(gain.against.high), gain.against.verdict or "",
                         float(gain.pairs), float(gain.otherwise), _cell(gain.against.chance)) for gain in found),
@@ -176,13 +167,11 @@ def _cell(value: float | None) -> float | str:
 
 
 def _axes(drawing: Drawing, left: float, values: Sequence[float], rows: int, above: float = 0.0) -> Axes:
-    from matplotlib.ticker import MaxNLocator
-
-    axes = panel(drawing, left, BOTTOM, WIDTH - 66, drawing.height - TOP - above)
+    axes = drawing.axes(left, BOTTOM, WIDTH - 66, drawing.height - TOP - above)
     axes.set_xlim(*lines.limits(values))
     axes.set_ylim(-0.6, rows - 0.4)
     axes.set_yticks([])
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    lines.round_ticks(axes, "x")
     axes.grid(axis="x", color=LINE, linewidth=0.6)
     return axes
 
@@ -201,7 +190,7 @@ class Noise:
     @property
     def least(self) -> float:
         """Both runs spread alike, and by how much is taken as known: at the 5 % level, two-sided; a least one, then."""
-        return NORMAL * math.sqrt(2) * self.sd
+        return 1.959964 * math.sqrt(2) * self.sd
 
 
 def paper_gains(group: Group) -> Figure | None:
@@ -209,7 +198,7 @@ def paper_gains(group: Group) -> Figure | None:
 
     None where the STS table has no spread over seeds.
     """
-    table = group.tables["sts"].table if "sts" in group.tables else None
+    table = group.table("sts")
     if table is None or table.tested is None or not table.tested.seed_sd:
         return None
     printed, spreads = printed_gains()
@@ -229,30 +218,20 @@ def paper_gains(group: Group) -> Figure | None:
         left = min(190.0, max(width(name, SMALL) for name in names) + 12)
         axes = _axes(drawing, left, [0.0, *(gain.gain for gain in printed), *(one.least for one in noises)], len(printed), STEP)
         for noise in noises:
-            axes.axvline(
-                noise.least,
-                color=QUIET,
-                linewidth=1.4 if noise is ours else 0.9,
-                linestyle="-" if noise is ours else "--",
-                zorder=1,
-            )
+            wide, dashes = (1.4, "-") if noise is ours else (0.9, "--")
+            axes.axvline(noise.least, color=QUIET, linewidth=wide, linestyle=dashes, zorder=1)
         axes.axvline(0, color=QUIET, linewidth=0.8, zorder=1)
         _line_names(drawing, axes, noises, len(printed))
         for i, (name, printed_gain) in enumerate(reversed(list(zip(names, printed, strict=True)))):
-            drawing.dot(
-                axes,
-                printed_gain.gain,
-                i,
-                f"{name}, {printed_gain.where}: {signed(printed_gain.gain)} over {score(printed_gain.base)}",
-                strong=printed_gain.gain > ours.least,
-            )
+            tip = f"{name}, {printed_gain.where}: {signed(printed_gain.gain)} over {score(printed_gain.base)}"
+            drawing.dot(axes, printed_gain.gain, i, tip, strong=printed_gain.gain > ours.least)
             height = drawing.at(axes, 0, i)[1]
             drawing.text(2, height - 0.35 * SMALL, fitting(name, left - 8, SMALL), size=SMALL)
             drawing.text(WIDTH - 2, height - 0.35 * SMALL, signed(printed_gain.gain), size=SMALL, anchor="end", colour=QUIET)
         drawing.text((left + WIDTH - 66) / 2, BOTTOM - 32, "points of the STS average", anchor="middle", colour=QUIET)
         file = group.name("printed-gains")
         return Figure(
-            name=file, kind="printed-gains", title=title, alt=alt, svg=drawing.svg(file, title, alt), of=("sts",), caption=f"{finding} {PAPER_HOW}",
+            name=file, kind="printed-gains", title=title, alt=alt, svg=drawing.svg(file, title, alt), caption=f"{finding} {PAPER_HOW}",
             header=("method", "paper:table", "setting, backbone", "SimCSE", "gain", *(f"above {score(noise.least)} ({noise.name})" for noise in noises)),
             data=tuple((gain.label, gain.source, gain.where, gain.base, round(gain.gain, 2), *("yes" if gain.gain > noise.least else "no" for noise in noises)) for gain in printed),
         )  # fmt: skip
@@ -273,11 +252,10 @@ PAPER_HOW = (
 
 def paper_words(printed: Sequence[PrintedGain], noises: Sequence[Noise]) -> str:
     """How many of the gains are above what two single runs can show, by each spread."""
-    told = [
-        f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above"
-        for noise in noises
-        for above in [sum(gain.gain > noise.least for gain in printed)]
-    ]
+    told = []
+    for noise in noises:
+        above = sum(gain.gain > noise.least for gain in printed)
+        told.append(f"with {noise.words} ({score(noise.sd)}) {score(noise.least)}, and {above} {'is' if above == 1 else 'are'} above")
     return (
         f"{counted(len(printed), 'gain')} of single runs that papers print over a SimCSE of their own. Two single runs can show a difference from a "
         f"certain size on: {'; '.join(told)}."

@@ -12,7 +12,7 @@ from bench.compare.formatting import score
 from bench.runs.curve import read_curve
 from bench.show.figures import lines
 from bench.show.figures.drawing import LEFT, QUIET, SMALL, WIDTH, Drawing, Figure, library, number
-from bench.show.figures.points import Group, counted, leading, listed, methods, points
+from bench.show.figures.points import Group, counted, leading, listed, methods, points, shown_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bench.board.board import PublishedRun
 
 HIGH, FOOT, HEAD = 170.0, 40.0, 22.0  # units of height of a panel's axes, below and above them
-AXES = (("sentences", "rows of the corpus seen"), ("steps", "steps"), ("seconds", "seconds of training, without dev scores"))
 
 
 @dataclass(frozen=True)
@@ -41,18 +40,22 @@ class Course:
     seeds: tuple[tuple[int | None, tuple[Point, ...]], ...]
     timed: bool  # its seconds are of the hardware that the table's are of
 
+    @property
+    def points(self) -> list[Point]:
+        """Of all seeds."""
+        return [point for _, seed_points in self.seeds for point in seed_points]
+
     def mean(self, axis: str) -> list[tuple[float, float]]:
         """(x, dev score), means over the seeds."""
-        columns = zip(*(found for _, found in self.seeds), strict=True)
+        columns = zip(*(seed_points for _, seed_points in self.seeds), strict=True)
         return [(fmean(getattr(point, axis) for point in column), fmean(point.score for point in column)) for column in columns]
 
 
 def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     """None where fewer than two methods have a curve of two points of one dev set."""
-    board_table = group.tables.get("sts")
-    if board_table is None:
+    table = group.table("sts")
+    if table is None:
         return None
-    table = board_table.table
     labels = {point.row.runs: point.label for point in methods(points(table, table.head), table)}
     scored = [row for row in table.rows if row.runs in labels and runs.keys() >= set(row.runs)]
     sets = Counter(
@@ -66,31 +69,26 @@ def learning(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
         seeds = tuple((seed, course) for run, seed in zip(row.runs, row.seeds, strict=True) if (course := _points(runs[run], dev)))
         if not seeds or len(seeds[0][1]) < 2 or len({tuple(dev_point.steps for dev_point in course) for _, course in seeds}) > 1:
             continue
-        timed = (
-            row.cost is not None
-            and row.cost.train_seconds is not None
-            and all(dev_point.seconds is not None for _, course in seeds for dev_point in course)
-        )
+        paced = all(dev_point.seconds is not None for _, course in seeds for dev_point in course)
+        timed = row.cost is not None and row.cost.train_seconds is not None and paced
         found.append(Course(label=labels[row.runs], seeds=seeds, timed=timed))
     if len(found) < 2:
         return None
     shown = found[: lines.MOST]
-    pace = {round(dev_point.sentences / dev_point.steps, 3) for course in shown for _, ones in course.seeds for dev_point in ones}
-    axes = [
-        (axis, words)
-        for axis, words in AXES
-        if (axis != "steps" or len(pace) > 1) and (axis != "seconds" or sum(c.timed for c in shown) > 1)
-    ]
+    batches = {round(dev_point.sentences / dev_point.steps, 3) for course in shown for dev_point in course.points}
+    timed_courses = sum(course.timed for course in shown)
+    axes = {"sentences": "rows of the corpus seen"}
+    if len(batches) > 1:
+        axes["steps"] = "steps"
+    if timed_courses > 1:
+        axes["seconds"] = "seconds of training, without dev scores"
     finding = _finding(found)
-    rest = f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
-    untimed = sum(not course.timed for course in shown) if ("seconds", AXES[2][1]) in axes else 0
-    without = (
-        f" {counted(untimed, 'method')} without comparable times {'is' if untimed == 1 else 'are'} not in the lower part."
-        if untimed
-        else ""
-    )
+    rest = shown_words(shown, found)
+    untimed, without = len(shown) - timed_courses, ""
+    if untimed and "seconds" in axes:
+        without = f" {counted(untimed, 'method')} without comparable times {'is' if untimed == 1 else 'are'} not in the lower part."
     name, title = group.name("learning"), group.titled(f"{dev} while training")
-    alt = f"Lines of {len(shown)} methods: {dev} against {' and against '.join(words for _, words in axes)}. {finding}"
+    alt = f"Lines of {len(shown)} methods: {dev} against {' and against '.join(axes.values())}. {finding}"
     with library():
         drawing = _draw(shown, axes, dev)
         return Figure(
@@ -124,27 +122,22 @@ def _finding(found: Sequence[Course]) -> str:
     top = score(next(course[-1][1] for label, course in ends if label == best[0]))
     rising = sum(course[-1][1] > course[-2][1] for _, course in ends)
     first = f"{listed(best)} {'ends' if len(best) == 1 else 'end'} highest, at {top}"
-    many = "all" if rising == len(ends) else "none" if not rising else f"{rising} of {len(ends)}"
+    many = {len(ends): "all", 0: "none"}.get(rising, f"{rising} of {len(ends)}")
     return f"{first}; {many} {'was' if rising == 1 and len(ends) > 1 else 'were'} higher at the last score than at the one before."
 
 
-def _draw(shown: Sequence[Course], axes: Sequence[tuple[str, str]], dev: str) -> Drawing:
+def _draw(shown: Sequence[Course], axes: Mapping[str, str], dev: str) -> Drawing:
     drawing = Drawing(height=len(axes) * (HEAD + HIGH + FOOT))
     best = leading([(course.label, course.mean("steps")[-1][1]) for course in shown])
-    for i, (axis, words) in enumerate(axes):
+    for i, (axis, words) in enumerate(axes.items()):
         there = [course for course in shown if axis != "seconds" or course.timed]
-        made = [
-            lines.Line(
-                course.label,
-                tuple(x for x, _ in course.mean(axis)),
-                tuple(y for _, y in course.mean(axis)),
-                tuple(f"{course.label}: {score(y)} at {x:,.0f} {axis}" for x, y in course.mean(axis)),
-                strong=course.label in best,
-            )
-            for course in there
-        ]
+        made = []
+        for course in there:
+            x, y = zip(*course.mean(axis), strict=True)
+            tips = tuple(f"{course.label}: {score(dev_score)} at {place:,.0f} {axis}" for place, dev_score in course.mean(axis))
+            made.append(lines.Line(course.label, x, y, tips, strong=course.label in best))
         top = drawing.height - i * (HEAD + HIGH + FOOT) - HEAD
-        panel = lines.panel(drawing, LEFT, top - HIGH, WIDTH - lines.room(made), top)
+        panel = drawing.axes(LEFT, top - HIGH, WIDTH - lines.room(made), top)
         _panel(drawing, panel, there, made, axis)
         box = drawing.box(panel)
         drawing.text(2.0, box.high + 10, dev, colour=QUIET)
@@ -153,21 +146,12 @@ def _draw(shown: Sequence[Course], axes: Sequence[tuple[str, str]], dev: str) ->
 
 
 def _panel(drawing: Drawing, axes: Axes, there: Sequence[Course], made: Sequence[lines.Line], axis: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    end = max(getattr(point, axis) for course in there for _, ones in course.seeds for point in ones)
+    end = max(getattr(point, axis) for course in there for point in course.points)
     axes.set_xlim(0, end)
     for course in there:
-        for _, ones in course.seeds:
-            axes.plot(
-                [getattr(point, axis) for point in ones],
-                [one.score for one in ones],
-                color=QUIET,
-                linewidth=0.5,
-                alpha=0.6,
-                zorder=2,
-            )
-    bars = [point.score for course in there for _, ones in course.seeds for point in ones]
-    lines.draw(drawing, axes, made, also=bars)
-    at = [t for t in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(0, end) if 0 <= t <= end]
+        for _, seed_points in course.seeds:
+            xs, ys = [getattr(point, axis) for point in seed_points], [point.score for point in seed_points]
+            axes.plot(xs, ys, color=QUIET, linewidth=0.5, alpha=0.6, zorder=2)
+    lines.draw(drawing, axes, made, also=[point.score for course in there for point in course.points])
+    at = lines.round_values(0, end, 4)
     lines.ticks(drawing, axes, at, [f"{t:,.0f}" for t in at])

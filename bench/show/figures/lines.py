@@ -1,10 +1,11 @@
-"""Lines over an axis, each with its name at the right end."""
+"""What is drawn on the axes of most figures: points with error bars and labels, or lines with their names at the right end."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from bench.show.figures.drawing import ACCENT, INK, PAPER, QUIET, SMALL, TEXT, WIDTH, Drawing, fitting
 from bench.show.figures.labels import Box, spread_out, width
@@ -13,8 +14,56 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# --- A scatter of methods with error bars and direct labels: what most figures are ---
+# --- The axes ---
 
+
+def limits(values: Sequence[float], around: float = 0.08, least: float = 0.5) -> tuple[float, float]:
+    """Ends of an axis: the values' own, with room; never narrower than ``least``."""
+    low, high = min(values), max(values)
+    wide = max(high - low, least)
+    middle = (low + high) / 2
+    return middle - wide * (0.5 + around), middle + wide * (0.5 + around)
+
+
+def round_ticks(axes: Axes, axis: Literal["x", "y"], most: int = 5) -> None:
+    """At round values, at most so many intervals."""
+    axes.locator_params(axis=axis, nbins=most, steps=[1, 2, 5, 10])
+
+
+def round_values(low: float, high: float, most: int) -> list[float]:
+    """Where such ticks stand from ``low`` to ``high``."""
+    from matplotlib.ticker import MaxNLocator
+
+    return [value for value in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high) if low <= value <= high]
+
+
+def range_x(axes: Axes, low: float, high: float, around: float, *, log: bool) -> None:
+    """x from ``low`` to ``high`` with room of a part of that ``around`` them, on a logarithmic scale where wanted."""
+    from matplotlib.ticker import NullLocator
+
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+        room = math.exp(math.log(high / low) * around)
+        axes.set_xlim(low / room, high * room)
+    else:
+        room = around * (high - low)
+        axes.set_xlim(low - room, high + room)
+
+
+def ticks(drawing: Drawing, axes: Axes, at: Sequence[float], texts: Sequence[str]) -> None:
+    """Tick labels below the axes, those left out that would touch the one before."""
+    axes.set_xticks([])
+    box = drawing.box(axes)
+    free = -1.0
+    for x, text in zip(at, texts, strict=True):
+        middle, half = drawing.at(axes, x, 0)[0], width(text, SMALL) / 2
+        if middle - half > free:
+            drawing.text(middle, box.low - 15, text, size=SMALL, anchor="middle", colour=QUIET)
+            free = middle + half + 3
+
+
+# --- A scatter of methods with error bars and direct labels: what most figures are ---
 
 CROWD, FIRST = 60, 12
 """Above so many points only the first ones, and the strong ones, have bars and labels."""
@@ -33,25 +82,15 @@ class Mark:
     y_bar: tuple[float, float] | None = None
 
 
-def limits(values: Sequence[float], around: float = 0.08, least: float = 0.5) -> tuple[float, float]:
-    """Ends of an axis: the values' own, with room; never narrower than ``least``."""
-    low, high = min(values), max(values)
-    wide = max(high - low, least)
-    middle = (low + high) / 2
-    return middle - wide * (0.5 + around), middle + wide * (0.5 + around)
-
-
 def fit(axes: Axes, marks: Sequence[Mark], *, x: bool = True, least: float = 0.5) -> None:
     """Limits that hold all marks and their bars, and few ticks. ``least``: the narrowest range that an axis may have."""
-    from matplotlib.ticker import MaxNLocator
-
     ys = [v for mark in marks for v in (mark.y, *(mark.y_bar or ()))]
     low, high = limits(ys, least=least)
     axes.set_ylim(low, high + 0.1 * (high - low))  # room for labels above the best
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    round_ticks(axes, "y")
     if x:
         axes.set_xlim(*limits([v for mark in marks for v in (mark.x, *(mark.x_bar or ()))], least=least))
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        round_ticks(axes, "x")
 
 
 def draw_points(drawing: Drawing, axes: Axes, marks: Sequence[Mark], avoid: Sequence[Box] = ()) -> int:
@@ -89,7 +128,7 @@ def unlabelled(many: int) -> str:
     return f"{many} point{have} no room for a label; the table names {them}."
 
 
-# --- lines over an axis, each with its name at the right end ---
+# --- Lines over an axis, each with its name at the right end ---
 
 
 MOST = 9  # lines of a figure
@@ -116,11 +155,9 @@ def room(lines: Sequence[Line]) -> float:
 
 def draw(drawing: Drawing, axes: Axes, lines: Sequence[Line], also: Sequence[float] = ()) -> None:
     """The lines on axes whose x is set; strong ones on top. ``also``: other heights for which there has to be room."""
-    from matplotlib.ticker import MaxNLocator
-
     ys = [v for line in lines for v in (*line.y, *(end for bar in line.bars if bar for end in bar))]
     axes.set_ylim(*limits([*ys, *also]))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    round_ticks(axes, "y")
     for line in sorted(lines, key=lambda line: line.strong):
         colour, order = (ACCENT, 6) if line.strong else (QUIET, 4)
         if line.joined:
@@ -134,6 +171,17 @@ def draw(drawing: Drawing, axes: Axes, lines: Sequence[Line], also: Sequence[flo
         _names(drawing, axes, lines)
 
 
+def drawn_over(steps: Sequence[int], lines: Sequence[Line], x_name: str, y_name: str, also: Sequence[float] = ()) -> Drawing:
+    """A sheet of lines over ``steps``, which stand evenly apart whatever their numbers: x is 0, 1, 2 ..."""
+    drawing = Drawing()
+    axes = drawing.axes(right=WIDTH - room(lines))
+    axes.set_xlim(-0.3, len(steps) - 0.9)
+    draw(drawing, axes, lines, also=also)
+    ticks(drawing, axes, range(len(steps)), [str(k) for k in steps])
+    drawing.names(axes, x_name, y_name)
+    return drawing
+
+
 def _names(drawing: Drawing, axes: Axes, lines: Sequence[Line]) -> None:
     box = drawing.box(axes)
     ends = [drawing.at(axes, line.x[-1], line.y[-1]) for line in lines]
@@ -143,20 +191,3 @@ def _names(drawing: Drawing, axes: Axes, lines: Sequence[Line]) -> None:
         if abs(height - y) > 3:
             drawing.line((x + 5, y), (begin - 3, height))
         drawing.text(begin, height - 0.35 * TEXT, fitting(line.label, WIDTH - begin - 1), colour=ACCENT if line.strong else INK)
-
-
-def ticks(drawing: Drawing, axes: Axes, at: Sequence[float], texts: Sequence[str]) -> None:
-    """Tick labels below the axes, those left out that would touch the one before."""
-    axes.set_xticks([])
-    box = drawing.box(axes)
-    free = -1.0
-    for x, text in zip(at, texts, strict=True):
-        middle, half = drawing.at(axes, x, 0)[0], width(text, SMALL) / 2
-        if middle - half > free:
-            drawing.text(middle, box.low - 15, text, size=SMALL, anchor="middle", colour=QUIET)
-            free = middle + half + 3
-
-
-def panel(drawing: Drawing, left: float, low: float, right: float, high: float) -> Axes:
-    """Axes in a part of the sheet."""
-    return drawing.axes(Box(left, low, right, high))

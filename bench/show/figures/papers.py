@@ -45,7 +45,6 @@ def papers(board: Board) -> Figure | None:
     cells = compared(board)
     if len(cells) < 2:
         return None
-    outside = [cell.printed.inside is False for cell in cells]
     far = sorted(range(len(cells)), key=lambda i: -abs(cells[i].printed.difference))[:NAMED]
     marks = [
         lines.Mark(
@@ -53,7 +52,7 @@ def papers(board: Board) -> Figure | None:
             one.cell.mean,
             visible(f"{one.method} {one.task}", limit=30) if i in far else "",
             f"{one.method}, {one.task}: printed {score(one.printed.value)}, here {score(one.cell.mean)} ({signed(one.printed.difference)})",
-            strong=outside[i],
+            strong=one.printed.inside is False,
             y_bar=(one.cell.spread.low, one.cell.spread.high) if one.cell.spread else None,
         )
         for i, one in enumerate(cells)
@@ -68,24 +67,17 @@ def papers(board: Board) -> Figure | None:
         axes.set_yticks([t for t in axes.get_xticks() if ends[0] <= t <= ends[1]])
         axes.plot(ends, ends, color=LINE, linewidth=1.2, zorder=1)
         drawing.names(axes, "printed in the paper", "measured here")
-        _draw(drawing, axes, marks, far)
-        title, alt = (
-            "Printed against reproduced",
-            f"Scatter of {len(cells)} numbers: printed across, measured here upwards. {_finding(cells)}",
-        )
+        order = [*far, *(i for i in range(len(marks)) if i not in far)]  # labels where there is something to say come first
+        lines.draw_points(drawing, axes, [marks[i] for i in order])
+        title = "Printed against reproduced"
+        alt = f"Scatter of {len(cells)} numbers: printed across, measured here upwards. {_finding(cells)}"
         return Figure(
-            name="papers", kind="papers", title=title, caption=_caption(cells), alt=alt, svg=drawing.svg("papers", title, alt),
+            name="papers", kind="papers", suites=(), title=title, caption=_caption(cells), alt=alt, svg=drawing.svg("papers", title, alt),
             header=("method", "setting, backbone", "task", "paper:table", "printed", "here", "low", "high", "difference"),
             data=tuple((cell.method, visible(cell.where), cell.task, cell.printed.source, cell.printed.value, round(cell.cell.mean, 4),
                         *((cell.cell.spread.low, cell.cell.spread.high) if cell.cell.spread else ("", "")), cell.printed.difference)
                        for cell in cells),
         )  # fmt: skip
-
-
-def _draw(drawing: Drawing, axes: object, marks: Sequence[lines.Mark], far: Sequence[int]) -> None:
-    """Labels only where there is something to say; all other points are in their way."""
-    order = [*far, *(i for i in range(len(marks)) if i not in far)]
-    lines.draw_points(drawing, axes, [marks[i] for i in order])  # type: ignore[arg-type]
 
 
 def _finding(cells: Sequence[Compared]) -> str:

@@ -1,14 +1,18 @@
-"""From the tables of a board to the marks of its figures: which tables belong together, and what a row is called."""
+"""From the tables of a board to the marks of its figures: which tables belong together, what a row is called, and how captions say it.
+Below it the figure that draws no numbers of a table: sentences of STS-B as points of a plane.
+
+Legend: N sentences, the first ones of P pairs before the second ones; D dimensions.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +20,9 @@ from bench.base.errors import BenchError
 from bench.compare.formatting import signed, spread_words, variant_words, visible
 from bench.compare.statistics.table import SENDER, Cell, Row, Table
 from bench.score.encoding import KEY_BYTES
-from bench.show.figures import lines
 from bench.show.figures.drawing import ACCENT, INK, LINE, SECOND, TEXT, THIRD, WIDTH, Drawing, Figure, fitting, library
 from bench.show.figures.labels import width
+from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +50,16 @@ class Group:
     @property
     def where(self) -> str:
         """ "unsupervised, builtin" """
-        return f"{'nothing trained' if self.setting == 'none' else self.setting}, {short_name(self.backbone)}"
+        return f"{setting_words(self.setting)}, {short_name(self.backbone)}"
+
+    @property
+    def suites(self) -> list[str]:
+        """The STS sets first, then by name."""
+        return sorted(self.tables, key=lambda suite: (suite != "sts", suite))
+
+    def table(self, suite: str) -> Table | None:
+        """None where the suite was not scored."""
+        return self.tables[suite].table if suite in self.tables else None
 
     def titled(self, title: str) -> str:
         """The title, with where it is of unless that is the same for all."""
@@ -67,12 +80,11 @@ class Point:
 
 def groups(board: Board) -> list[Group]:
     """Settings and backbones of at least two rows, those with most rows first."""
-    found: dict[tuple[str, str], dict[str, list[BoardTable]]] = {}
-    for table in board.tables:
-        place = table.table.setting or "", table.table.backbone or ""
-        found.setdefault(place, {}).setdefault(table.table.suite, []).append(table)
-    chosen = {place: {suite: min(tables, key=_preference) for suite, tables in suites.items()} for place, suites in found.items()}
-    sizes = {place: max(len(table.table.rows) for table in tables.values()) for place, tables in chosen.items()}
+    chosen: dict[tuple[str, str], dict[str, BoardTable]] = {}
+    for board_table in sorted(board.tables, key=_preference):
+        place = board_table.table.setting or "", board_table.table.backbone or ""
+        chosen.setdefault(place, {}).setdefault(board_table.table.suite, board_table)
+    sizes = {place: max(len(board_table.table.rows) for board_table in tables.values()) for place, tables in chosen.items()}
     order = sorted((place for place, size in sizes.items() if size > 1), key=lambda place: (-sizes[place], place))
     return [Group(*place, chosen[place], len(order) == 1) for place in order[:MOST_GROUPS]]
 
@@ -120,6 +132,11 @@ def methods(found: Sequence[Point], table: Table) -> list[Point]:
     return [point for point in found if point.row.runs in kept]
 
 
+def shown_words(shown: Sized, found: Sized) -> str:
+    """ " Shown are 9 of 12 methods.", for the end of a caption; "" where all are shown."""
+    return f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
+
+
 def label(row: Row, table: Table) -> str:
     """What a row is called beside its point; it may be cut."""
     beside = variant_words(row, table)
@@ -139,6 +156,12 @@ def bars_words(tables: Iterable[Table]) -> str:
     return f"Bars: {'; '.join(words)}." if words else ""
 
 
+def mean_and_ends(cell: Cell) -> tuple[float | str, ...]:
+    """(mean, low, high) as a figure's data have them; "" for ends that there are not."""
+    bar = ends(cell)
+    return round(cell.mean, 4), *(("", "") if bar is None else (round(bar[0], 4), round(bar[1], 4)))
+
+
 def ends(cell: Cell) -> tuple[float, float] | None:
     """The ends of a cell's error bar, of the same kind as the table's: the interval, else one standard deviation each way."""
     if cell.spread is not None:
@@ -151,7 +174,9 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     names = list(names)
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "none"
+    if len(names) < 2:
+        return names[0] if names else "none"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def leading(values: Sequence[tuple[str, float]], decimals: int = 2) -> tuple[str, ...]:
@@ -188,7 +213,6 @@ def slug(*parts: str) -> str:
 LEVELS = {0.0: (ACCENT, "o"), 3.0: (SECOND, "s"), 5.0: (THIRD, "^")}
 EACH = 10  # pairs of a level
 MOST = 3  # methods
-PERPLEXITY, SEED = 10.0, 0
 
 
 @dataclass(frozen=True)
@@ -205,21 +229,22 @@ def pairs(data: DataFolder) -> Pairs | None:
     from bench.data.sets import read_sts
 
     try:
-        found = read_sts(data.as_it_is, "STS-B", text="any")
+        sts_b = read_sts(data.as_it_is, "STS-B", text="any")
     except BenchError:
         return None
-    chosen = [i for level in LEVELS for i in np.flatnonzero(found.gold == level)[:EACH].tolist()]
+    chosen = [i for level in LEVELS for i in np.flatnonzero(sts_b.gold == level)[:EACH].tolist()]
     if len(chosen) < EACH * len(LEVELS):
         return None
-    first, second = (tuple(side[i] for i in chosen) for side in (found.sentences1, found.sentences2))
-    return Pairs(first, second, tuple(float(found.gold[i]) for i in chosen))
+    first, second = (tuple(side[i] for i in chosen) for side in (sts_b.sentences1, sts_b.sentences2))
+    return Pairs(first, second, tuple(float(sts_b.gold[i]) for i in chosen))
 
 
 def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None) -> Figure | None:
     """The best, the baseline and an untrained method side by side, as far as their vectors are at hand. None where none's are."""
-    if wanted is None or "sts" not in group.tables:
+    table = group.table("sts")
+    if wanted is None or table is None:
         return None
-    found = _chosen(group, runs, wanted)
+    found = _chosen(table, runs, wanted)
     if not found:
         return None
     with library():
@@ -230,7 +255,7 @@ def grouped(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs | None
         for i, (name, x_ND) in enumerate(found):
             left = i * (wide + gap)
             drawing.text(left, drawing.height - 40, fitting(name, wide), colour=INK)
-            _panel(drawing, lines.panel(drawing, left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
+            _panel(drawing, drawing.axes(left + 4, 4, left + wide - 4, wide - 4), _plane(x_ND), wanted)
         name, title = group.name("groups"), group.titled("Sentences that mean the same")
         cosines = [_cosines(x_ND, wanted) for _, x_ND in found]
         finding = gap_words([(label, cosines_of[5.0] - cosines_of[0.0]) for (label, _), cosines_of in zip(found, cosines, strict=True)])
@@ -254,9 +279,8 @@ def gap_words(gaps: Sequence[tuple[str, float]]) -> str:
     )
 
 
-def _chosen(group: Group, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:
+def _chosen(table: Table, runs: Mapping[str, PublishedRun], wanted: Pairs) -> list[tuple[str, np.ndarray]]:
     """(name, vectors of all first and then all second sentences): the best row, the baseline's, an untrained one, then the next."""
-    table = group.tables["sts"].table
     rows = methods(points(table, table.head), table)
     untrained = [point for point in rows if point.row.setting == "none"]
     order = [*rows[:1], *(point for point in rows if point.row.is_baseline), *untrained[:1], *rows]
@@ -297,14 +321,20 @@ def _plane(x_ND: np.ndarray) -> np.ndarray:
     """(N, 2): t-SNE of the directions of the vectors."""
     from sklearn.manifold import TSNE
 
-    unit_ND = x_ND.astype(np.float64) / np.linalg.norm(x_ND.astype(np.float64), axis=1, keepdims=True)
-    made: np.ndarray = TSNE(2, perplexity=PERPLEXITY, init="pca", metric="cosine", random_state=SEED).fit_transform(unit_ND)
-    return made
+    plane_N2: np.ndarray = TSNE(2, perplexity=10.0, init="pca", metric="cosine", random_state=0).fit_transform(_unit(x_ND))
+    return plane_N2
+
+
+def _unit(x_ND: np.ndarray) -> np.ndarray:
+    """Each row divided by its length."""
+    x_ND = x_ND.astype(np.float64)
+    unit_ND: np.ndarray = x_ND / np.linalg.norm(x_ND, axis=1, keepdims=True)
+    return unit_ND
 
 
 def _cosines(x_ND: np.ndarray, wanted: Pairs) -> dict[float, float]:
     """Gold level -> mean cosine of its pairs."""
-    unit_ND = x_ND.astype(np.float64) / np.linalg.norm(x_ND.astype(np.float64), axis=1, keepdims=True)
+    unit_ND = _unit(x_ND)
     half = len(unit_ND) // 2
     cosine_P, gold_P = (unit_ND[:half] * unit_ND[half:]).sum(axis=1), np.array(wanted.gold)
     return {level: float(cosine_P[gold_P == level].mean()) for level in LEVELS}
@@ -323,7 +353,7 @@ def _panel(drawing: Drawing, axes: Axes, plane_N2: np.ndarray, wanted: Pairs) ->
     for i in range(half):
         axes.plot(plane_N2[[i, i + half], 0], plane_N2[[i, i + half], 1], color=LINE, linewidth=1.0, zorder=1)
     for level, (colour, marker) in LEVELS.items():
-        chosen: Any = [i for i in range(half) if wanted.gold[i] == level]
+        chosen = [i for i in range(half) if wanted.gold[i] == level]
         both = [*chosen, *(i + half for i in chosen)]
         axes.plot(plane_N2[both, 0], plane_N2[both, 1], linestyle="", marker=marker, markersize=4.5, markerfacecolor=colour,
                   markeredgecolor=colour, markeredgewidth=0, zorder=3, clip_on=False, gid=drawing.tip(f"gold {level:g}"))  # fmt: skip

@@ -16,7 +16,7 @@ from bench.runs.searches import RECIPE, RUNNING, TUNED, best_trial, kind_of_valu
 from bench.show.figures import lines
 from bench.show.figures.drawing import BOTTOM, LEFT, QUIET, SMALL, TEXT, TOP, WIDTH, Drawing, Figure, fitting, library, number
 from bench.show.figures.labels import width
-from bench.show.figures.points import Group, counted, leading, listed, points, slug
+from bench.show.figures.points import Group, counted, leading, listed, points, shown_words, slug
 
 if TYPE_CHECKING:
     from bench.runs.record import RunRecord
@@ -37,8 +37,8 @@ def write_figures(folder: Path, study: Study, trials: Mapping[str, Sequence[Tria
 
 def of_all_methods(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
     """The figures that compare methods, as far as there is data for them."""
-    found = expected(study, trials), tuning_gain(study, trials), values_and_methods(scores_by_method(trials), study.select_on)
-    return [figure for figure in found if figure is not None]
+    drawn = expected(study, trials), tuning_gain(study, trials), values_and_methods(scores_by_method(trials), study.select_on)
+    return [figure for figure in drawn if figure is not None]
 
 
 def of_each_method(study: Study, trials: Mapping[str, Sequence[Trial]]) -> list[Figure]:
@@ -75,23 +75,19 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
             )
             for method, curve in shown
         ]
-        recipes = [
-            lines.Line(
-                "", (0.0,), (own[method],), (f"{method}, the recipe as it is: {score(own[method])}",), strong=method in best, joined=False
-            )
-            for method, _ in shown
-            if method in own
-        ]
-        axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
+        recipes = {method: own[method] for method, _ in shown if method in own}
+        axes = drawing.axes(right=WIDTH - lines.room(drawn))
         axes.set_xlim(-0.4, most + 0.2)
-        _marks_alone(drawing, axes, recipes, drawn)
-        lines.draw(drawing, axes, drawn, also=[recipe.y[0] for recipe in recipes])
+        for method, y in recipes.items():
+            drawing.dot(axes, 0, y, f"{method}, the recipe as it is: {score(y)}", strong=method in best, square=True)
+        lines.draw(drawing, axes, drawn, also=list(recipes.values()))
         lines.ticks(drawing, axes, [0, *range(1, most + 1)], ["recipe", *map(str, range(1, most + 1))])
         drawing.names(axes, "trials", study.select_on)
-        rest = f" Shown are {len(shown)} of {len(curves)} methods." if len(shown) < len(curves) else ""
+        rest = shown_words(shown, curves)
         return Figure(
             name=name,
             kind="search",
+            suites=(),
             title=title,
             alt=alt,
             svg=drawing.svg(name, title, alt),
@@ -101,34 +97,23 @@ def expected(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure | No
         )
 
 
-def _marks_alone(drawing: Drawing, axes: Any, recipes: Sequence[lines.Line], drawn: Sequence[lines.Line]) -> None:
-    ys = [y for line in (*recipes, *drawn) for y in line.y]
-    axes.set_ylim(*lines.limits(ys))
-    for line in recipes:
-        drawing.dot(axes, line.x[0], line.y[0], line.tips[0], strong=line.strong, square=True)
-
-
 def expected_words(curves: Mapping[str, Sequence[float]]) -> str:
     """Who leads with one trial, who with all, and from when on: the order of methods may depend on how long one searches."""
-    most = min(map(len, curves.values()))
-    ends = leading([(method, curve[most - 1]) for method, curve in curves.items()])
     if len(curves) == 1:
         ((method, curve),) = curves.items()
         return f"{method}: {score(curve[0])} of one trial, {score(curve[-1])} of {len(curve)}."
-    since = next(
-        n
-        for n in range(1, most + 1)
-        if all(leading([(method, curve[i - 1]) for method, curve in curves.items()]) == ends for i in range(n, most + 1))
-    )
+    most = min(map(len, curves.values()))
+    leaders = [leading([(method, curve[i]) for method, curve in curves.items()]) for i in range(most)]
+    first, ends = leaders[0], leaders[-1]
+    since = next(n for n in range(1, most + 1) if all(names == ends for names in leaders[n - 1 :]))
     top = score(max(curve[most - 1] for curve in curves.values()))
     lead = f"With {most} trials {listed(ends)} {'is' if len(ends) == 1 else 'are'} expected to lead, at {top}"
     if since == 1:
         return f"{lead}; so {'it does' if len(ends) == 1 else 'they do'} with any number of trials."
-    first = leading([(method, curve[0]) for method, curve in curves.items()])
     return f"{lead}, but only from {counted(since, 'trial')} on; with one trial it is {listed(first)}."
 
 
-# --- what tuning gains beside how much methods differ ---
+# --- What tuning gains beside how much methods differ ---
 
 
 @dataclass(frozen=True)
@@ -153,9 +138,7 @@ def tuning_gain(study: Study, trials: Mapping[str, Sequence[Trial]]) -> Figure |
 
 def board_gain(group: Group, records: Mapping[str, RunRecord]) -> Figure | None:
     """Of a board: the test scores of rows that are tuned, and of the same methods with other values. None for fewer than two methods."""
-    table = next((group.tables[suite].table for suite in sorted(group.tables, key=lambda suite: (suite != "sts", suite))), None)
-    if table is None or table.head is None:
-        return None
+    table = group.tables[group.suites[0]].table
     rows: dict[str, dict[bool, list[float]]] = {}
     for point in points(table, table.head):
         kinds = {kind_of_values(records[run]) for run in point.row.runs if run in records}
@@ -195,7 +178,7 @@ def gain_figure(pairs: Sequence[Pair], name: str, title: str, what: str, how: st
             alt=alt,
             svg=drawing.svg(name, title, alt),
             caption=f"{finding} {how}",
-            of=suites,
+            suites=suites,
             header=("method", "before", "tuned"),
             data=tuple((pair.label, round(pair.before, 4), round(pair.after, 4)) for pair in pairs),
         )
@@ -206,7 +189,7 @@ def _rows(labels: Sequence[str], ends: Sequence[str], values: Sequence[float], w
     ``values`` are stands below."""
     drawing = Drawing(height=TOP + BOTTOM + ROW * len(labels))
     left = min(150.0, max(width(label, TEXT) for label in labels) + 12)
-    axes = lines.panel(drawing, left, BOTTOM, WIDTH - 40, drawing.height - TOP)
+    axes = drawing.axes(left, right=WIDTH - 40)
     axes.set_xlim(*lines.limits(values))
     axes.set_ylim(-0.5, len(labels) - 0.5)
     axes.set_yticks([])
@@ -225,41 +208,45 @@ def gain_words(pairs: Sequence[Pair]) -> str:
     gain, apart, tuned = gains(before, after)
     most = max(pairs, key=lambda pair: pair.after - pair.before)
     first, then = (leading(list(side.items())) for side in (before, after))
-    larger = "more than" if round(gain, 2) > round(apart, 2) else "less than" if round(gain, 2) < round(apart, 2) else "as much as"
-    same = (
-        f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before and after"
-        if first == then
-        else f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before, {listed(then)} after"
-    )
+    when_tuned = " and after" if first == then else f", {listed(then)} after"
     return (
-        f"Tuning moves a method by {gain:+.2f} on average (most: {most.label}, {most.after - most.before:+.2f}), {larger} the {score(apart)} that the methods "
-        f"differ by before; after it they differ by {score(tuned)}. {same}."
+        f"Tuning moves a method by {gain:+.2f} on average (most: {most.label}, {most.after - most.before:+.2f}), {_larger(gain, apart)} the "
+        f"{score(apart)} that the methods differ by before; after it they differ by {score(tuned)}. "
+        f"{listed(first)} {'leads' if len(first) == 1 else 'lead'} before{when_tuned}."
     )
 
 
-# --- what values do beside what methods do ---
+def _larger(moved: float, apart: float) -> str:
+    """Of what is printed."""
+    if round(moved, 2) == round(apart, 2):
+        return "as much as"
+    return "more than" if round(moved, 2) > round(apart, 2) else "less than"
+
+
+# --- What values do beside what methods do ---
 
 
 def board_values(searches: Sequence[Search]) -> list[Figure]:
     """A figure for each setting and way of searching, of all methods that were searched so; that of most methods first."""
-    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
-    names: dict[tuple[str, ...], list[str]] = {}
+    scores: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    names: dict[tuple[str, ...], dict[str, None]] = {}
     for search in searches:
         for method, own in scores_by_method(search.trials).items():
             of = search.study.methods[method]
             label = f"{method}+{of.variant}" if of.variant else method
             key = (search.study.select_on, of.setting, of.backbone, of.dev, search.study.words)
-            alike, named = found.setdefault(key, {}), names.setdefault(key, [])
-            named += [search.name] if search.name not in named else []
+            names.setdefault(key, {})[search.name] = None
+            alike = scores.setdefault(key, {})
             alike[f"{label} ({search.name})" if label in alike else label] = own
-    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
-    settings = Counter(setting for _, setting, *_ in found)
-    made = []
-    for i, (where, scores) in enumerate(ordered):
-        dev, setting, *_ = where
-        words = "" if len(ordered) == 1 else setting if settings[setting] == 1 else f"{setting}, {' and '.join(names[where])}"
-        made.append(values_and_methods(scores, dev, words, i))
-    return [figure for figure in made if figure is not None]
+    settings = Counter(setting for _, setting, *_ in scores)
+    drawn = []
+    for i, (way, alike) in enumerate(sorted(scores.items(), key=lambda item: -len(item[1]))):
+        dev, setting, *_ = way
+        where = setting if len(scores) > 1 else ""
+        if settings[setting] > 1:
+            where = f"{setting}, {' and '.join(names[way])}"
+        drawn.append(values_and_methods(alike, dev, where, i))
+    return [figure for figure in drawn if figure is not None]
 
 
 def scores_by_method(trials: Mapping[str, Sequence[Trial]]) -> dict[str, list[float]]:
@@ -290,6 +277,7 @@ def values_and_methods(scores: Mapping[str, Sequence[float]], dev: str, where: s
         return Figure(
             name=name,
             kind="search",
+            suites=(),
             title=title,
             alt=alt,
             svg=drawing.svg(name, title, alt),
@@ -306,14 +294,13 @@ def values_words(scores: Mapping[str, Sequence[float]]) -> str:
     last, first = (pick(best, key=lambda method: best[method]) for pick in (min, max))
     usual, apart = round(median(moves.values()), 2), round(best[first] - best[last], 2)
     least, most = (pick(moves, key=lambda method: moves[method]) for pick in (min, max))
-    larger = "more than" if usual > apart else "less than" if usual < apart else "as much as"
     return (
         f"From its worst trial to its best a method moves by {score(usual)} at the median (least: {least}, {score(moves[least])}; most: {most}, "
-        f"{score(moves[most])}), {larger} the {score(apart)} between the best trials of the methods ({last}, {score(best[last])}, to {first}, {score(best[first])})."
+        f"{score(moves[most])}), {_larger(usual, apart)} the {score(apart)} between the best trials of the methods ({last}, {score(best[last])}, to {first}, {score(best[first])})."
     )
 
 
-# --- what each value does ---
+# --- What each value does ---
 
 
 def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | None:
@@ -331,12 +318,10 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
         drawing = Drawing(height=PANEL * len(keys) + 14)
         for i, key in enumerate(keys):
             low = (len(keys) - 1 - i) * PANEL + BOTTOM
-            axes = lines.panel(drawing, LEFT, low, WIDTH - 24, low + PANEL - BOTTOM - TOP + 14)
+            axes = drawing.axes(LEFT, low, WIDTH - 24, low + PANEL - BOTTOM - TOP + 14)
             at = _x_axis(drawing, axes, study.methods[method].space[key], [trial.values[key] for trial in scored])
             axes.set_ylim(*lines.limits(ys))
-            from matplotlib.ticker import MaxNLocator
-
-            axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+            lines.round_ticks(axes, "y", 3)
             for x, y, trial in zip(at, ys, scored, strict=True):
                 drawing.dot(axes, x, y, f"trial {trial.number}, {key} {_text(trial.values[key])}: {score(y)}", strong=y == top)
             drawing.names(axes, key, study.select_on if i == 0 else "")
@@ -345,21 +330,20 @@ def sensitivity(study: Study, method: str, trials: Sequence[Trial]) -> Figure | 
         return Figure(
             name=name,
             kind="search",
+            suites=(),
             title=title,
             alt=alt,
             svg=drawing.svg(name, title, alt),
             caption=f"{finding} Each point is a trial; the other values differ, too. Filled: the best.{rest}",
             header=("trial", *keys, study.select_on),
             data=tuple(
-                (float(trial.number), *(_mark(trial.values[key]) for key in keys), round(trial.score or 0.0, 4)) for trial in scored
+                (float(trial.number), *(_mark(trial.values[key]) for key in keys), round(y, 4)) for trial, y in zip(scored, ys, strict=True)
             ),
         )
 
 
 def _x_axis(drawing: Drawing, axes: Any, bounds: Mapping[str, Any], values: Sequence[Any]) -> list[float]:
     """Where the values stand on the axis, which gets its ticks: places in order for a choice, else the number."""
-    from matplotlib.ticker import NullLocator
-
     if "values" in bounds:
         choices = [_text(value) for value in bounds["values"]]
         axes.set_xlim(-0.5, len(choices) - 0.5)
@@ -367,21 +351,15 @@ def _x_axis(drawing: Drawing, axes: Any, bounds: Mapping[str, Any], values: Sequ
         return [float(choices.index(_text(value))) for value in values]
     low, high = float(bounds["low"]), float(bounds["high"])
     log = bounds.get("scale") == "log"
-    if log:
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_locator(NullLocator())
-        room = math.exp(math.log(high / low) * 0.04)
-        axes.set_xlim(low / room, high * room)
-    else:
-        axes.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
+    lines.range_x(axes, low, high, 0.04, log=log)
     middle = math.sqrt(low * high) if log else (low + high) / 2
     lines.ticks(drawing, axes, [low, middle, high], [f"{one:.3g}" for one in (low, middle, high)])
     return [float(value) for value in values]
 
 
 def _mark(value: Any) -> str | float:
-    found = number(value)
-    return _text(value) if found is None else found
+    drawable = number(value)
+    return _text(value) if drawable is None else drawable
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,5 @@
-"""How fast the singular values of a method's vectors fall (SimCSE, Figure F.1): whether a few directions hold most of them."""
+"""Where vectors lie, and what becomes of scores elsewhere: how fast singular values fall (SimCSE, Figure F.1: whether a few directions
+hold most of them), STS against CxC (PromCSE, Figure 1), and alignment against uniformity (SimCSE, Figure 3)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,21 @@ from bench.compare.formatting import score
 from bench.runs.predictions import predictions_file
 from bench.score.metrics.geometry import effective_rank
 from bench.show.figures import lines
-from bench.show.figures.drawing import BOTTOM, LEFT, TOP, WIDTH, Drawing, Figure, library
-from bench.show.figures.points import Group, Point, bars_words, counted, ends, joined, leading, listed, methods, points
+from bench.show.figures.drawing import Drawing, Figure, library
+from bench.show.figures.points import (
+    Group,
+    Point,
+    bars_words,
+    counted,
+    ends,
+    joined,
+    leading,
+    listed,
+    mean_and_ends,
+    methods,
+    points,
+    shown_words,
+)
 
 if TYPE_CHECKING:
     from bench.board.board import PublishedRun
@@ -36,11 +50,11 @@ class Spectrum:
 
 def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
     """A line per method over the number of the singular value, in powers of two. None where fewer than two methods have them."""
-    table = group.tables.get("geometry")
+    table = group.table("geometry")
     if table is None:
         return None
-    rows = methods(points(table.table, TASK), table.table)
-    found = [made for point in rows if (made := _spectrum(point.label, point.row, table.table, runs)) is not None]
+    rows = methods(points(table, TASK), table)
+    found = [made for point in rows if (made := _spectrum(point.label, point.row, table, runs)) is not None]
     if len(found) < 2:
         return None
     last = min(len(made.share) for made in found)
@@ -59,15 +73,10 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
         for made in shown
     ]
     name, title, finding = group.name("spectrum"), group.titled("How many directions the vectors use"), spectrum_words(found)
-    rest = f" Shown are {len(shown)} of {len(found)} methods." if len(shown) < len(found) else ""
+    rest = shown_words(shown, found)
     alt = f"Falling lines of {counted(len(shown), 'method')}: singular values over the largest. {finding}"
     with library():
-        drawing = Drawing()
-        axes = lines.panel(drawing, LEFT, BOTTOM, WIDTH - lines.room(drawn), drawing.height - TOP)
-        axes.set_xlim(-0.3, len(places) - 0.9)
-        lines.draw(drawing, axes, drawn, also=(0.0,))
-        lines.ticks(drawing, axes, range(len(places)), [str(k) for k in places])
-        drawing.names(axes, "singular value, the largest first", "share of the largest")
+        drawing = lines.drawn_over(places, drawn, "singular value, the largest first", "share of the largest", also=(0.0,))
         return Figure(
             name=name,
             kind="spectrum",
@@ -76,7 +85,7 @@ def spectrum(group: Group, runs: Mapping[str, PublishedRun]) -> Figure | None:
             svg=drawing.svg(name, title, alt),
             caption=f"{finding} {HOW}{rest}",
             header=("method", "effective rank", *(f"value {k}" for k in places)),
-            of=("geometry",),
+            suites=("geometry",),
             paper_figure="SimCSE, Figure F.1",
             data=tuple((made.label, round(made.rank, 3), *(round(made.share[k - 1], 5) for k in places)) for made in found),
         )
@@ -117,24 +126,22 @@ def _values(run: PublishedRun, table: Table) -> list[float]:
     from bench.runs.arrays import read_arrays
 
     try:
-        found = read_arrays(predictions_file(run.folder, (table.suite, TASK, table.protocol, table.text)), (VALUES,)).get(VALUES)
+        values = read_arrays(predictions_file(run.folder, (table.suite, TASK, table.protocol, table.text)), (VALUES,)).get(VALUES)
     except BenchError:
         return []
-    fits = found is not None and found.dtype.kind == "f" and found.ndim == 1 and found.size > 1 and bool(np.isfinite(found).all())
-    return [float(number) for number in found] if found is not None and fits and found[0] > 0 and found.min() >= 0 else []
+    if values is None or values.dtype.kind != "f" or values.ndim != 1 or values.size < 2 or not np.isfinite(values).all():
+        return []
+    return values.tolist() if values[0] > 0 and values.min() >= 0 else []
 
 
 # --- STS against CxC: whether what is better on the seven STS sets is better on captions of another domain (PromCSE, Figure 1) ---
 
 
-Pair = tuple[Point, Point]
-
-
 def shift(group: Group) -> Figure | None:
     """Average of the STS sets against CxC-STS. None where fewer than two rows have both."""
-    if "sts" not in group.tables or "cxc" not in group.tables:
+    sts, cxc = group.table("sts"), group.table("cxc")
+    if sts is None or cxc is None:
         return None
-    sts, cxc = group.tables["sts"].table, group.tables["cxc"].table
     pairs = joined(methods(points(sts, sts.head), sts), points(cxc, cxc.columns[0]))
     if len(pairs) < 2:
         return None
@@ -156,28 +163,24 @@ def shift(group: Group) -> Figure | None:
         return Figure(
             name=name,
             kind="shift",
+            suites=("sts", "cxc"),
             title=title,
             alt=alt,
             svg=drawing.svg(name, title, alt),
             paper_figure="PromCSE, Figure 1",
             caption=" ".join(filter(None, (finding, how, bars_words([sts, cxc]), lines.unlabelled(left_out)))),
             header=("method", "STS Avg.", "low", "high", "CxC-STS", "low", "high"),
-            data=tuple((point.label, *_numbers(point), *_numbers(other)) for point, other in pairs),
+            data=tuple((point.label, *mean_and_ends(point.cell), *mean_and_ends(other.cell)) for point, other in pairs),
         )
 
 
-def _numbers(point: Point) -> tuple[float | str, ...]:
-    bar = ends(point.cell)
-    return (round(point.cell.mean, 4), *(("", "") if bar is None else (round(bar[0], 4), round(bar[1], 4))))
-
-
-def _finding(pairs: Sequence[Pair]) -> str:
+def _finding(pairs: Sequence[tuple[Point, Point]]) -> str:
     here, there = (leading([(pair[0].label, pair[side].cell.mean) for pair in pairs]) for side in (0, 1))
     are = "is" if len(here) == 1 else "are"
     first = f"{listed(here)} {are} highest on both" if here == there else f"{listed(here)} {are} highest on STS, {listed(there)} on CxC"
-    alike, all_of = agreeing([(point.cell.mean, other.cell.mean) for point, other in pairs])
     if len(pairs) < 3:
         return f"{first}."
+    alike, all_of = agreeing([(point.cell.mean, other.cell.mean) for point, other in pairs])
     return f"{first}; {alike} of {counted(all_of, 'pair')} of methods {'are' if alike != 1 else 'is'} in the same order on both."
 
 
@@ -187,19 +190,15 @@ def agreeing(values: Sequence[tuple[float, float]]) -> tuple[int, int]:
     return sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs), len(pairs)
 
 
-# --- alignment against uniformity of the vectors of STS-B (SimCSE, Figure 3; Focal-InfoNCE, Table 3) ---
-
-
-ALIGNMENT, UNIFORMITY = "alignment", "uniformity"
+# --- Alignment against uniformity of the vectors of STS-B (SimCSE, Figure 3; Focal-InfoNCE, Table 3) ---
 
 
 def sphere(group: Group) -> Figure | None:
     """Uniformity across, alignment upwards, the average of the STS sets in brackets. None where fewer than two rows have both."""
-    board_table = group.tables.get("geometry")
-    if board_table is None:
+    table = group.table("geometry")
+    if table is None:
         return None
-    table = board_table.table
-    pairs = joined(methods(points(table, UNIFORMITY), table), points(table, ALIGNMENT))
+    pairs = joined(methods(points(table, "uniformity"), table), points(table, "alignment"))
     if len(pairs) < 2:
         return None
     averages = _averages(group)
@@ -208,7 +207,7 @@ def sphere(group: Group) -> Figure | None:
         lines.Mark(
             across.cell.mean,
             up.cell.mean,
-            f"{across.label}{_bracket(averages, across)}",
+            f"{across.label} ({averages[across.row.runs[0]]:.1f})" if across.row.runs[0] in averages else across.label,
             f"{across.label}: uniformity {across.cell.mean:.3f}, alignment {up.cell.mean:.3f}",
             strong=i in best,
             x_bar=_sd(across),
@@ -233,6 +232,7 @@ def sphere(group: Group) -> Figure | None:
         return Figure(
             name=name,
             kind="geometry",
+            suites=("geometry",),
             title=title,
             caption=" ".join(filter(None, (finding, how, lines.unlabelled(left_out)))),
             alt=alt,
@@ -256,15 +256,10 @@ def _sphere_finding(pairs: Sequence[tuple[Point, Point]]) -> str:
 
 def _averages(group: Group) -> dict[str, float]:
     """Run id -> average of the STS sets of its row."""
-    if "sts" not in group.tables:
+    table = group.table("sts")
+    if table is None:
         return {}
-    table = group.tables["sts"].table
     return {run: round(point.cell.mean, 2) for point in points(table, table.head) for run in point.row.runs}
-
-
-def _bracket(averages: dict[str, float], point: Point) -> str:
-    found = averages.get(point.row.runs[0])
-    return "" if found is None else f" ({found:.1f})"
 
 
 def _sd(point: Point) -> tuple[float, float] | None:

@@ -10,23 +10,25 @@ from bench.compare.formatting import (
     has_ranks,
     headline,
     is_top,
+    listed,
     metric_words,
     rank_words,
     score,
     seeds_differ,
     seeds_words,
-    spread,
     variant_words,
 )
 from bench.compare.statistics.summary import summarise
-from bench.compare.statistics.table import AVERAGE, Cell, Row, Table
+from bench.compare.statistics.table import Cell, Row, Table
 from bench.runs.record import RunRecord
 from bench.show.pages.curves import Curve, curves
-from bench.show.tables import lines, report
-from bench.show.tables.lines import OUTSIDE, SIGNS, cost_columns, cost_texts, legend, under
+from bench.show.pages.engine import TEMPLATES, render
+from bench.show.tables import report
+from bench.show.tables.lines import SIGNS, Line, average_place, cost_columns, cost_texts, legend, row_name, spread_text, under
+from bench.show.tables.lines import answer as difference_words
 from bench.show.tables.report import Section
 
-# --- what the comparison page holds: pure functions of records, no clock and no network ---
+# --- What the comparison page holds: pure functions of records, no clock and no network ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,23 +43,6 @@ class PageNumber:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PageEntry:
-    """One number of a line under a row."""
-
-    text: str  # the number; empty where there is none
-    sign: str  # the sign after it
-    words: str  # what the sign means, for who does not see it
-
-
-@dataclass(frozen=True, kw_only=True)
-class PageLine:
-    """A line under a row: differences from the baseline, a paper's numbers."""
-
-    label: str  # what its numbers are
-    entries: tuple[PageEntry, ...]  # one per column
-
-
-@dataclass(frozen=True, kw_only=True)
 class PageRow:
     """One line of a score table."""
 
@@ -66,11 +51,10 @@ class PageRow:
     seeds: int  # runs behind the row
     rank: str  # those that it may have; empty where it was not tested
     cells: tuple[PageNumber | None, ...]  # one per column, None where nothing was scored
-    lines: tuple[PageLine, ...]  # differences from the baseline, a paper's numbers
+    lines: tuple[Line, ...]  # differences from the baseline, a paper's numbers
     costs: tuple[str, ...]  # one per cost column
     footnotes: tuple[int, ...]  # numbers of the table's footnotes that concern it
-    anchor: str | None  # id of the first run's place on the page
-    untrained: bool  # nothing was trained
+    anchor: str  # id of the first run's place on the page
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +81,7 @@ class PageTable:
 class PageRun:
     """Everything about one run."""
 
-    anchor: str  # id of the run's place on the page: its run id
-    run_id: str  # id of the run
+    run_id: str  # id of the run, and of its place on the page
     what: str  # method, setting, backbone and seed in words
     heads: str  # the averages of its suites
     scores: tuple[Section, ...]  # scores with sub-datasets, one section per suite and form
@@ -119,70 +102,38 @@ class Page:
     runs: tuple[PageRun, ...]  # in the order of the tables' rows
 
 
-def comparison(
-    records: Sequence[RunRecord],
-    title: str,
-    note: str | None,
-    *,
-    baseline: str | None,
-    together: bool,
-    folders: Mapping[str, Path],
-    tables: Sequence[Table] | None = None,
-) -> Page:
-    """The page for these records; those that are not finished are not on it."""
-    if tables is None:
-        tables = summarise(records, baseline=baseline, together=together)
-    by_id = {record.run_id: record for record in records}
-    shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
-    return Page(
-        title=title,
-        answer=answer(tables),
-        note=note,
-        made_of=_made_of(shown),
-        tables=tuple(_table(table, i) for i, table in enumerate(tables, 1)),
-        runs=tuple(_run(record, folders.get(record.run_id)) for record in shown),
-    )
-
-
 def answer(tables: Sequence[Table]) -> str:
     """The first table in one sentence: who is best, and whether that can be told from the next."""
-    ranked = [(table, _ranked(table)) for table in tables]
-    table, rows = next(((table, rows) for table, rows in ranked if rows), (None, []))
+    table = next((table for table in tables if _ranked(table)), None)
     if table is None:
         return "No method has a score on every task yet."
     where = ", ".join(part for part in (table.suite, table.backbone) if part)
-    (best, value), others = rows[0], rows[1:]
-    what = table.head
+    (row, value), *others = _ranked(table)
+    best = row_name(row, table)
     if not others:
-        return f"{best} reaches {score(value)} ({what}, {where}, {seeds_words(table)})."
+        return f"{best} reaches {score(value)} ({table.head}, {where}, {seeds_words(table)})."
     second, below = others[0]
-    found = f"{best} has the highest {what} on {where}: {score(value)}, {round(value, 2) - round(below, 2):.2f} above {second}"
-    return f"{found} ({seeds_words(table)}; {_how_sure([name for name, _ in others], _by_mean(table)[1:])})."
+    ahead = f"{round(value, 2) - round(below, 2):.2f} above {row_name(second, table)}"
+    how_sure = _how_sure([row for row, _ in others], table)
+    return f"{best} has the highest {table.head} on {where}: {score(value)}, {ahead} ({seeds_words(table)}; {how_sure})."
 
 
-def _how_sure(names: Sequence[str], rows: Sequence[Row]) -> str:
+def _how_sure(rows: Sequence[Row], table: Table) -> str:
     """Of the rows below the best: which of them may be the best as well."""
     if any(row.rank is None for row in rows):
         return "differences are not tested for significance"
-    alike = [name for name, row in zip(names, rows, strict=True) if row.rank and row.rank[0] == 1]
+    alike = [row_name(row, table) for row in rows if row.rank and row.rank[0] == 1]
     if not alike:
         return "better than every other row, all pairs tested"
-    listed = ", ".join(alike[:3]) + (f" and {len(alike) - 3} more" if len(alike) > 3 else "")
-    return f"it cannot be told from {listed}, all pairs tested"
+    return f"it cannot be told from {listed(alike, 3)}, all pairs tested"
 
 
-def _by_mean(table: Table) -> list[Row]:
-    """Rows with a number in the column that ranks, as ``_ranked`` orders them."""
-    having = [(row, cell) for row in table.rows if (cell := row.cells[-1]) is not None]
-    return [row for row, _ in sorted(having, key=lambda pair: -pair[1].mean)]
-
-
-def _ranked(table: Table) -> list[tuple[str, float]]:
-    """(name, value) of each row with an average, or with the only task; best first. Empty where nothing ranks."""
+def _ranked(table: Table) -> list[tuple[Row, float]]:
+    """(row, value) of each row with an average, or with the only task; best first. Empty where nothing ranks."""
     if table.head is None:
         return []
-    cells = [(" ".join(filter(None, (row.method, variant_words(row, table)))), row.cells[-1]) for row in table.rows]
-    return sorted([(name, cell.mean) for name, cell in cells if cell is not None], key=lambda pair: -pair[1])
+    having = [(row, cell.mean) for row in table.rows if (cell := row.cells[-1]) is not None]
+    return sorted(having, key=lambda row_and_mean: -row_and_mean[1])
 
 
 def _made_of(records: Sequence[RunRecord]) -> str:
@@ -198,7 +149,7 @@ def _made_of(records: Sequence[RunRecord]) -> str:
 def _table(table: Table, number: int) -> PageTable:
     return PageTable(
         anchor=f"table-{number}", headline=headline(table), suite=table.suite, metric=metric_words(table.metric), columns=table.columns,
-        average=len(table.columns) - 1 if table.columns[-1] == AVERAGE and len(table.columns) > 2 else None,
+        average=average_place(table),
         show_seeds=seeds_differ(table), show_ranks=has_ranks(table), costs=cost_columns(table),
         gaps=any(cell is None for row in table.rows for cell in row.cells), rows=tuple(_row(row, table) for row in table.rows),
         legend=tuple(legend(table, SIGNS)), notes=table.notes, footnotes=table.footnotes,
@@ -208,14 +159,14 @@ def _table(table: Table, number: int) -> PageTable:
 def _row(row: Row, table: Table) -> PageRow:
     return PageRow(
         method=row.method, beside=variant_words(row, table), seeds=len(row.runs), rank=rank_words(row),
-        cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row, table)) for task, cell in zip(table.columns, row.cells, strict=True)), lines=_lines(row, table),
+        cells=tuple(None if cell is None else _number(cell, top=task == table.head and is_top(row, table))
+                    for task, cell in zip(table.columns, row.cells, strict=True)), lines=tuple(under(row, table)),
         costs=tuple(cost_texts(row, table)), footnotes=tuple(number + 1 for number in row.footnotes),
-        anchor=row.runs[0], untrained=row.setting == "none",
+        anchor=row.runs[0],
     )  # fmt: skip
 
 
 def _number(cell: Cell, *, top: bool) -> PageNumber:
-    value = spread(cell)
     d = cell.decimals
     told = [f"{cell.n:,} items, {len(cell.values)} seed{'s' * (len(cell.values) != 1)}"]
     if cell.sd is not None:
@@ -225,31 +176,12 @@ def _number(cell: Cell, *, top: bool) -> PageNumber:
             f"{100 * cell.spread.level:g} % interval {score(cell.spread.low, d)} to {score(cell.spread.high, d)} ({cell.spread.covers})"
         )
     if (against := cell.against) and against.verdict is not None and against.p_adjusted is not None:
-        told.append(f"less the baseline: {lines.answer(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}")
-    return PageNumber(
-        text=score(cell.mean, d), mark=cell.mark, spread="" if value is None else score(value, d), top=top, title="; ".join(told)
-    )
-
-
-WORDS = {name: name for name in SIGNS} | {OUTSIDE: "outside our interval", "": ""}
-
-
-def _lines(row: Row, table: Table) -> tuple[PageLine, ...]:
-    return tuple(
-        PageLine(
-            label=line.label,
-            entries=tuple(
-                PageEntry(text=entry.text.replace("-", "\N{MINUS SIGN}"), sign=SIGNS.get(entry.sign, ""), words=WORDS[entry.sign])
-                for entry in line.entries
-            ),
-        )
-        for line in under(row, table)
-    )
+        told.append(f"less the baseline: {difference_words(against, 'the baseline', d)}; adjusted p {against.p_adjusted:.2g}")
+    return PageNumber(text=score(cell.mean, d), mark=cell.mark, spread=spread_text(cell), top=top, title="; ".join(told))
 
 
 def _run(record: RunRecord, folder: Path | None) -> PageRun:
     return PageRun(
-        anchor=record.run_id,
         run_id=record.run_id,
         what=report.what(record),
         heads=report.heads(record),
@@ -260,7 +192,7 @@ def _run(record: RunRecord, folder: Path | None) -> PageRun:
     )
 
 
-# --- pages built from records: one self-contained HTML file, no script, no network, readable from a phone to paper ---
+# --- The page as HTML ---
 
 
 def write_page(
@@ -297,11 +229,24 @@ def render_page(
     folders: Mapping[str, Path] | None = None,
     tables: Sequence[Table] | None = None,
 ) -> str:
-    """The page as HTML. Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have."""
+    """The page as HTML; runs that are not finished are not on it.
+
+    Raises ``jinja2.UndefinedError`` where the template asks for what the page does not have.
+    """
     from markupsafe import Markup
 
-    from bench.show.pages.engine import TEMPLATES, render
-
-    page = comparison(list(records), title, note, baseline=baseline, together=together, folders=folders or {}, tables=tables)
+    records = list(records)
+    by_id = {record.run_id: record for record in records}
+    if tables is None:
+        tables = summarise(records, baseline=baseline, together=together)
+    shown = [by_id[run_id] for run_id in dict.fromkeys(run for table in tables for row in table.rows for run in row.runs)]
+    page = Page(
+        title=title,
+        answer=answer(tables),
+        note=note,
+        made_of=_made_of(shown),
+        tables=tuple(_table(table, i) for i, table in enumerate(tables, 1)),
+        runs=tuple(_run(record, (folders or {}).get(record.run_id)) for record in shown),
+    )
     style = Markup((TEMPLATES / "style.css").read_text(encoding="utf-8"))  # ours: the one thing that is not escaped
-    return render("comparison.html", page=page, style=style)
+    return render("comparison.html", page=page, style=style, signs=SIGNS)

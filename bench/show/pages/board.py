@@ -17,22 +17,20 @@ from bench.compare.formatting import visible
 from bench.compare.statistics.table import AVERAGE, LOWER_IS_BETTER
 from bench.runs.predictions import predictions_file
 from bench.show.figures.drawing import number
+from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
-from bench.show.pages.engine import value_words
 from bench.show.pages.overview import PageOverview, page_overviews
 from bench.show.pages.printed import PrintedPaper, printed_papers
-from bench.show.pages.score_tables import COSTS, SETTINGS, ScoreTable, compared_words, group_words, letter, score_tables
+from bench.show.pages.score_tables import COSTS, LETTERS, ScoreTable, compared_words, form_words, group_words, letter, score_tables
 from bench.show.tables.lines import SIGNS
+from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, Fact, PublishedRun
     from bench.compare.statistics.table import Cell, Row, Table
-    from bench.runs.record import RunRecord
     from bench.show.figures import Figure
 
 
-WORDS = {"b": "better", "w": "worse", "e": "equivalent", "u": "unknown", "x": "better, exploratory", "y": "worse, exploratory"}
-"""Class of a sign in the style sheet -> what it says to who does not see it."""
 SEEN = 3
 """Figures in the row under the tables; the others unfold."""
 MOST_DATA = 60
@@ -71,14 +69,6 @@ class PageFigure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topic:
-    """Sentences about one thing in how the version was made."""
-
-    name: str  # what they are about
-    facts: tuple[Fact, ...]  # text, and the command for it where there is one
-
-
-@dataclass(frozen=True, kw_only=True)
 class BoardPage:
     """Everything that the main page shows."""
 
@@ -97,11 +87,11 @@ class BoardPage:
     more_figures: tuple[PageFigure, ...]  # those that a reader asks for
     printed: tuple[PrintedPaper, ...]  # the papers' tables
     overviews: tuple[PageOverview, ...]  # one row per method over all suites, for each setting and backbone of several suites
-    yours: Topic  # how a reader's own run gets into the tables; without facts where there is no table
+    yours: tuple[Fact, ...]  # how a reader's own run gets into the tables; empty where there is no table
     plan: bool  # the version holds one
     searches: tuple[tuple[str, str], ...]  # (name, address of its page)
     reproduced: bool  # some printed number has runs here
-    made: tuple[Topic, ...]  # how it was made, and how to go on from it
+    made: tuple[tuple[str, tuple[Fact, ...]], ...]  # (topic, facts): how it was made, and how to go on from it
     changes: tuple[str, ...]  # what is new since the version before; empty for the first
     cell_by_cell: bool  # there is a page of every cell that changed
     before: str  # the version before; empty for the first
@@ -120,11 +110,12 @@ def render(board: Board, figures: Sequence[Figure] = ()) -> str:
         "board.html",
         page=page,
         preview=PREVIEW_NOTE,
+        own_run=YOURS,
         signs=SIGNS,
-        words=WORDS,
+        words={letter: verdict for verdict, letter in LETTERS.items()},  # for who does not see a sign
         grades=GRADE_WORDS,
         data=Markup(page.data),
-        drawn=lambda svg: Markup(svg),
+        drawn=Markup,
     )  # noqa: S704 - escaped where they are made
 
 
@@ -134,24 +125,25 @@ def board_page(board: Board, figures: Sequence[Figure] = ()) -> BoardPage:
     printed = printed_papers(board)
     note, rest = first_sentences(board.note or "")
     topics: dict[str, list[Fact]] = {}
-    for fact in (one for one in board.made if one.topic != YOURS):
+    for fact in board.made:
         topics.setdefault(fact.topic, []).append(fact)
+    yours = topics.pop(YOURS, [])
     return BoardPage(
         title=board.title, version=board.version, alone=board.alone, lasting=re.fullmatch("v[0-9]+", board.version) is not None, date=board.date, answer=board.answer, note=note or None, rest=rest, counts=_counts(board),
         switches=tuple(switch for switch in _switches(board, tables) if len(switch.options) > 1), tables=tables,
         figures=tuple(_figure(figure) for figure in figures[:SEEN]), more_figures=tuple(_figure(figure) for figure in figures[SEEN:]), printed=printed,
-        overviews=page_overviews(board), yours=Topic(name=YOURS, facts=tuple(fact for fact in board.made if fact.topic == YOURS)),
+        overviews=page_overviews(board), yours=tuple(yours),
         plan=board.plan is not None, searches=tuple((search.name, search_file(search.name, "html")) for search in board.searches), reproduced=any(table.reproduced for paper in printed for table in paper.tables),
-        made=tuple(Topic(name=name, facts=tuple(facts)) for name, facts in topics.items()),
+        made=tuple((topic, tuple(facts)) for topic, facts in topics.items()),
         changes=board.changes.lines if board.changes else (), cell_by_cell=board.changes is not None and bool(board.changes.verdicts or board.changes.scores), before=board.changes.before if board.changes else "",
         left_out=board.left_out, data=board_data(board),
     )  # fmt: skip
 
 
-def first_sentences(text: str, count: int = 2) -> tuple[str, str]:
-    """The first sentences of a text, and the rest."""
-    ends = [found.end() for found in re.finditer(r"[.!?](?=\s+[^a-z\s])", text)]
-    at = ends[count - 1] if len(ends) >= count else len(text)
+def first_sentences(text: str) -> tuple[str, str]:
+    """The first two sentences of a text, and the rest."""
+    ends = [end.end() for end in re.finditer(r"[.!?](?=\s+[^a-z\s])", text)]
+    at = ends[1] if len(ends) > 1 else len(text)
     return text[:at], text[at:].strip()
 
 
@@ -176,28 +168,28 @@ def _switches(board: Board, tables: Sequence[ScoreTable]) -> tuple[Switch, ...]:
         Switch(key="text", label="text", options=_options("text", _of_several_forms(tables)), scripted=False),
         Switch(key="baseline", label="baseline", scripted=True,
                options=tuple(Option(value=visible(name), words=name, anchor=first, rows=None) for name in baselines)),
-        Switch(key="metric", label="metric", own=True, scripted=True, options=_every(_METRICS if _has_pearson(board) else {}, first)),
+        Switch(key="metric", label="metric", own=True, scripted=True, options=_every({"pearson": "Pearson"} if _has_pearson(board) else {}, first, "Spearman")),
         Switch(key="family", label="family", own=True, scripted=True, options=_every(_families(tables), first)),
-        Switch(key="trains", label="trains", own=True, scripted=True, options=_every(_splitting([row.trains for table in tables for row in table.rows]), first)),
+        Switch(key="trains", label="trains", own=True, scripted=True, options=_every(_trained(tables), first)),
         Switch(key="time", label="training time", own=True, scripted=True, options=_every(_times(tables), first)),
         Switch(key="show", label="show", options=tuple(papers) if board.references else (), scripted=True),
     )  # fmt: skip
 
 
-_METRICS = {"pearson": "Pearson"}
 _TRAINS = {"none": "nothing", "part": "a part", "all": "the whole encoder"}
 _TIMES = {60: "to 1 min", 600: "to 10 min", 3600: "to 1 h", 36000: "to 10 h"}
 
 
-def _every(values: Mapping[str, str], anchor: str) -> tuple[Option, ...]:
+def _every(values: Mapping[str, str], anchor: str, none: str = "any") -> tuple[Option, ...]:
     """The values of a filter, after the one that filters nothing; nothing where there are none."""
-    named = {"": "Spearman" if values is _METRICS else "any", **values} if values else {}
+    named = {"": none, **values} if values else {}
     return tuple(Option(value=value, words=words, anchor=anchor, rows=None) for value, words in named.items())
 
 
-def _splitting(found: Sequence[str]) -> dict[str, str]:
+def _trained(tables: Sequence[ScoreTable]) -> dict[str, str]:
     """What is trained, where rows differ in that."""
-    return {value: words for value, words in _TRAINS.items() if value in found} if len(set(found) - {""}) > 1 else {}
+    found = {row.trains for table in tables for row in table.rows} - {""}
+    return {value: words for value, words in _TRAINS.items() if value in found} if len(found) > 1 else {}
 
 
 def _families(tables: Sequence[ScoreTable]) -> dict[str, str]:
@@ -214,15 +206,15 @@ def _times(tables: Sequence[ScoreTable]) -> dict[str, str]:
 
 
 def _has_pearson(board: Board) -> bool:
-    records = {run.record.run_id: run.record for run in board.runs}
-    return any(any(_pearson(row, table.table, records)) for table in board.tables for row in table.table.rows)
+    by_id = {run.record.run_id: run for run in board.runs}
+    return any(any(_pearson(row, table.table, by_id)) for table in board.tables for row in table.table.rows)
 
 
-def _pearson(row: Row, table: Table, records: Mapping[str, RunRecord]) -> list[float]:
+def _pearson(row: Row, table: Table, by_id: Mapping[str, PublishedRun]) -> list[float]:
     """Pearson's correlation of a row on each task, mean over its runs; 0 where a run has none. Of all pairs at once, as the STS sets are scored."""
     found = []
     for task in table.columns:
-        scores = [records[run].score(table.suite, task, table.protocol, table.text) for run in row.runs]
+        scores = [by_id[run].record.score(table.suite, task, table.protocol, table.text) for run in row.runs]
         details = [score.detail.get("pearson") if score is not None else None for score in scores]
         values = [number(detail.get("all") if isinstance(detail, Mapping) else detail) for detail in details]
         known = [value for value in values if value is not None]
@@ -241,12 +233,10 @@ def _options(key: str, tables: Sequence[ScoreTable]) -> tuple[Option, ...]:
     found: dict[str, ScoreTable] = {}
     for table in tables:
         found.setdefault(getattr(table, key), table)
-    options = [
-        Option(
-            value=visible(value), words=SETTINGS.get(value, value) if key == "setting" else value, anchor=table.anchor, rows=len(table.rows)
-        )
-        for value, table in found.items()
-    ]
+    options = []
+    for value, table in found.items():
+        words = setting_words(value) if key == "setting" else value
+        options.append(Option(value=visible(value), words=words, anchor=table.anchor, rows=len(table.rows)))
     if len(options) > 1:
         rows = sum(len(table.rows) for table in tables)
         options.append(Option(value="all", words="all", anchor=tables[0].anchor, rows=rows))
@@ -262,11 +252,11 @@ def _figure(figure: Figure) -> PageFigure:
 def _printed(cell: str | float) -> str:
     if isinstance(cell, str):
         return cell
-    text = f"{cell:,.0f}" if float(cell).is_integer() and abs(cell) >= 100 else f"{cell:,.4g}" if abs(cell) < 1000 else f"{cell:,.0f}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    whole = abs(cell) >= 1000 or (abs(cell) >= 100 and float(cell).is_integer())
+    return minus(f"{cell:,.0f}" if whole else f"{cell:,.4g}")
 
 
-# --- what the panel of a number shows, as data beside the tables: values by seed, intervals, commands, files ---
+# --- What the panel of a number shows, as data beside the tables: values by seed, intervals, commands, files ---
 # Everything is an index, a number or a short text, because a page of a thousand runs has ten thousand numbers.
 
 MOST_TESTS = 4_000
@@ -329,14 +319,11 @@ def _table(
     for name, found in shown.baselines.items():
         judged[name] = found, {other.anchor: by_anchor[other.anchor].baselines.get(name, found) for other in shown.beside}
     suites = (table.suite, *(other.suite for other in shown.beside))
-    records = {run_id: run.record for run_id, run in by_id.items()}
-    pearson = [_pearson(row, table, records) for row in table.rows]
-    scale = [_pearson(other.table.rows[i], other.table, records) for other, i in finished]
-    metrics = (
-        {"pearson": {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}}
-        if any(map(any, pearson))
-        else {}
-    )
+    metrics: dict[str, Any] = {}
+    pearson = [_pearson(row, table, by_id) for row in table.rows]
+    if any(map(any, pearson)):
+        scale = [_pearson(other.table.rows[i], other.table, by_id) for other, i in finished]
+        metrics["pearson"] = {"words": group_words(replace(table, metric="pearson")), "rows": pearson, "finished": scale}
     return {
         "columns": columns,
         "covers": covers,
@@ -383,7 +370,7 @@ def _column(table: Table, j: int, cells: Sequence[Cell | None], by_id: Mapping[s
     file = _file(table, task, first, by_id) if first is not None and task != AVERAGE else ""
     return {
         "task": visible(task),
-        "how": visible(f"{table.protocol}, {table.text}" if table.text else table.protocol),
+        "how": visible(form_words(table)),
         "n": Counter(cell.n for cell in found).most_common(1)[0][0] if found else 0,
         "d": found[0].decimals if found else 2,
         "file": file,

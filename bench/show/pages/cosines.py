@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bench.base.errors import BenchError
 from bench.runs.record import RunRecord
+from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,19 +48,19 @@ class Cosines:
     ridges: tuple[Ridge, ...]
     ticks: tuple[tuple[float, str], ...]
     height: int
+    base: int
     width: int = WIDTH
     left: int = LEFT
     right: int = WIDTH - RIGHT
-    base: int = 0
 
 
 def cosines(record: RunRecord, folder: Path) -> Cosines | None:
     """Of STS-B, or else of another set of rated pairs whose predictions lie in ``folder``; None where there are none."""
     for suite, task in SOURCES:
         score = next((s for s in record.scores if (s.suite, s.task) == (suite, task) and s.text in (None, "tokenised")), None)
-        found = None if score is None else _read(folder, score.key)
-        if found is not None:
-            return _draw(*found, "STS-B" if task == "alignment" else task)
+        pairs = None if score is None else _read(folder, score.key)
+        if pairs is not None:
+            return _draw(*pairs, "STS-B" if task == "alignment" else task)
     return None
 
 
@@ -88,8 +89,7 @@ def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
     import numpy as np
 
     level = np.minimum(gold.astype(int), LEVELS - 1)
-    groups = [(k, np.sort(cosine[level == k])) for k in range(LEVELS - 1, -1, -1)]
-    groups = [(k, values) for k, values in groups if len(values) >= FEWEST]
+    groups = [(k, np.sort(cosine[level == k])) for k in reversed(range(LEVELS)) if (level == k).sum() >= FEWEST]
     if len(groups) < 2:
         return None
     shown = np.concatenate([values for _, values in groups])
@@ -110,8 +110,9 @@ def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
         mean = float(values.mean())
         points = "L".join([f"{a} {b:.1f}" for a, b in zip(drawn, tops[::EVERY].tolist(), strict=True)])
         above = float(tops[min(int((mean - low) / (high - low) * BINS), BINS - 1)])
+        low_quartile, high_quartile = np.quantile(values, (0.25, 0.75)).tolist()
         ridges.append(Ridge(
-            label=f"{k} to {k + 1}", pairs=len(values), mean=mean, middle=(quantile(values, 0.25), quantile(values, 0.75)), y=y, mean_x=x(mean), mean_y=round(above, 1),
+            label=f"{k} to {k + 1}", pairs=len(values), mean=mean, middle=(low_quartile, high_quartile), y=y, mean_x=x(mean), mean_y=round(above, 1),
             path=f"M{drawn[0]} {y}L{points}V{y}Z",
         ))  # fmt: skip
     return Cosines(
@@ -121,7 +122,7 @@ def _draw(cosine: np.ndarray, gold: np.ndarray, task: str) -> Cosines | None:
         height=base + BOTTOM,
         method=f"Density of the cosines of the {len(shown):,} pairs at each level of human rating, all to one scale of height; "
         "the line is the mean. As PromCSE Figure 3 and ConPVP Figure 4.",
-        ticks=tuple((x(tick), f"{tick:.1f}".replace("-", "\N{MINUS SIGN}")) for tick in _ticks(low, high)),
+        ticks=tuple((x(tick), minus(f"{tick:.1f}")) for tick in _ticks(low, high)),
     )
 
 
@@ -139,14 +140,6 @@ def density(values: np.ndarray, low: float, high: float) -> np.ndarray:
     reach = math.ceil(4 * width / step)  # beyond four widths a kernel is nothing that could be seen
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2) / (width * math.sqrt(2 * math.pi))
     return np.convolve(counts, kernel)[reach : reach + BINS] / len(values)
-
-
-def quantile(ordered: np.ndarray, share: float) -> float:
-    """Of (n,) values in rising order, as numpy's default interpolates: below it lies that share of them."""
-    place = (len(ordered) - 1) * share
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
 def larger(above: np.ndarray, below: np.ndarray) -> float:
@@ -167,7 +160,7 @@ def _finding(task: str, above: np.ndarray, below: np.ndarray, ridges: list[Ridge
 
 
 def _signed(value: float) -> str:
-    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "\N{MINUS SIGN}")
+    return minus(f"{value:z.2f}")
 
 
 def _ticks(low: float, high: float) -> list[float]:

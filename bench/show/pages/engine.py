@@ -23,9 +23,10 @@ def render(template: str, **values: Any) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     import jinja2
+    from markupsafe import escape
 
     from bench.board.names import link
-    from bench.compare.formatting import score, signed
+    from bench.compare.formatting import score
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -36,17 +37,11 @@ def _environment() -> jinja2.Environment:
         finalize=finalize,
         auto_reload=False,
     )
-    environment.filters |= {"score": score, "capital": lambda text: text[:1].upper() + text[1:]}
-    environment.filters["signed"] = lambda value: signed(value).replace("-", "\N{MINUS SIGN}")
-    environment.globals |= {"link": link, "as_is": _as_is}
+    environment.filters |= {"score": score, "minus": minus, "capital": lambda text: text[:1].upper() + text[1:]}
+    environment.globals["link"] = link
+    # text with the blanks that align it: its control characters must have been shown before (bench.show.tables.prose.lines)
+    environment.globals["as_is"] = escape
     return environment
-
-
-def _as_is(text: str) -> Markup:
-    """Escaped, with the blanks that align it: its control characters must have been shown before (``bench.show.tables.prose.lines``)."""
-    from markupsafe import escape
-
-    return escape(text)
 
 
 def finalize(value: object) -> object:
@@ -68,7 +63,12 @@ def _shown(text: str) -> Markup:
     return escape(visible(text, limit=None))
 
 
-# --- how values of a recipe are written on pages ---
+# --- How numbers and values of a recipe are written on pages ---
+
+
+def minus(text: str) -> str:
+    """With a minus sign where a hyphen stands for one."""
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def value_words(value: Any) -> str:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.board.names import link, run_page
-from bench.compare.formatting import is_top, metric_words, rank_words, score, signed, spread
+from bench.compare.formatting import is_top, metric_words, rank_words, score, signed
 from bench.compare.statistics.table import Cell
 from bench.references.ours import meaning
 from bench.run.method_reader import MethodDescription
 from bench.run.recipe_file import Disagreement, Entry
+from bench.show.pages.engine import minus, value_words
 from bench.show.pages.engine import render as rendered
-from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how, source
 from bench.show.pages.printed import PrintedTable, printed_papers
 from bench.show.pages.run_page import package_of
-from bench.show.tables import report
-from bench.show.tables.lines import SIGNS
+from bench.show.tables.lines import SIGNS, average_place, spread_text
+from bench.show.tables.report import duration, heads, setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, Place, PublishedRun
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
 
 
 UP = 1  # folders between a method's page and its version
-
-
-@dataclass(frozen=True, kw_only=True)
-class Variant:
-    """A named switch of the method."""
-
-    name: str  # its name
-    changes: str  # recipe values that it sets; may be empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +54,7 @@ class MethodPage:
     how: How | None  # what it says of itself; None where its source is not installed
     packages: tuple[str, ...]  # whose code its runs ran, with version
     settings: str  # what it can be run in; empty where that is not known
-    variants: tuple[Variant, ...]  # named switches
+    variants: tuple[tuple[str, str], ...]  # (named switch, recipe values that it sets; may be empty)
     tables: tuple[MethodTable, ...]  # its rows, one table per suite and protocol
     runs: tuple[MethodRun, ...]  # by setting, backbone, variant and seed
     recipes: tuple[Recipes, ...]  # one per setting
@@ -104,12 +96,12 @@ def _package(plugin: Any) -> str:
 
 
 def _settings(said: MethodDescription | None) -> str:
-    return ", ".join("nothing trained" if setting == "none" else str(setting) for setting in said.settings) if said is not None else ""
+    return ", ".join(setting_words(str(setting)) for setting in said.settings) if said is not None else ""
 
 
-def _variants(said: MethodDescription | None) -> tuple[Variant, ...]:
+def _variants(said: MethodDescription | None) -> tuple[tuple[str, str], ...]:
     return tuple(
-        Variant(name=str(name), changes=", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
+        (str(name), ", ".join(f"{key} {value_words(value)}" for key, value in changes.items()))
         for name, changes in (said.variants if said is not None else {}).items()
     )
 
@@ -128,10 +120,10 @@ def _run(run: PublishedRun, board: Board) -> MethodRun:
         link=link(run_page(board.page_of[record.run_id]), UP),
         variant=record.variant,
         seed="any" if record.seed is None else str(record.seed),
-        where=f"{'nothing trained' if record.setting == 'none' else record.setting}, {record.backbone_name}",
-        heads=report.heads(record),
+        where=f"{setting_words(record.setting)}, {record.backbone_name}",
+        heads=heads(record),
         grade=run.grade if own else f"{run.grade}, sent by {run.submitted_by}",
-        time="" if not seconds else report.duration(seconds),
+        time="" if not seconds else duration(seconds),
         made=record.provenance.created[:10] if own else "",
     )
 
@@ -213,31 +205,30 @@ def _table(places: Sequence[Place], page_of: Mapping[str, str], up: int) -> Meth
         protocol=table.protocol + (f", {table.text} text" if table.text else ""),
         columns=table.columns,
         rows=tuple(_row(place, page_of, up) for place in places),
-        average=len(table.columns) - 1 if len(table.columns) > 2 and table.head == table.columns[-1] else None,
+        average=average_place(table),
     )
 
 
 def _row(place: Place, page_of: Mapping[str, str], up: int) -> MethodRow:
     row, table = place.row, place.of.table
-    head = None if table.head is None else row.cells[table.columns.index(table.head)]
+    head = None if table.head is None else row.cells[-1]
     verdict = head.against.verdict if head is not None and head.against is not None else None
     parts = ([row.variant] if row.variant else []) + [f"{key}={value}" for key, value in row.differs]
     runs = zip(row.runs, row.seeds, strict=True)
     return MethodRow(
         name=" ".join(parts),
-        setting="nothing trained" if row.setting == "none" else row.setting,
+        setting=setting_words(row.setting),
         backbone=row.backbone,
         table=f"{link('index.html', up)}#{place.of.anchor}",
         rank="" if row.rank is None else f"{rank_words(row)} of {len(table.rows)}",
         verdict=SIGNS.get(verdict or "", ""),
         verdict_words=f"{VERDICTS[verdict]} {table.baseline}" if verdict in VERDICTS else "",
         runs=tuple(("any" if seed is None else str(seed), link(run_page(page_of[run_id]), up)) for run_id, seed in runs),
-        cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row, place.of.table)) for cell in row.cells),
+        cells=tuple(None if cell is None else _cell(cell, place, top=cell is head and is_top(row, table)) for cell in row.cells),
     )
 
 
 def _cell(cell: Cell, place: Place, *, top: bool) -> RowCell:
-    half = spread(cell)
     d = cell.decimals
     told = [f"{len(cell.values)} seed{'s' * (len(cell.values) != 1)}, {cell.n:,} items"]
     if cell.spread is not None:
@@ -247,17 +238,16 @@ def _cell(cell: Cell, place: Place, *, top: bool) -> RowCell:
     if top:
         told.append("its row may be the best")
     return RowCell(
-        text=score(cell.mean, d).replace("-", "\N{MINUS SIGN}"),
-        spread="" if half is None else score(half, d),
+        text=minus(score(cell.mean, d)),
+        spread=spread_text(cell),
         mark=cell.mark,
         top=top,
-        title="; ".join(told).replace("-", "\N{MINUS SIGN}"),
+        title=minus("; ".join(told)),
     )
 
 
-# --- the recipes that lie beside a method: what is the same for all backbones, what differs, and where each value is from ---
+# --- The recipes that lie beside a method: what is the same for all backbones, what differs, and where each value is from ---
 
-EXPECT = "paper's Avg."
 LONGEST = 24  # characters of a value that fits into a column
 
 
@@ -299,44 +289,40 @@ def _recipes(entries: Sequence[Entry], setting: str) -> Recipes:
     keys = dict.fromkeys(key for entry in entries for key in entry.values)
     rows: dict[str, list[str]] = {"corpus": [entry.corpus or "" for entry in entries]}
     rows |= {key: [value_words(entry.values[key].value) if key in entry.values else "" for entry in entries] for key in keys}
-    rows[EXPECT] = [f"{entry.expect['value']:.2f}" if entry.expect else "" for entry in entries]
+    rows["paper's Avg."] = [f"{entry.expect['value']:.2f}" if entry.expect else "" for entry in entries]
     differing = {key: cells for key, cells in rows.items() if len(set(cells)) > 1}
     return Recipes(
-        setting="nothing trained" if setting == "none" else setting,
+        setting=setting_words(setting),
         names=tuple(map(_name, entries)),
         differing=tuple((key, tuple(cells)) for key, cells in differing.items() if max(map(len, cells)) <= LONGEST),
         same=tuple((key, cells[0]) for key, cells in rows.items() if key not in differing and cells[0]),
-        sources=tuple(_sourced(keys, entries, lambda one: one.values)),
+        sources=tuple(_sourced([(_name(entry), entry.values) for entry in entries])),
         notes=_notes(entries),
-        facts=tuple(_sourced(dict.fromkeys(key for entry in entries for key in entry.facts), entries, lambda one: one.facts)),
+        facts=tuple(_sourced([(_name(entry), entry.facts) for entry in entries])),
     )
 
 
 def _notes(entries: Sequence[Entry]) -> tuple[str, ...]:
     """Each with the recipes that it is about, where these are not all."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[str]] = {}
     for entry in entries:
         if entry.note:
-            found.setdefault(entry.note, []).append(entry)
-    return tuple(note if len(who) == len(entries) else f"{', '.join(map(_name, who))}: {note}" for note, who in found.items())
+            found.setdefault(entry.note, []).append(_name(entry))
+    return tuple(note if len(who) == len(entries) else f"{', '.join(who)}: {note}" for note, who in found.items())
 
 
 def _name(entry: Entry) -> str:
     return entry.backbone + (f" +{entry.variant}" if entry.variant else "")
 
 
-def _sourced(keys: Iterable[str], entries: Sequence[Entry], values: Callable[[Entry], Mapping[str, object]]) -> Iterable[Sourced]:
-    """One line for each value that comes from one source; the recipes that share it together."""
-    for key in keys:
-        found: dict[tuple[str, str, str], list[Entry]] = {}
-        for entry in entries:
-            if (value := values(entry).get(key)) is not None:
-                said = (
-                    value_words(getattr(value, "value", None)),
-                    getattr(value, "source", ""),
-                    getattr(value, "note", None) or "",
-                )
-                found.setdefault(said, []).append(entry)
+def _sourced(recipes: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[Sourced]:
+    """One line for each value that comes from one source; the recipes, (name, values) each, that share it together."""
+    for key in dict.fromkeys(key for _, values in recipes for key in values):
+        found: dict[tuple[str, str, str], list[str]] = {}
+        for name, values in recipes:
+            if key in values:
+                value = values[key]
+                found.setdefault((value_words(value.value), value.source, value.note or ""), []).append(name)
         for i, ((value_text, origin, note), who) in enumerate(found.items()):
-            of = "" if len(who) == len(entries) else ", ".join(map(_name, who))
+            of = "" if len(who) == len(recipes) else ", ".join(who)
             yield Sourced(key=key if i == 0 else "", value=value_text, of=of, source=origin, note=note)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from textwrap import dedent
 
 from bench.run.method_reader import MethodDescription, method_description
 from bench.show.tables.prose import Block, blocks, spans
@@ -18,7 +19,7 @@ class Piece:
     """A paragraph, a list or lines as they stand."""
 
     kind: str  # "paragraph", "list" or "lines"
-    items: tuple[tuple[tuple[str, bool], ...], ...]  # each a sequence of (text, is code); one, but for a list
+    items: tuple[Spans, ...]  # one, but for a list
     text: str  # of lines, with their blanks; empty for the others
 
 
@@ -36,17 +37,17 @@ class How:
 @cache
 def how(method: str, package: str | None) -> How | None:
     """None where no method of this name is installed, or where the run was made with another package's."""
-    found = source(method, package)
-    if found is None:
+    said = source(method, package)
+    if said is None:
         return None
-    told = list(blocks(found.about))
-    if len(told) > 1 and _is_title(told[0], found):
+    told = list(blocks(said.about))
+    if len(told) > 1 and _is_title(told[0], said.paper):
         told = told[1:]
     second = next((i for i, block in enumerate(told) if i and block.first and block.kind == "paragraph"), len(told))
     return How(
-        summary=_sentence(found.summary),
-        paper=found.paper,
-        trains=_sentence(found.trains),
+        summary=_sentence(said.summary),
+        paper=said.paper,
+        trains=_sentence(said.trains),
         short=_pieces(told[:second]),
         whole=_pieces(told),
     )
@@ -62,25 +63,19 @@ def _sentence(text: str) -> Spans:
     return spans(f"{text[:1].upper()}{text[1:].rstrip('.')}.") if text else ()
 
 
-def _is_title(block: Block, found: MethodDescription) -> bool:
+def _is_title(block: Block, paper: str) -> bool:
     """The first line is the paper's title and authors, which the citation says too."""
-    words = set(re.findall(r"\w{4,}", block.text.lower()))
-    return bool(found.paper) and block.kind == "paragraph" and len(words & set(re.findall(r"\w{4,}", found.paper.lower()))) > len(words) / 2
+    words, cited = (set(re.findall(r"\w{4,}", text.lower())) for text in (block.text, paper))
+    return bool(paper) and block.kind == "paragraph" and len(words & cited) > len(words) / 2
 
 
 def _pieces(told: list[Block]) -> tuple[Piece, ...]:
     made: list[Piece] = []
     for block in told:
         if block.kind == "lines":
-            made.append(Piece(kind="lines", items=(), text=_undented(block.text)))
+            made.append(Piece(kind="lines", items=(), text=dedent(block.text)))
         elif block.kind == "item" and made and made[-1].kind == "list":
             made[-1] = Piece(kind="list", items=(*made[-1].items, spans(block.text)), text="")
         else:
             made.append(Piece(kind="list" if block.kind == "item" else "paragraph", items=(spans(block.text),), text=""))
     return tuple(made)
-
-
-def _undented(text: str) -> str:
-    lines = text.splitlines()
-    least = min(len(line) - len(line.lstrip(" ")) for line in lines)
-    return "\n".join(line[least:] for line in lines)

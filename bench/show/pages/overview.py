@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from bench.board.names import link, method_page, slug
 from bench.board.over_suites import Overview, Standing, overviews
 from bench.compare.formatting import SEVERAL, is_top, rank_words, score, signed
-from bench.show.pages.score_tables import SETTINGS
+from bench.show.pages.engine import minus
+from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable
@@ -86,34 +87,27 @@ def _page(overview: Overview) -> PageOverview:
         return round(ROOM + (HEIGHT - 2 * ROOM) * (_root(high) - _root(difference)) / between, 1)
 
     def profile(row: Sequence[Standing | None]) -> Profile | None:
-        dots = [
-            (starts[j] + STEP * order[j].index(step.task), y(step.difference), step)
-            for j, standing in enumerate(row)
-            if standing
-            for step in standing.steps
-        ]
-        if not dots:
+        steps, told, dots = [], [], {True: "", False: ""}
+        for start, columns, standing in zip(starts, order, row, strict=True):
+            for step in standing.steps if standing else ():
+                steps.append(step)
+                if step.told:
+                    told.append(step)
+                dots[step.told] += f"M{start + STEP * columns.index(step.task)} {y(step.difference):g}h0"
+        if not steps:
             return None
-        told = [step for _, _, step in dots if step.told]
         above = sum(step.difference > 0 for step in told)
-        most, least = (
-            max((step for _, _, step in dots), key=lambda s: s.difference),
-            min((step for _, _, step in dots), key=lambda s: s.difference),
-        )
+        least, most = (pick(steps, key=lambda step: step.difference) for pick in (min, max))
         words = (
-            f"{len(dots)} task{'s' * (len(dots) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(dots) - len(told)}; "
+            f"{len(steps)} task{'s' * (len(steps) != 1)}: above the baseline on {above}, below on {len(told) - above}, open on {len(steps) - len(told)}; "
             f"from {_points(least.difference)} ({least.task}) to {_points(most.difference)} ({most.task})"
         )
-        return Profile(
-            told="".join(f"M{x} {at:g}h0" for x, at, step in dots if step.told),
-            open="".join(f"M{x} {at:g}h0" for x, at, step in dots if not step.told),
-            words=words,
-        )
+        return Profile(told=dots[True], open=dots[False], words=words)
 
     setting = overview.setting or ""
     return PageOverview(
         anchor=f"all-suites-{slug('untrained' if setting == 'none' else setting, overview.backbone)}", setting=setting, backbone=overview.backbone or SEVERAL,
-        title=f"All suites, {SETTINGS.get(setting, setting)}, {overview.backbone or SEVERAL}",
+        title=f"All suites, {setting_words(setting)}, {overview.backbone or SEVERAL}",
         suites=tuple((suite.table.suite, suite.anchor) for suite in overview.suites),
         rows=tuple(OverviewRow(method=method, beside=beside, page=link(method_page(method)), cells=tuple(map(_cell, row, overview.suites)), profile=profile(row))
                    for (method, beside), row in zip(overview.names, overview.standings, strict=True)),
@@ -123,7 +117,7 @@ def _page(overview: Overview) -> PageOverview:
 
 
 def _points(difference: float) -> str:
-    return signed(difference).replace("-", "\N{MINUS SIGN}")
+    return minus(signed(difference))
 
 
 def _root(difference: float) -> float:
@@ -132,7 +126,6 @@ def _root(difference: float) -> float:
 
 
 def _cell(standing: Standing | None, suite: BoardTable) -> OverviewCell | None:
-    last = standing.row.cells[-1] if standing is not None else None
-    if standing is None or last is None:
+    if standing is None or (last := standing.row.cells[-1]) is None:
         return None
     return OverviewCell(rank=rank_words(standing.row), mean=score(last.mean, last.decimals), top=is_top(standing.row, suite.table))

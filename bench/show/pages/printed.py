@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bench.board.names import link, method_page
-from bench.compare.formatting import listed
-from bench.compare.formatting import score as number
+from bench.compare.formatting import listed, score
 from bench.references.audit import KINDS
+from bench.show.pages.engine import minus
 
 if TYPE_CHECKING:
     from bench.board.board import Board, Key
@@ -126,11 +126,9 @@ class _Remarks:
 
     def all(self) -> tuple[PrintedNote, ...]:
         """Wrong sums first, as the audit orders its kinds; what is printed differently elsewhere is one note a row."""
-        order = list(KINDS)
         notes: dict[tuple[str, ...], list[PrintedRemark]] = {}
-        for (kind, text), (remark, places) in sorted(
-            self.found.items(), key=lambda item: order.index(item[0][0]) if item[0][0] in order else len(order)
-        ):
+        ranks = {kind: i for i, kind in enumerate(KINDS)}
+        for (kind, text), (remark, places) in sorted(self.found.items(), key=lambda item: ranks.get(item[0][0], len(ranks))):
             row = places[0][0]
             key = (kind, row.label, row.setting, row.backbone) if kind == "differs" else (kind, text)
             where = listed(dict.fromkeys(f"{row.label}, {task}" if task else row.label for row, task in places), between="; ")
@@ -164,9 +162,10 @@ def _row(
     row: ReferenceRow, table: ReferenceTable, remarks: _Remarks, methods: frozenset[str], ours: Mapping[Key, Reproduced]
 ) -> PrintedRow:
     here = [ours.get((table.paper, table.table, row.label, row.setting, row.backbone, row.variant, task)) for task in table.tasks]
-    origin = "own" if row.own else f"copied from {row.source}" if row.source else "copied"
+    copied = f"copied from {row.source}" if row.source else "copied"
+    origin = "own" if row.own else copied
     method = row.ours.partition("+")[0]
-    whole = remarks.of(row, row)
+    whole = remarks.of(row, row)  # before those of its cells: remarks are numbered as they come
     return PrintedRow(
         label=row.label,
         page=link(method_page(method)) if method in methods else "",
@@ -184,16 +183,16 @@ def _row(
 def _cell(cell: ReferenceCell, row: ReferenceRow, task: str, remarks: _Remarks, here: Reproduced | None) -> PrintedCell:
     ours, between, verdict = "", "", ""
     if here is not None and here.mean is not None:
-        ours, verdict = number(here.mean, here.decimals).replace("-", "\N{MINUS SIGN}"), here.verdict
+        ours, verdict = minus(score(here.mean, here.decimals)), here.verdict
         if here.low is not None and here.high is not None:
             to = "\N{EN DASH}" if here.low >= 0 else " to "
-            between = f"{number(here.low, here.decimals)}{to}{number(here.high, here.decimals)}".replace("-", "\N{MINUS SIGN}")
+            between = minus(f"{score(here.low, here.decimals)}{to}{score(here.high, here.decimals)}")
     std = "" if cell.std is None else f" ±{cell.std:g}"
     return PrintedCell(
         ours=ours,
         between=between,
         verdict=verdict,
         sign=VERDICT_SIGNS.get(verdict, ""),
-        text=cell.text.replace("-", "\N{MINUS SIGN}") + std,
+        text=minus(cell.text) + std,
         remarks=remarks.of(cell, row, task),
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bench.base.errors import BenchError
 from bench.board.names import link, method_page, run_file, run_page
 from bench.board.repeat import repeat
-from bench.compare.formatting import metric_words, rank_words, score, spread, variant_words
+from bench.compare.formatting import metric_words, rank_words, score
 from bench.compare.statistics.table import AVERAGE, Cell
 from bench.runs.record import RunRecord
 from bench.show.pages.cosines import Cosines, cosines
@@ -20,6 +20,7 @@ from bench.show.pages.engine import render as rendered
 from bench.show.pages.engine import value_words
 from bench.show.pages.method_text import How, how
 from bench.show.tables import report
+from bench.show.tables.lines import spread_text
 from bench.show.tables.report import Section
 
 if TYPE_CHECKING:
@@ -46,14 +47,6 @@ class Fact:
     name: str  # what it is
     text: str  # in short: a hash by its first twelve digits
     whole: str  # in full, where that is longer
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """A group of the provenance."""
-
-    title: str  # what its facts are of
-    facts: tuple[Fact, ...]  # never empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +100,7 @@ class RunPage:
     recipe: tuple[RecipeRow, ...]  # the others, by name
     cost: Section  # what it took
     overlap: Section  # evaluation sentences in the corpus; without rows where that was not counted
-    provenance: tuple[Facts, ...]  # in groups
+    provenance: tuple[tuple[str, tuple[Fact, ...]], ...]  # (what they are of, facts), groups without any left out
 
 
 def render(board: Board, run: PublishedRun) -> str:
@@ -121,13 +114,16 @@ def page(board: Board, run: PublishedRun) -> RunPage:
 
     record, known = run.record, board.by_run.get(run.record.run_id, ())
     plugin, again = record.provenance.plugin or {}, repeat([record])
-    rows = [_recipe_row(key, value) for key, value in sorted(record.recipe.items())]
+    rows = [
+        RecipeRow(key=key, value=value_words(value.value), source=value.source, note=value.note or "")
+        for key, value in sorted(record.recipe.items())
+    ]
     return RunPage(
         run_id=record.run_id, method=record.method, variant=record.variant, where=_where(record), version=board.version, alone=board.alone,
         board=link("index.html", UP), method_link=link(method_page(record.method), UP), siblings=_siblings(board, record, known), seeds=_seeds(board, record, known),
         grade=run.grade, grade_words=WORDS.get(run.grade, ""), reason=run.reason, submitted_by=run.submitted_by,
         heads=heads(record, known), how=how(record.method, package_of(plugin)), command=again.command, needs=again.needs, typed=record.provenance.command or None,
-        files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=side_tables(record),
+        files=_files(run), predictions=_predictions(run), scores=score_tables(record, known), sides=tuple(report.shift_sections(record)),
         curves=curves(record, run.folder), training=report.training(record, None), cosines=cosines(record, run.folder),
         by_hand=tuple(row for row in rows if row.source.startswith("--set")),
         recipe=tuple(row for row in rows if not row.source.startswith("--set")), cost=report.cost(record),
@@ -142,9 +138,8 @@ def package_of(plugin: Mapping[str, Any]) -> str | None:
 
 
 def _where(record: RunRecord) -> str:
-    setting = "nothing trained" if record.setting == "none" else record.setting
     seed = "the same for every seed" if record.seed is None else f"seed {record.seed}"
-    return f"{setting}, {record.backbone_name}, {seed}"
+    return f"{report.setting_words(record.setting)}, {record.backbone_name}, {seed}"
 
 
 def _siblings(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Sibling, ...]:
@@ -180,10 +175,6 @@ def _seeds(board: Board, record: RunRecord, known: Sequence[Place]) -> tuple[Sec
     )
 
 
-def _recipe_row(key: str, value: Any) -> RecipeRow:
-    return RecipeRow(key=key, value=value_words(value.value), source=value.source, note=value.note or "")
-
-
 def _file(run: PublishedRun, name: str) -> str:
     """A link to a file of the run from its page: beside it, or in the older version that holds the run. Scores are always beside it."""
     if run.held_by is None or name == "scores.csv":
@@ -192,10 +183,10 @@ def _file(run: PublishedRun, name: str) -> str:
 
 
 def _files(run: PublishedRun) -> tuple[File, ...]:
-    found = [("run.json", "the record"), ("scores.csv", "all scores, sub-datasets too")]
+    files = {"run.json": "the record", "scores.csv": "all scores, sub-datasets too"}
     if (run.folder / "curve.jsonl").is_file():
-        found.append(("curve.jsonl", "the training curve"))
-    return tuple(File(name=name, link=_file(run, name), what=what) for name, what in found)
+        files["curve.jsonl"] = "the training curve"
+    return tuple(File(name=name, link=_file(run, name), what=what) for name, what in files.items())
 
 
 def _predictions(run: PublishedRun) -> tuple[File, ...]:
@@ -214,7 +205,7 @@ def _predictions(run: PublishedRun) -> tuple[File, ...]:
     return tuple(File(name=name.removeprefix("predictions/").removesuffix(".npz"), link=_file(run, name), what="") for name in found)
 
 
-def _provenance(record: RunRecord) -> tuple[Facts, ...]:
+def _provenance(record: RunRecord) -> tuple[tuple[str, tuple[Fact, ...]], ...]:
     from_where = record.provenance
     made = {"created": from_where.created, "bench": from_where.bench_version, "fingerprint": record.fingerprint}
     git = {key: value for key, value in (from_where.git or {}).items() if value is not None}
@@ -233,10 +224,11 @@ def _provenance(record: RunRecord) -> tuple[Facts, ...]:
         ("also determined by", from_where.determines or {}),
         ("executed with", from_where.execution or {}),
     ]
-    made_groups = (
-        (title, tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, []))) for title, group in groups
-    )
-    return tuple(Facts(title=title, facts=facts) for title, facts in made_groups if facts)
+    told = []
+    for title, group in groups:
+        if facts := tuple(_fact(key, value) for key, value in group.items() if value not in (None, "", {}, [])):
+            told.append((title, facts))
+    return tuple(told)
 
 
 def _fact(name: str, value: Any) -> Fact:
@@ -245,7 +237,7 @@ def _fact(name: str, value: Any) -> Fact:
     return Fact(name=name, text=f"{whole[:12]}…" if hashed else whole, whole=whole if hashed else "")
 
 
-# --- the scores of one run: what it has itself, what the row of all its seeds has, and what a paper printed ---
+# --- The scores of one run: what it has itself, what the row of all its seeds has, and what a paper printed ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,24 +267,23 @@ class ScoreTable:
 def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:
     """In the order of the record's suites."""
     made = []
-    for suite, protocol, text in _forms(record):
-        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
-        head = next((s for s in scores if s.task == AVERAGE), scores[0] if len(scores) == 1 else None)
+    for (suite, protocol, text), scores in report.by_form(record).items():
+        head = report.ranking(scores)
         if head is None:
             continue
         place = _place(places, suite, protocol, text)
         cell = None if place is None else _cell(place, head.task)
         form = "" if text in (None, "tokenised", "sccl") else f" ({text})"
-        decimals = cell.decimals if cell else 2
+        rank = ""
+        if place is not None and place.row.rank is not None and place.of.table.head == head.task:
+            rank = f"rank {rank_words(place.row)} of {len(place.of.table.rows)}"
         made.append(
             Head(
                 suite=suite + form,
                 what=head.task if head.task == AVERAGE else f"{head.task}, {protocol}",
-                value=score(head.value, decimals),
-                around="" if place is None or cell is None else _around(place, cell),
-                rank=""
-                if place is None or place.row.rank is None or place.of.table.head != head.task
-                else f"rank {rank_words(place.row)} of {len(place.of.table.rows)}",
+                value=score(head.value, cell.decimals if cell else 2),
+                around="" if cell is None else _around(cell),
+                rank=rank,
                 anchor="" if place is None else place.of.anchor,
             )
         )
@@ -302,10 +293,11 @@ def heads(record: RunRecord, places: Sequence[Place]) -> tuple[Head, ...]:
 def score_tables(record: RunRecord, places: Sequence[Place]) -> tuple[ScoreTable, ...]:
     """One per suite, protocol and text form, in the record's order."""
     made = []
-    for (suite, protocol, text), told in zip(_forms(record), report.score_sections(record), strict=True):
-        section = _without_echoes(told)
+    forms = report.by_form(record).items()
+    for ((suite, protocol, text), scores), whole in zip(forms, report.score_sections(record), strict=True):
+        section = _without_echoes(whole)
         place = _place(places, suite, protocol, text)
-        metrics = dict.fromkeys(s.metric for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text))
+        metrics = dict.fromkeys(own_score.metric for own_score in scores)
         made.append(
             ScoreTable(
                 suite=suite,
@@ -319,19 +311,6 @@ def score_tables(record: RunRecord, places: Sequence[Place]) -> tuple[ScoreTable
     return tuple(made)
 
 
-def side_tables(record: RunRecord) -> tuple[Section, ...]:
-    """What changes with the text form and with the domain."""
-    return tuple(report.shift_sections(record))
-
-
-def row_name(place: Place) -> str:
-    return " ".join(filter(None, (place.row.method, variant_words(place.row, place.of.table))))
-
-
-def _forms(record: RunRecord) -> list[tuple[str, str, str | None]]:
-    return list(dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores))
-
-
 def _without_echoes(section: Section) -> Section:
     """Without the rows of a sub-dataset that is the whole task: it would say the same again."""
     kept = []
@@ -340,7 +319,7 @@ def _without_echoes(section: Section) -> Section:
         task = task if row[0].startswith(" ") else row[0]
         if row[0] != "  " + task:
             kept.append(row)
-    return Section(section.title, section.heading, tuple(kept), section.numbers)
+    return replace(section, rows=tuple(kept))
 
 
 def _place(places: Sequence[Place], suite: str, protocol: str, text: str | None) -> Place | None:
@@ -353,32 +332,32 @@ def _cell(place: Place, task: str) -> Cell | None:
     return place.row.cells[columns.index(task)] if task in columns else None
 
 
-def _around(place: Place, cell: Cell) -> str:
+def _around(cell: Cell) -> str:
     if len(cell.values) > 1:
-        return f"{_over_seeds(place, cell)} over {len(cell.values)} seeds"
+        return f"{_over_seeds(cell)} over {len(cell.values)} seeds"
     if cell.spread is None:
         return ""
     return f"{score(cell.spread.low, cell.decimals)} to {score(cell.spread.high, cell.decimals)} ({100 * cell.spread.level:g} %)"
 
 
-def _over_seeds(place: Place, cell: Cell) -> str:
+def _over_seeds(cell: Cell) -> str:
     if len(cell.values) < 2:
         return ""
-    half = spread(cell)
-    return score(cell.mean, cell.decimals) + ("" if half is None else f" ±{score(half, cell.decimals)}")
+    half = spread_text(cell)
+    return score(cell.mean, cell.decimals) + (f" ±{half}" if half else "")
 
 
 def _widened(section: Section, place: Place) -> Section:
     """With a column of the row's mean after the score, and one of the paper's number, where there are such."""
     tasks = [row[0] for row in section.rows]
     cells = [None if task.startswith(" ") else _cell(place, task) for task in tasks]
-    means = ["" if cell is None else _over_seeds(place, cell) for cell in cells]
+    means = ["" if cell is None else _over_seeds(cell) for cell in cells]
     papers = ["" if cell is None or cell.printed is None else score(cell.printed.value, cell.decimals) for cell in cells]
     added = [(f"{len(place.row.runs)} seeds", means), ("paper", papers)]
     added = [(heading, column) for heading, column in added if any(column)]
     heading = (*section.heading[:2], *(heading for heading, _ in added), *section.heading[2:])
     rows = tuple((*row[:2], *(column[i] for _, column in added), *row[2:]) for i, row in enumerate(section.rows))
-    return Section(section.title, heading, rows, tuple(range(1, len(heading))))
+    return replace(section, heading=heading, rows=rows, numbers=tuple(range(1, len(heading))))
 
 
 def _sources(place: Place, section: Section) -> tuple[str, ...]:

@@ -23,13 +23,14 @@ from bench.compare.formatting import (
     rank_words,
     score,
     seeds_borrowed,
-    spread,
     spread_words,
     variant_words,
 )
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE
+from bench.show.pages.engine import minus
 from bench.show.pages.method_text import source
-from bench.show.tables.lines import cost_columns, costs, under
+from bench.show.tables import lines
+from bench.show.tables.report import setting_words
 
 if TYPE_CHECKING:
     from bench.board.board import Board, BoardTable, PublishedRun
@@ -40,11 +41,8 @@ COSTS = {
     "train": "train_seconds",
     "encode": "encode_sentences_per_second",
 }  # heading -> what it sorts by
-SIGNS = {"better": "b", "worse": "w", "equivalent": "e", "unknown": "u"}
+LETTERS = {lines.BETTER: "b", lines.WORSE: "w", lines.EQUIVALENT: "e", "unknown": "u", lines.MAYBE_BETTER: "x", lines.MAYBE_WORSE: "y"}
 """Verdict against the baseline -> class of its sign in the style sheet."""
-EXPLORATORY = {"b": "x", "w": "y"}
-"""The same of a single task."""
-SETTINGS = {"none": "nothing trained"}
 MOST_LINKS = 2_000
 """Numbers of a page that are links of their own. Beyond, each row has one, and a script makes the others."""
 WIDEST = 1150
@@ -162,14 +160,14 @@ def _finished(board_table: BoardTable, board: Board, runs: Mapping[str, Publishe
     """The best untrained row of each other backbone, scored alike: what a reader needs to judge the numbers of a small one."""
     mine = board_table.table
     names = [*mine.columns, *(other.name for other in board_table.beside)]
-    found = []
+    rows = []
     for other, i in board.finished(board_table):
         table, row = other.table, _row(other, i, runs, known)
         cells = dict(zip([*table.columns, *(beside.name for beside in other.beside)], row.cells, strict=True))
-        costs = _costs(mine, encoding_under(_condition(mine), table.rows[i]))
+        costs = _costs(mine, encoding_under(lines.encode_condition(mine) or None, table.rows[i]))
         beside = " ".join(filter(None, (row.beside, table.backbone)))  # a table of several backbones has them in its rows
-        found.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
-    return tuple(found)
+        rows.append(replace(row, beside=beside, cells=tuple(cells.get(name) for name in names), costs=costs))
+    return tuple(rows)
 
 
 def _width(table: Table, columns: Sequence[ScoreColumn]) -> float:
@@ -193,19 +191,19 @@ def _table(
     linked: bool,
 ) -> ScoreTable:
     table = board_table.table
-    columns = [ScoreColumn(name=name, average=i == _average(table), apart=False) for i, name in enumerate(table.columns)]
+    average = lines.average_place(table)
+    columns = [ScoreColumn(name=name, average=i == average, apart=False) for i, name in enumerate(table.columns)]
     groups = [ScoreGroup(words=group_words(table), span=len(columns), apart=False)]
     for other in board_table.beside:
         columns.append(ScoreColumn(name=other.name, average=False, apart=True))
         groups.append(ScoreGroup(words=other.protocol, span=1, apart=True))
-    ranks = has_ranks(table)
-    some = [cell for cell in (*cells_of(table), *(cell for other in board_table.beside for cell in other.cells)) if cell is not None]
+    cells = [*cells_of(table), *(cell for other in board_table.beside for cell in other.cells if cell is not None)]
     cost = _cost_headings(table)
     return ScoreTable(
-        anchor=board_table.anchor, setting=table.setting or "", setting_words=SETTINGS.get(table.setting or "", table.setting or ""),
-        backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else _form(table), groups=tuple(groups), columns=tuple(columns), average=_average(table), linked=None if linked else len(table.columns) - 1,
-        wide=_width(table, columns) > WIDEST, ranks=ranks, costs=cost, marks=any(cell.mark for cell in some), spreads=has_spread(table),
-        signs=any(cell.against and cell.against.verdict for cell in some), baseline=table.baseline or "",
+        anchor=board_table.anchor, setting=table.setting or "", setting_words=setting_words(table.setting or ""),
+        backbone=table.backbone or SEVERAL, suite=table.suite, protocol=table.protocol, text=table.text or "", besides="" if alone else form_words(table), groups=tuple(groups), columns=tuple(columns), average=average, linked=None if linked else len(table.columns) - 1,
+        wide=_width(table, columns) > WIDEST, ranks=has_ranks(table), costs=cost, marks=any(cell.mark for cell in cells), spreads=has_spread(table),
+        signs=any(cell.against and cell.against.verdict for cell in cells), baseline=table.baseline or "",
         rows=tuple(_row(board_table, i, runs, known) for i in range(len(table.rows))), finished=finished, selection=" ".join(filter(None, (board_table.selection, values_words(table)))), answer=answer([board_table]), how=compared_words(table),
         spread_words=spread_words(table), rank_words=family_words(table, PAIRS), margin=f"{table.tested.margin:g}" if table.tested else "",
         seed_words=seeds_borrowed(table),
@@ -213,15 +211,12 @@ def _table(
     )  # fmt: skip
 
 
-def _average(table: Table) -> int | None:
-    return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
-
-
 def group_words(table: Table) -> str:
-    return f"{metric_words(table.metric)}; {_form(table)}"
+    return f"{metric_words(table.metric)}; {form_words(table)}"
 
 
-def _form(table: Table) -> str:
+def form_words(table: Table) -> str:
+    """ "senteval-all/1, tokenised" """
     return f"{table.protocol}, {table.text}" if table.text else table.protocol
 
 
@@ -248,19 +243,14 @@ def _row(board_table: BoardTable, i: int, runs: Mapping[str, PublishedRun], know
 
 def _cost_headings(table: Table) -> tuple[str, ...]:
     """Of the columns of cost those that a page has room for."""
-    return tuple(name for name in cost_columns(table) if name in COSTS)
-
-
-def _condition(table: Table) -> str | None:
-    """Under which the encoding of its rows was measured."""
-    return next((row.cost.encode_condition for row in table.rows if row.cost and row.cost.encode_condition), None)
+    return tuple(name for name in lines.cost_columns(table) if name in COSTS)
 
 
 def _costs(table: Table, row: Row) -> tuple[tuple[str, float], ...]:
     """What a row took, as printed and to sort by, in the columns of ``table``."""
     found = []
     for name in _cost_headings(table):
-        text, amount = costs(row.cost)[name], getattr(row.cost, COSTS[name], None)
+        text, amount = lines.costs(row.cost)[name], getattr(row.cost, COSTS[name], None)
         if name == "train" and row.setting == "none" and amount is None:  # which is no gap in what is known
             text, amount = "none", 0.0
         found.append((text, -1.0 if amount is None else float(amount)))
@@ -276,26 +266,28 @@ def _family(row: Row, runs: Mapping[str, PublishedRun]) -> str:
 def _trains(row: Row, runs: Mapping[str, PublishedRun]) -> str:
     cost = runs[row.runs[0]].record.cost
     trained = 0 if row.setting == "none" and cost.trainable_parameters is None else cost.trainable_parameters
-    if not trained:
-        return "" if trained is None else "none"
-    return "" if cost.total_parameters is None else "all" if trained >= cost.total_parameters else "part"
+    if trained == 0:
+        return "none"
+    if trained is None or cost.total_parameters is None:
+        return ""
+    return "all" if trained >= cost.total_parameters else "part"
 
 
 def _cell(cell: Cell, *, head: bool, top: bool) -> ScoreCell:
-    value = spread(cell)
     return ScoreCell(
-        text=score(cell.mean, cell.decimals).replace("-", "\N{MINUS SIGN}"),
+        text=minus(score(cell.mean, cell.decimals)),
         mark=cell.mark,
         top=top,
-        spread="" if value is None else score(value, cell.decimals),
+        spread=lines.spread_text(cell),
         sign=letter(cell, primary=head),
     )
 
 
 def letter(cell: Cell | None, *, primary: bool) -> str:
     """Class of a cell's sign; "" where it was not compared."""
-    found = SIGNS.get((cell.against.verdict or "") if cell is not None and cell.against else "", "")
-    return found if primary else EXPLORATORY.get(found, found)
+    if cell is None or cell.against is None or cell.against.verdict is None:
+        return ""
+    return LETTERS[lines.sign_name(cell, primary=primary) or "unknown"]
 
 
 def compared_words(table: Table) -> str:
@@ -308,11 +300,11 @@ def compared_words(table: Table) -> str:
 
 def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> tuple[PrintedLine, ...]:
     """The lines that a table has under its row, but for the differences, which the panel of a number shows."""
-    lines = []
-    for line in under(row, table):
+    printed = []
+    for line in lines.under(row, table):
         source = line.label.removesuffix(", copied")
         if source in known or any(cell is not None and cell.printed and cell.printed.source == source for cell in row.cells):
-            lines.append(
+            printed.append(
                 PrintedLine(
                     source=source.replace(":", ", table "),
                     copied=source != line.label,
@@ -320,4 +312,4 @@ def _printed(row: Row, table: Table, others: int, known: Mapping[str, str]) -> t
                     entries=(*(entry.text for entry in line.entries), *[""] * others),
                 )
             )
-    return tuple(lines)
+    return tuple(printed)

@@ -26,13 +26,12 @@ def render(board: Board, search: Search) -> str:
     from markupsafe import Markup
 
     study = search.study
-    figures = [*of_all_methods(study, search.trials), *of_each_method(study, search.trials)]
     return rendered(
         "search.html",
         study=study,
         board=board,
         up=UP,
-        figures=figures,
+        figures=[*of_all_methods(study, search.trials), *of_each_method(study, search.trials)],
         drawn=Markup,
         lead=_lead(study),
         command=without_folders(study.command),

@@ -34,5 +34,4 @@ def render(tables: Sequence[Table], form: str) -> str:
     """The tables as text: md, latex, csv or json; ends with a newline."""
     from bench.show.tables import data, latex, markdown
 
-    drawn = {"md": markdown.draw, "latex": latex.draw, "csv": data.as_csv, "json": data.as_json}[form]
-    return drawn(tables)
+    return {"md": markdown.draw, "latex": latex.draw, "csv": data.as_csv, "json": data.as_json}[form](tables)

@@ -52,20 +52,13 @@ def _row_facts(row: Row, table: Table) -> dict[str, Any]:
 def _cell_facts(cell: Cell | None, *, exploratory: bool) -> dict[str, Any]:
     if cell is None:
         return {}
-    facts: dict[str, Any] = {
-        "mean": cell.mean,
-        "sd": cell.sd,
-        "seeds": len(cell.values),
-        "n": cell.n,
-        "mark": cell.mark,
-    }
+    facts: dict[str, Any] = {"mean": cell.mean, "sd": cell.sd, "seeds": len(cell.values), "n": cell.n, "mark": cell.mark}
     if cell.spread:
         facts |= {"low": cell.spread.low, "high": cell.spread.high, "covers": cell.spread.covers}
     if against := cell.against:
-        facts |= {"difference": against.difference, "difference_low": against.low, "difference_high": against.high,
+        facts |= {"difference": round(against.difference, cell.decimals), "difference_low": against.low, "difference_high": against.high,
                   "difference_level": against.level, "p": against.p, "p_adjusted": against.p_adjusted, "verdict": against.verdict, "chance": against.chance,
                   "exploratory": exploratory if against.verdict else None, "detectable": against.detectable, "seeds_needed": against.seeds_needed}  # fmt: skip
-        facts["difference"] = round(against.difference, cell.decimals)
     if paper := cell.printed:
         facts |= {
             "paper": paper.source + ("" if paper.own else " (copied)"),
@@ -86,10 +79,7 @@ def _csv(value: Any) -> str:
 
 
 def as_json(tables: Sequence[Table]) -> str:
-    content = {
-        "schema": SCHEMA,
-        "tables": [table_data(table) for table in tables],
-    }
+    content = {"schema": SCHEMA, "tables": [table_data(table) for table in tables]}
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
@@ -100,9 +90,9 @@ def _facts(value: Any) -> dict[str, Any]:
 
 def tested_data(tested: Tested | None) -> dict[str, Any] | None:
     """How a table was tested: ``$defs/tested`` of the schema."""
-    return (
-        None if tested is None else _facts(tested) | {"families": [_facts(family) for family in tested.families], "lent": list(tested.lent)}
-    )
+    if tested is None:
+        return None
+    return _facts(tested) | {"families": [_facts(family) for family in tested.families], "lent": list(tested.lent)}
 
 
 def table_data(table: Table) -> dict[str, Any]:
@@ -153,7 +143,7 @@ def scores_csv(record: RunRecord) -> str:
     for score in record.scores:
         for subset, value, std, n in _lines(score):
             cells = (score.suite, score.task, subset, score.protocol, score.text, score.metric, value, std, n)
-            writer.writerow([_run_cell(cell) for cell in cells])
+            writer.writerow([_csv(cell) for cell in cells])
     return out.getvalue()
 
 
@@ -165,7 +155,3 @@ def _lines(score: Score) -> Iterator[tuple[str, float, float | None, int | None]
         if isinstance(value, int | float) and not isinstance(value, bool):
             n = part.get("n")
             yield str(name), value, None, n if isinstance(n, int) and not isinstance(n, bool) else None
-
-
-def _run_cell(value: Any) -> str:
-    return "" if value is None else csv_text(value) if isinstance(value, str) else repr(value)

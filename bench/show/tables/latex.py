@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bench.compare.formatting import (
-    has_ranks,
     has_spread,
     headline,
     latex,
     rank_words,
     score,
-    seeds_differ,
-    spread,
     variant_words,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, under
+from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, in_order, legend, spread_text, under
 
 BEFORE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -27,7 +24,7 @@ BEFORE = r"""\documentclass{article}
 """
 AFTER = "\\end{document}\n"
 FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # a table wider than the page is shrunk, no other
-WIDEST = 9  # columns that fit on a page with a spread beside each number
+WIDEST = 10  # columns that fit on a page with a spread beside each number
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -35,13 +32,14 @@ def draw(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    before = [*(["Rank"] if has_ranks(table) else []), "Method", *(["Seeds"] if seeds_differ(table) else [])]
-    heading = [*before, *table.columns, *cost_columns(table)]
+    heading = in_order(table, "Rank", "Method", "Seeds", table.columns, cost_columns(table))
     caption = [f"{latex(f'{table.suite}: {headline(table)}')}."]
     caption += [_sentence(words) for words in legend(table, SIGNS)]
     caption += [rf"\textsuperscript{{{i}}} {_sentence(note)}" for i, note in enumerate(table.footnotes, 1)]
     caption += [_sentence(note) for note in table.notes]
-    size = "small" if not has_spread(table) else "footnotesize" if len(heading) <= WIDEST + 1 else "scriptsize"
+    size = "small"
+    if has_spread(table):
+        size = "footnotesize" if len(heading) <= WIDEST else "scriptsize"
     lines = [
         r"\begin{table}[ht]",
         rf"\centering\{size}\setlength{{\tabcolsep}}{{3pt}}",
@@ -69,24 +67,21 @@ def _line(cells: Iterable[str]) -> str:
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = ",".join(str(number + 1) for number in row.footnotes)
-    cells = [rank_words(row).replace("-", "--")] if has_ranks(table) else []
-    cells.append(latex(row.method) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else ""))
-    if seeds_differ(table):
-        cells.append(str(len(row.runs)))
-    return cells + [_number(cell) for cell in row.cells] + [latex(text) for text in cost_texts(row, table)]
+    name = latex(row.method) + (f" ({latex(words)})" if words else "") + (rf"\textsuperscript{{{marks}}}" if marks else "")
+    rank, costs = rank_words(row).replace("-", "--"), map(latex, cost_texts(row, table))
+    return in_order(table, rank, name, str(len(row.runs)), map(_number, row.cells), costs)
 
 
 def _under(line: Line, table: Table) -> list[str]:
-    before = [""] * has_ranks(table) + [rf"\quad {{\scriptsize {latex(line.label)}}}"] + [""] * seeds_differ(table)
-    entries = [
-        rf"{{\scriptsize ${entry.text}${latex(SIGNS[entry.sign]) if entry.sign else ''}}}" if entry.text else "" for entry in line.entries
-    ]
-    return before + entries + [""] * len(cost_columns(table))
+    entries = []
+    for entry in line.entries:
+        sign = latex(SIGNS[entry.sign]) if entry.sign else ""
+        entries.append(rf"{{\scriptsize ${entry.text}${sign}}}" if entry.text else "")
+    return in_order(table, "", rf"\quad {{\scriptsize {latex(line.label)}}}", "", entries, [""] * len(cost_columns(table)))
 
 
 def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
     mean = {"best": r"\textbf{%s}", "second": r"\underline{%s}", "": "%s"}[cell.mark] % score(cell.mean, cell.decimals)
-    value = spread(cell)
-    return mean + ("" if value is None else rf"\,{{\tiny$\pm${score(value, cell.decimals)}}}")
+    return mean + (rf"\,{{\tiny$\pm${half}}}" if (half := spread_text(cell)) else "")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bench.compare.formatting import (
     duration,
     family_words,
     has_ranks,
+    score,
     seeds_borrowed,
+    seeds_differ,
     signed,
+    spread,
     spread_words,
     variant_words,
     with_interval,
 )
-from bench.compare.formatting import score as number
 from bench.compare.statistics.table import PAIRS, PRIMARY, SINGLE, Against, Cell, Cost, Row, Table
 
 BETTER, WORSE, EQUIVALENT, OUTSIDE = "better", "worse", "equivalent", "outside"
@@ -41,10 +44,10 @@ class Line:
     entries: tuple[Entry, ...]
 
 
-def under(row: Row, table: Table, *, differences: bool = True) -> list[Line]:
-    """Differences from the baseline; then what a paper printed, and ours less that."""
+def under(row: Row, table: Table, *, against_baseline: bool = True) -> list[Line]:
+    """Differences from the baseline, unless they are not wanted; then what a paper printed, and ours less that."""
     lines = []
-    if differences and table.baseline and not row.is_baseline:
+    if against_baseline and table.baseline and not row.is_baseline:
         lines.append(
             Line(
                 f"less {table.baseline}",
@@ -53,21 +56,18 @@ def under(row: Row, table: Table, *, differences: bool = True) -> list[Line]:
         )
     sources = list(dict.fromkeys(cell.printed.source for cell in row.cells if cell is not None and cell.printed))
     for source in sources:
-        printed = [cell.printed if cell is not None and cell.printed and cell.printed.source == source else None for cell in row.cells]
-        copied = any(printed_value is not None and not printed_value.own for printed_value in printed)
-        decimals = [cell.decimals if cell is not None else 2 for cell in row.cells]
-        lines.append(
-            Line(
-                f"{source}{', copied' if copied else ''}",
-                tuple(
-                    Entry(number(printed_value.value, d)) if printed_value else Entry()
-                    for printed_value, d in zip(printed, decimals, strict=True)
-                ),
-            )
-        )
-        lines.append(Line("ours less that", tuple(
-            Entry(signed(printed_value.difference, d), OUTSIDE if printed_value.inside is False else "") if printed_value else Entry()
-            for printed_value, d in zip(printed, decimals, strict=True))))  # fmt: skip
+        copied, values, differences = False, [], []
+        for cell in row.cells:
+            if cell is None or cell.printed is None or cell.printed.source != source:
+                values.append(Entry())
+                differences.append(Entry())
+                continue
+            printed = cell.printed
+            copied = copied or not printed.own
+            values.append(Entry(score(printed.value, cell.decimals)))
+            differences.append(Entry(signed(printed.difference, cell.decimals), OUTSIDE if printed.inside is False else ""))
+        lines.append(Line(f"{source}, copied" if copied else source, tuple(values)))
+        lines.append(Line("ours less that", tuple(differences)))
     return lines
 
 
@@ -75,6 +75,12 @@ def _against(cell: Cell | None, *, primary: bool) -> Entry:
     if cell is None or cell.against is None:
         return Entry()
     return Entry(signed(cell.against.difference, cell.decimals), sign_name(cell, primary=primary))
+
+
+def spread_text(cell: Cell) -> str:
+    """What stands after a mean's ± sign; "" for nothing."""
+    half = spread(cell)
+    return "" if half is None else score(half, cell.decimals)
 
 
 def sign_name(cell: Cell, *, primary: bool) -> str:
@@ -85,10 +91,14 @@ def sign_name(cell: Cell, *, primary: bool) -> str:
 
 def cost_columns(table: Table) -> tuple[str, ...]:
     """Headings of the columns of cost; none where it was not asked for."""
-    found = [row.cost for row in table.rows if row.cost is not None]
-    if not found:
+    if all(row.cost is None for row in table.rows):
         return ()
-    return "params", "train", "memory", *(["encode"] if any(cost.encode_condition for cost in found) else [])
+    return "params", "train", "memory", *(["encode"] if encode_condition(table) else [])
+
+
+def encode_condition(table: Table) -> str:
+    """Under which the encoding of its rows was measured; "" where it was not."""
+    return next((row.cost.encode_condition for row in table.rows if row.cost and row.cost.encode_condition), "")
 
 
 def costs(cost: Cost | None) -> dict[str, str]:
@@ -99,12 +109,11 @@ def costs(cost: Cost | None) -> dict[str, str]:
     time = "" if cost.train_seconds is None else duration(cost.train_seconds)
     if cost.tuning_seconds is not None:
         time = f"{time} +{duration(cost.tuning_seconds)}/{cost.tuning_trials or '?'}".strip()
-    speed = _short(cost.encode_sentences_per_second)
     return {
-        "params": _short(cost.trainable_parameters),
+        "params": short(cost.trainable_parameters),
         "train": time,
-        "memory": _short(cost.peak_memory_bytes),
-        "encode": speed and f"{speed}/s",
+        "memory": short(cost.peak_memory_bytes),
+        "encode": "" if cost.encode_sentences_per_second is None else f"{short(cost.encode_sentences_per_second)}/s",
     }
 
 
@@ -114,7 +123,8 @@ def cost_texts(row: Row, table: Table) -> list[str]:
     return [texts[name] for name in cost_columns(table)]
 
 
-def _short(count: float | None) -> str:
+def short(count: float | None) -> str:
+    """ "0", "12", "1.2k", "340M"; "" for None."""
     if count is None:
         return ""
     for unit in ("", "k", "M", "G"):
@@ -127,8 +137,8 @@ def _short(count: float | None) -> str:
 def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> list[str]:
     """What the signs and lines mean, one sentence each; only what the table has. ``signs`` as the form prints them."""
     words = []
-    if spread := spread_words(table):
-        words.append(f"{plus_minus}: half of the {spread}")
+    if intervals := spread_words(table):
+        words.append(f"{plus_minus}: half of the {intervals}")
     if borrowed := seeds_borrowed(table):
         words.append(borrowed)
     if has_ranks(table):
@@ -148,7 +158,7 @@ def legend(table: Table, signs: dict[str, str], *, plus_minus: str = "±") -> li
 def _baseline_legend(table: Table, signs: dict[str, str]) -> list[str]:
     primary, single = family_words(table, PRIMARY), family_words(table, SINGLE)
     if table.tested is None or not (primary or single):
-        return [f"less {table.baseline}: not tested" + ("" if table.tested else ", for want of predictions or by --statistics no")]
+        return [f"less {table.baseline}: not tested{_why_untested(table)}"]
     equal = f"{signs[EQUIVALENT]} equivalent, within ±{table.tested.margin:g}; no sign: unknown"
     words = []
     if primary:
@@ -164,17 +174,18 @@ def _baseline_legend(table: Table, signs: dict[str, str]) -> list[str]:
     return words + answers(table)
 
 
+def _why_untested(table: Table) -> str:
+    return "" if table.tested else ", for want of predictions or by --statistics no"
+
+
 def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks: bool) -> list[str]:
     """What stands in a table without differences: interval, ranks, and the signs beside the numbers, of single ``tasks`` too."""
-    words = [f"{plus_minus}: half of the {spread}"] if (spread := spread_words(table)) else []
+    words = [f"{plus_minus}: half of the {intervals}"] if (intervals := spread_words(table)) else []
     words += ["rank: those that a row may have"] if has_ranks(table) else []
     if not table.baseline:
         return words
-    if table.tested is None or not (table.tested.family(PRIMARY) or table.tested.family(SINGLE)):
-        return [
-            *words,
-            f"not tested against {table.baseline}" + ("" if table.tested else ", for want of predictions or by --statistics no"),
-        ]
+    if table.tested is None or not (family_words(table, PRIMARY) or family_words(table, SINGLE)):
+        return [*words, f"not tested against {table.baseline}{_why_untested(table)}"]
     shown = {
         sign_name(cell, primary=task == table.head)
         for row in table.rows
@@ -192,17 +203,30 @@ def short_legend(table: Table, signs: dict[str, str], plus_minus: str, *, tasks:
     return [*words, f"against {table.baseline}: {', '.join([*told, 'no sign: cannot be told apart'])}"]
 
 
+def in_order(table: Table, rank: str, method: str, seeds: str, cells: Iterable[str], costs: Iterable[str]) -> list[str]:
+    """What stands in the columns of ``table``, from left to right: ranks and seeds where it has them."""
+    return [*[rank] * has_ranks(table), method, *[seeds] * seeds_differ(table), *cells, *costs]
+
+
+def average_place(table: Table) -> int | None:
+    """Of the average among the columns, where it stands after two others or more."""
+    return len(table.columns) - 1 if table.head is not None and len(table.columns) > 2 else None
+
+
+def row_name(row: Row, table: Table) -> str:
+    """ "promcse eh" """
+    return " ".join(filter(None, (row.method, variant_words(row, table))))
+
+
 def answers(table: Table) -> list[str]:
     """The primary question, row by row: verdict, difference and interval, and what goes with it."""
-    found = [
-        (row, cell) for row in table.rows if table.head and (cell := row.cells[-1]) is not None and cell.against and cell.against.verdict
-    ]
-    lines = [
-        f"{' '.join(filter(None, (row.method, variant_words(row, table))))}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}"
-        for row, cell in found[:MOST_ANSWERS]
-        if cell.against
-    ]
-    return lines + ([f"and {len(found) - MOST_ANSWERS} more: --format json"] if len(found) > MOST_ANSWERS else [])
+    lines = []
+    for row in table.rows if table.head else ():
+        cell = row.cells[-1]
+        if cell is not None and cell.against and cell.against.verdict:
+            lines.append(f"{row_name(row, table)}: {answer(cell.against, table.baseline or 'the baseline', cell.decimals)}")
+    more = len(lines) - MOST_ANSWERS
+    return lines[:MOST_ANSWERS] + ([f"and {more} more: --format json"] if more > 0 else [])
 
 
 def answer(against: Against, baseline: str, decimals: int = 2) -> str:
@@ -214,7 +238,7 @@ def answer(against: Against, baseline: str, decimals: int = 2) -> str:
         words += f"; one new run beats one of {baseline}: {percent(against.chance)}"
     if against.verdict == "unknown":
         if against.detectable is not None:
-            words += f"; {number(against.detectable, decimals)} would have been found"
+            words += f"; {score(against.detectable, decimals)} would have been found"
         words += (
             f"; {against.seeds_needed} seeds of each would settle it" if against.seeds_needed else "; more seeds alone would not settle it"
         )
@@ -223,7 +247,9 @@ def answer(against: Against, baseline: str, decimals: int = 2) -> str:
 
 def percent(share: float) -> str:
     """ "98 %", "<1 %", ">99 %" """
-    return "<1 %" if share < 0.01 else ">99 %" if share > 0.99 else f"{100 * share:.0f} %"
+    if share < 0.01:
+        return "<1 %"
+    return ">99 %" if share > 0.99 else f"{100 * share:.0f} %"
 
 
 def _paper_legend(table: Table, signs: dict[str, str]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.compare.formatting import has_ranks, headline, markdown, rank_words, score, seeds_differ, spread, variant_words
+from bench.compare.formatting import headline, markdown, rank_words, score, variant_words
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, legend, under
+from bench.show.tables.lines import SIGNS, Line, cost_columns, cost_texts, in_order, legend, spread_text, under
 
 
 def draw(tables: Sequence[Table]) -> str:
@@ -14,8 +14,7 @@ def draw(tables: Sequence[Table]) -> str:
 
 
 def _table(table: Table) -> str:
-    before = [*(["rank"] if has_ranks(table) else []), "method", *(["seeds"] if seeds_differ(table) else [])]
-    heading = [*before, *table.columns, *cost_columns(table)]
+    heading = in_order(table, "rank", "method", "seeds", table.columns, cost_columns(table))
     lines = [f"**{markdown(headline(table))}**", "", _line([markdown(text) for text in heading])]
     lines.append(_line([":--" if name == "method" else "--:" for name in heading]))
     for row in table.rows:
@@ -24,7 +23,8 @@ def _table(table: Table) -> str:
     notes = [f"<sup>{i}</sup> {markdown(note)}" for i, note in enumerate(table.footnotes, 1)]
     notes += [markdown(note) for note in table.notes]
     notes += [markdown(words) for words in legend(table, SIGNS)]
-    notes += ["**best**, *second*"] if len(table.rows) > 2 else ["**best**"] if len(table.rows) > 1 else []
+    if len(table.rows) > 1:
+        notes.append("**best**, *second*" if len(table.rows) > 2 else "**best**")
     return "\n".join([*lines, "", *(f"- {note}" for note in notes), ""])
 
 
@@ -35,22 +35,17 @@ def _line(cells: Sequence[str]) -> str:
 def _cells(row: Row, table: Table) -> list[str]:
     words = variant_words(row, table)
     marks = "".join(f"<sup>{number + 1}</sup>" for number in row.footnotes)
-    cells = [rank_words(row)] if has_ranks(table) else []
-    cells.append(markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks)
-    if seeds_differ(table):
-        cells.append(str(len(row.runs)))
-    return cells + [_number(cell) for cell in row.cells] + cost_texts(row, table)
+    name = markdown(row.method) + (f" ({markdown(words)})" if words else "") + marks
+    return in_order(table, rank_words(row), name, str(len(row.runs)), map(_number, row.cells), cost_texts(row, table))
 
 
 def _under(line: Line, table: Table) -> list[str]:
-    before = [""] * has_ranks(table) + [f"*{markdown(line.label)}*"] + [""] * seeds_differ(table)
     entries = [entry.text + (" " + markdown(SIGNS[entry.sign]) if entry.sign else "") for entry in line.entries]
-    return before + entries + [""] * len(cost_columns(table))
+    return in_order(table, "", f"*{markdown(line.label)}*", "", entries, [""] * len(cost_columns(table)))
 
 
 def _number(cell: Cell | None) -> str:
     if cell is None:
         return ""
     mean = {"best": "**{}**", "second": "*{}*", "": "{}"}[cell.mark].format(score(cell.mean, cell.decimals))
-    value = spread(cell)
-    return mean + ("" if value is None else f" ± {score(value, cell.decimals)}")
+    return mean + (f" ± {half}" if (half := spread_text(cell)) else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.compare.formatting import visible
 
@@ -32,9 +32,9 @@ def blocks(text: str) -> tuple[Block, ...]:
             if bullet:
                 inside.append(Block("item", line[2:], bullet, not inside))
             elif last is not None and (goes_on or (not line.startswith(" ") and last.kind != "lines")):
-                inside[-1] = Block(last.kind, f"{last.text} {line.strip()}", last.bullet, last.first)
+                inside[-1] = replace(last, text=f"{last.text} {line.strip()}")
             elif last is not None and last.kind == "lines" and line.startswith(" "):
-                inside[-1] = Block("lines", f"{last.text}\n{line}", "", last.first)
+                inside[-1] = replace(last, text=f"{last.text}\n{line}")
             else:
                 inside.append(Block("lines" if line.startswith(" ") else "paragraph", line, "", not inside))
         made += inside
@@ -44,8 +44,7 @@ def blocks(text: str) -> tuple[Block, ...]:
 def lines(text: str) -> list[str]:
     """Without control characters; blanks inside a line, which align equations, stay."""
     return [
-        "".join(part if part.isspace() and part.strip(" ") == "" else visible(part, limit=None) for part in re.split("( +)", line))
-        for line in text.splitlines()
+        "".join(visible(part, limit=None) if part.strip(" ") else part for part in re.split("( +)", line)) for line in text.splitlines()
     ]
 
 

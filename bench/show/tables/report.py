@@ -18,19 +18,47 @@ from bench.runs.record import AVERAGE, RunRecord, Score, dev_words
 BARS = "▁▂▃▄▅▆▇█"
 
 
+@dataclass(frozen=True)
+class Section:
+    """A titled table. ``numbers`` are the columns that stand right-aligned; a cell that begins with blanks is a part of what
+    stands above it."""
+
+    title: str
+    heading: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...] = ()
+
+
 def what(record: RunRecord) -> str:
     """ "promcse with eh, supervised, roberta-large, seed 42" """
     method = f"{record.method} with {record.variant}" if record.variant else record.method
-    setting = "nothing trained" if record.setting == "none" else record.setting
-    return f"{method}, {setting}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
+    return (
+        f"{method}, {setting_words(record.setting)}, {record.backbone_name}, {'any seed' if record.seed is None else f'seed {record.seed}'}"
+    )
+
+
+def setting_words(setting: str) -> str:
+    return "nothing trained" if setting == "none" else setting
+
+
+def by_form(record: RunRecord) -> dict[tuple[str, str, str | None], list[Score]]:
+    """(suite, protocol, text form) -> the scores of its tasks, in the record's order."""
+    forms: dict[tuple[str, str, str | None], list[Score]] = {}
+    for own_score in record.scores:
+        forms.setdefault((own_score.suite, own_score.protocol, own_score.text), []).append(own_score)
+    return forms
+
+
+def ranking(scores: Sequence[Score]) -> Score | None:
+    """Of the scores of one form the one that ranks: the average, else the only task; None where there is neither."""
+    return next((own_score for own_score in scores if own_score.task == AVERAGE), scores[0] if len(scores) == 1 else None)
 
 
 def heads(record: RunRecord) -> str:
     """ "sts 76.25, sts (raw) 77.10": each suite's average, else its only task."""
     parts = []
-    for suite, protocol, text in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
-        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
-        head = next((s for s in scores if s.task == AVERAGE), scores[0] if len(scores) == 1 else None)
+    for (suite, _, text), scores in by_form(record).items():
+        head = ranking(scores)
         form = "" if text in (None, "tokenised") else f" ({text})"
         parts.append(f"{suite}{form} {head.value:.2f}" if head else f"{suite}{form}: {len(scores)} tasks")
     return ", ".join(parts)
@@ -39,10 +67,9 @@ def heads(record: RunRecord) -> str:
 def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
     """(suite, its average, "" where it has none, ["STS12 36.53", ...]); of a suite scored in several ways, with protocol or text form."""
     rows = []
-    keys = dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores)
-    for suite, protocol, text in keys:
-        several = len({key[1] for key in keys if key[0] == suite}) > 1
-        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
+    forms = by_form(record)
+    for (suite, protocol, text), scores in forms.items():
+        several = len({other_protocol for other, other_protocol, _ in forms if other == suite}) > 1
         shown = {s.task: score(s.value, DECIMALS.get(s.metric, 2)) for s in scores}
         average = shown.pop(AVERAGE, "")
         form = "" if text in (None, "tokenised") else f" ({text})"
@@ -50,21 +77,19 @@ def suites(record: RunRecord) -> list[tuple[str, str, list[str]]]:
     return rows
 
 
-def fact_sections(record: RunRecord, folder: Path | None = None) -> list[Section]:
+def fact_sections(record: RunRecord) -> list[Section]:
     """Recipe, training, cost and provenance; only those with rows."""
-    found = [recipe(record), training(record, folder), overlap_section(record), cost(record), provenance(record)]
-    return [section for section in found if section.rows]
+    facts = (recipe(record), training(record, None), overlap_section(record), cost(record), provenance(record))
+    return [about for about in facts if about.rows]
 
 
 def score_sections(record: RunRecord) -> list[Section]:
     """One section per suite, protocol and text form; the sub-datasets of a task stand indented below it."""
     made = []
-    for suite, protocol, text in dict.fromkeys((s.suite, s.protocol, s.text) for s in record.scores):
-        scores = [s for s in record.scores if (s.suite, s.protocol, s.text) == (suite, protocol, text)]
+    for (suite, protocol, text), scores in by_form(record).items():
         rows = [row for own_score in scores for row in _score_rows(own_score)]
         heading = ["task", "score", "sd", "n", "mean", "wmean", "Pearson"]
-        empty = [i for i in (2, 4, 5, 6) if not any(row[i] for row in rows)]
-        kept = [i for i in range(len(heading)) if i not in empty]
+        kept = [i for i in range(len(heading)) if i in (0, 1, 3) or any(row[i] for row in rows)]
         form = f" ({text})" if text else ""
         metrics = ", ".join(dict.fromkeys(s.metric for s in scores))
         made.append(
@@ -101,7 +126,8 @@ def _score_rows(own_score: Score) -> Iterable[list[str]]:
     for name, part in parts.items():
         if isinstance(part, Mapping):
             value = part.get(own_score.metric, part.get("spearman"))
-            yield ["  " + str(name), _number(value), "", _count(part.get("n")), "", "", _number(part.get("pearson"))]
+            n = str(part["n"]) if isinstance(part.get("n"), int) else ""
+            yield ["  " + str(name), _number(value), "", n, "", "", _number(part.get("pearson"))]
 
 
 def recipe(record: RunRecord) -> Section:
@@ -117,14 +143,16 @@ def model(record: RunRecord) -> str:
     about = (record.provenance.backbone or {}).get("model")
     if not isinstance(about, Mapping):
         return ""
-    parts = [str(about.get("kind", "")), f"{about['dimension']} dimensions" if "dimension" in about else ""]
-    parts += [
+    parts = [
+        str(about.get("kind", "")),
+        f"{about['dimension']} dimensions" if "dimension" in about else "",
         "normalised" if about.get("normalised") else "",
         *(f"{key} {about[key]}" for key in ("pooling", "dtype") if about.get(key)),
+        f"prompt {about['prompt']!r}" if about.get("prompt") else "",
+        "prompts by task" if about.get("prompts") else "",
+        "" if about.get("known", True) else f"known by its {about.get('identity')} alone",
     ]
-    parts += [f"prompt {about['prompt']!r}" if about.get("prompt") else "", "prompts by task" if about.get("prompts") else ""]
-    parts += ["" if about.get("known", True) else f"known by its {about.get('identity')} alone"]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
 
 
 def training(record: RunRecord, folder: Path | None) -> Section:
@@ -132,7 +160,8 @@ def training(record: RunRecord, folder: Path | None) -> Section:
     if (done := record.training) is not None:
         rows.append(("steps", f"{done.steps:,}" + (f", {done.sentences:,} sentences" if done.sentences is not None else "")))
         if done.dev_score is not None:
-            rows.append(("kept", f"step {_or_unknown(done.best_step)}: {done.dev_task or 'dev'} {score(done.dev_score)}"))
+            step = "?" if done.best_step is None else f"{done.best_step:,}"
+            rows.append(("kept", f"step {step}: {done.dev_task or 'dev'} {score(done.dev_score)}"))
         else:
             rows.append(("kept", "the last step"))
         if words := dev_words(record):
@@ -238,14 +267,6 @@ def _number(value: Any) -> str:
     return score(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-def _count(value: Any) -> str:
-    return str(value) if isinstance(value, int) else ""
-
-
-def _or_unknown(value: int | None) -> str:
-    return "?" if value is None else f"{value:,}"
-
-
 def _fact(key: str, value: Any) -> str:
     """ "torch 2.13.0", "not dirty", a hash by its first 12 digits"""
     if isinstance(value, bool):
@@ -261,7 +282,7 @@ FORMS = {"tokenised": "raw", "sccl": "original"}  # what the papers scored -> wh
 
 def shift_sections(record: RunRecord) -> list[Section]:
     """Those that the record has numbers for."""
-    return [section for section in (text_forms(record), domain_shift(record)) if section.rows]
+    return [about for about in (text_forms(record), domain_shift(record)) if about.rows]
 
 
 def text_forms(record: RunRecord) -> Section:
@@ -293,13 +314,10 @@ def _of(record: RunRecord, suite: str, task: str) -> Iterable[Score]:
 def _gap(first: Score, second: Score) -> tuple[str, str, str]:
     decimals = DECIMALS.get(first.metric, 2)
     a, b = round(first.value, decimals), round(second.value, decimals)
-    return f"{a:.{decimals}f}", f"{b:.{decimals}f}", signed(b - a, decimals)
+    return score(a, decimals), score(b, decimals), signed(b - a, decimals)
 
 
 # --- what of the evaluation sets stands in a run's corpus: a section of plain text rows ---
-
-TITLE = "sentences of the evaluation sets that stand in the corpus"
-HEADING = ("task", "sentences", "the same", "nearly", "%", "rows of the corpus")
 
 
 def overlap_section(record: RunRecord) -> Section:
@@ -327,24 +345,11 @@ def section(overlap: Any) -> Section:
             continue
     if clean:
         rows.append(("none of " + ", ".join(dict.fromkeys(clean)), "", "", "", "", ""))
-    return Section(TITLE, HEADING, tuple(rows), (1, 2, 3, 4, 5))
+    heading = ("task", "sentences", "the same", "nearly", "%", "rows of the corpus")
+    return Section("sentences of the evaluation sets that stand in the corpus", heading, tuple(rows), (1, 2, 3, 4, 5))
 
 
 def share(part: int, whole: int) -> str:
     """ "4.0", "<0.1": per cent of the whole."""
     percent = 100 * part / whole
     return f"{percent:.1f}" if percent >= 0.1 else "<0.1"
-
-
-# --- A titled table of plain text: what a terminal, a page and a card show of a record ---
-
-
-@dataclass(frozen=True)
-class Section:
-    """A titled table. ``numbers`` are the columns that stand right-aligned; a cell that begins with blanks is a part of what
-    stands above it."""
-
-    title: str
-    heading: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: tuple[int, ...] = ()

@@ -18,17 +18,16 @@ from bench.compare.formatting import (
     rank_words,
     score,
     seeds_differ,
-    spread,
     variant_words,
     visible,
 )
 from bench.compare.statistics.table import Cell, Row, Table
-from bench.show.tables.lines import PLAIN_SIGNS, SIGNS, Line, cost_columns, costs, legend, short_legend, sign_name, under
+from bench.show.tables.lines import PLAIN_SIGNS, SIGNS, Line, cost_columns, costs, legend, short_legend, sign_name, spread_text, under
 
 STYLES = {"best": "bold", "second": "underline", "": ""}
 GAP = 1
 NARROWEST_LABEL = 16
-DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,18 @@ class Look:
     def sign(self, sign: str, instead: str) -> str:
         return sign if self.shows(sign) else instead
 
+    def spread(self, cell: Cell | None) -> str:
+        """With its sign; "" for none."""
+        half = "" if cell is None else spread_text(cell)
+        return half and self.sign("±", "~") + half
+
     @property
     def signs(self) -> dict[str, str]:
         return SIGNS if self.shows("".join(SIGNS.values())) else PLAIN_SIGNS
 
     def mark(self, number: int) -> str:
         """Of a footnote: ¹, or [1] where there are no raised digits."""
-        raised = "".join(DIGITS[int(digit)] for digit in str(number))
-        return self.sign(raised, f"[{number}]")
+        return self.sign(str(number).translate(RAISED), f"[{number}]")
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def draw(tables: Sequence[Table], width: int, encoding: str = "utf-8", *, styled
 
 def _table(table: Table, look: Look) -> list[RenderableType]:
     labels = [_label(row, table, look) for row in table.rows]
-    extra = [under(row, table, differences=not look.signs_alone) for row in table.rows]
+    extra = [under(row, table, against_baseline=not look.signs_alone) for row in table.rows]
     longest = max(len("method"), *(len(label) for label in labels), *(len(line.label) + 2 for lines in extra for line in lines))
     narrowest = min(longest, NARROWEST_LABEL)  # a longer label is folded before a number moves
     layout, columns = _planned(table, extra, look.width - narrowest, look)
@@ -107,21 +110,14 @@ def _table(table: Table, look: Look) -> list[RenderableType]:
         before = [column for column in block if column.heading == layout.rank and column.index == -1]
         after = block[len(before) :]
         width = min(longest, look.width - _needed(block))
-        parts.append(
-            _line(
-                before,
-                [Text(c.heading, "dim") for c in before],
-                Text("method", "dim"),
-                width,
-                after,
-                [_heading(c) for c in after],
-            )
-        )
+        headings = [Text(column.heading, "dim") for column in before]
+        parts.append(_line(before, headings, Text("method", "dim"), width, after, [_heading(column) for column in after]))
         for row, label, lines in zip(table.rows, labels, extra, strict=True):
             parts += _lines(before, label, width, after, row)
-            for line in lines if any(c.index >= 0 for c in block) else ():
-                told = Text("  " + visible(line.label, look.encoding), "dim")
-                parts.append(_line(before, [Text("")] * len(before), told, width, after, [_entry(line, c, look) for c in after]))
+            for line in lines if any(column.index >= 0 for column in block) else ():
+                name = Text("  " + visible(line.label, look.encoding), "dim")
+                entries = [_entry(line, column, look) for column in after]
+                parts.append(_line(before, [Text("")] * len(before), name, width, after, entries))
     return parts + _legend(table, layout, look)
 
 
@@ -178,10 +174,10 @@ def _fold(label: Text, width: int) -> list[Text]:
 
 def _headline(table: Table, look: Look) -> Text:
     left = visible(headline(table), look.encoding)
-    right = f"baseline: {visible(table.baseline, look.encoding)}" if table.baseline else ""
-    space = look.width - len(left) - len(right)
-    if not right:
+    if not table.baseline:
         return Text(left, "bold")
+    right = f"baseline: {visible(table.baseline, look.encoding)}"
+    space = look.width - len(left) - len(right)
     return Text.assemble((left, "bold"), " " * space if space > 1 else "\n", right)
 
 
@@ -231,15 +227,14 @@ def _task(table: Table, i: int, heading: str, extra: Sequence[Sequence[Line]], l
     signed = look.signs_alone and (layout.tasks_signed or table.columns[i] == table.head)
     slot = int(any(entry.sign for entry in entries) or (signed and any(_sign(row, table, i) for row in table.rows)))
     number = max([5, *(len(score(cell.mean, cell.decimals)) for cell in cells), *(len(entry.text) for entry in entries)])
-    spreads = [len(score(value, cell.decimals)) + 1 for cell in cells if (value := spread(cell)) is not None]
-    widest = max(spreads, default=0)
+    widest = max(len(look.spread(cell)) for cell in cells) if cells else 0
     beside = widest if layout.spread == "beside" else 0
     inside = max(number, widest) if layout.spread == "under" else number
     width = max(inside + slot + beside, len(heading))
 
     def show(row: Row) -> Text:
         sign = _sign(row, table, i) if signed else ""
-        return _number(row.cells[i], layout, look, (look.signs[sign] if sign else "").ljust(slot), beside)
+        return _number(row.cells[i], layout, look, look.signs.get(sign, "").ljust(slot), beside)
 
     return Column(heading, width, show, index=i, slot=slot, after=beside)
 
@@ -253,7 +248,7 @@ def _entry(line: Line, column: Column, look: Look) -> Text:
     if column.index < 0:
         return Text("")
     entry = line.entries[column.index]
-    return Text(entry.text + (look.signs[entry.sign] if entry.sign else "").ljust(column.slot) + " " * column.after)
+    return Text(entry.text + look.signs.get(entry.sign, "").ljust(column.slot) + " " * column.after)
 
 
 def _sign(row: Row, table: Table, i: int) -> str:
@@ -265,20 +260,15 @@ def _number(cell: Cell | None, layout: Layout, look: Look, sign: str, beside: in
     if cell is None:
         return Text("")
     text = Text.assemble((score(cell.mean, cell.decimals), STYLES[cell.mark]), sign)
-    value = spread(cell)
-    shown = "" if value is None else look.sign("±", "~") + score(value, cell.decimals)
+    shown = look.spread(cell)
     if beside:
         return Text.assemble(text, (shown.ljust(beside), "dim"))
     return Text.assemble(text, "\n", (shown + " " * len(sign), "dim")) if layout.spread == "under" and shown else text
 
 
 def _head_spread(table: Table, look: Look) -> Column:
-    last = len(table.columns) - 1
-
     def show(row: Row) -> Text:
-        cell = row.cells[last]
-        value = None if cell is None else spread(cell)
-        return Text("" if cell is None or value is None else look.sign("±", "~") + score(value, cell.decimals), "dim")
+        return Text(look.spread(row.cells[-1]), "dim")
 
     width = max(4, *(len(show(row)) for row in table.rows))
     return Column("95 %", width, show, binds=True)
@@ -312,8 +302,8 @@ def _legend(table: Table, layout: Layout, look: Look) -> list[RenderableType]:
             del words[0]
         elif layout.spread == "head":
             words[0] += "; of each task: a wider terminal, or --format md"
-    if look.styled and any(cell.mark for cell in cells_of(table)):
-        second = any(cell.mark == "second" for cell in cells_of(table))
-        words.append("best in bold, second underlined" if second else "best in bold")
+    marks = {cell.mark for cell in cells_of(table)} - {""}
+    if look.styled and marks:
+        words.append("best in bold, second underlined" if "second" in marks else "best in bold")
     lines += [visible(line, look.encoding) for line in words]
     return [Text(line, "dim") for line in lines]
