@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import data_option, no_collection, record_filters, suite_file_option
+from bench.cli.columns import print_columns, say
+from bench.cli.options import comma_list, data_option, no_collection, record_filters, suite_file_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from bench.cli.options import ChosenRun
     from bench.compare.statistics.table import Table
+    from bench.runs.predictions import Run
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
 HELP = {
@@ -48,7 +52,7 @@ HELP = {
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
 def compare(
-    kept: list[ChosenRun], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
+    kept: list[Run], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
     everything: bool, statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
     html: Path | None,
 ) -> None:  # fmt: skip
@@ -64,7 +68,6 @@ def compare(
     """
     from bench.compare.tables import TableOptions, compare_runs
 
-    runs = [(run.record, run.folder) for run in kept]
     if items:
         if form not in ("table", "json"):
             raise BenchError(f"--items has no --format {form}", "--format table or json")
@@ -77,29 +80,21 @@ def compare(
         return
     with no_collection():
         with _progress() as report:
-            tables = compare_runs(runs, options, report)
+            tables = compare_runs(kept, options, report)
         _show(kept, tables, form, html)
 
 
-def show_answer(
-    kept: Sequence[ChosenRun],
-    statistics: str = "auto",
-    *,
-    strict: bool = False,
-    equal_budget: bool = False,
-    html: Path | None = None,
-) -> None:
+def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_budget: bool, html: Path | None) -> None:
     """What the published page says first, of these runs: its sentence and its first table; then a line for each other table."""
     from bench.board.content import board_tables
     from bench.board.headline import answer
     from bench.board.judging import judged_tables
-    from bench.cli.columns import print_columns, say
     from bench.compare import budget, footnotes
     from bench.show.tables import print_tables
 
-    records = {run.record.run_id: run.record for run in kept}
+    records = {record.run_id: record for record, _ in kept}
     with no_collection(), _progress() as report:
-        judged = judged_tables([(run.record, run.folder) for run in kept], statistics=statistics, report=report, extras=False)
+        judged = judged_tables(kept, statistics=statistics, report=report, extras=False)
     if not judged:
         raise BenchError("none of these runs has a score", "bench run ... --suite sts")
     tables = board_tables(judged, records)
@@ -111,9 +106,8 @@ def show_answer(
     if html is not None:
         from bench.show.pages import write_page
 
-        write_page(list(records.values()), html, folders={run.record.run_id: run.folder for run in kept}, tables=shown)
+        write_page(list(records.values()), html, folders={record.run_id: folder for record, folder in kept}, tables=shown)
     first = next((table for table in shown if table.head and len(table.rows) > 1), shown[0])
-    others = [table for table in shown if table is not first]
     say(answer(tables))
     others = [table for table in shown if table is not first]
     first = replace(first, rows=tuple(replace(row, cost=None) for row in first.rows))  # --cost has its columns
@@ -148,13 +142,13 @@ def _line(table: Table, first: Table) -> tuple[str, str]:
     return what, f"{row_name(best, table)} {score(value)}" + (f"; {', '.join(too)}" if too else "")
 
 
-def _show(kept: Sequence[ChosenRun], tables: Sequence[Table], form: str, html: Path | None) -> None:
+def _show(kept: Sequence[Run], tables: Sequence[Table], form: str, html: Path | None) -> None:
     from bench.show.tables import print_tables, render
 
     if html is not None or form == "html":
         from bench.show.pages import render_page, write_page
 
-        records, folders = [run.record for run in kept], {one.record.run_id: one.folder for one in kept}
+        records, folders = [record for record, _ in kept], {record.run_id: folder for record, folder in kept}
         if html is not None:
             write_page(records, html, folders=folders, tables=tables)
     if form == "table":
@@ -167,37 +161,33 @@ def _show(kept: Sequence[ChosenRun], tables: Sequence[Table], form: str, html: P
         click.echo(f"page: {html}", err=form != "table")
 
 
-class _progress:
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None] | None]:
     """A line on standard error that says what is being read; on a terminal only, and gone when it is done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
 
-    def __enter__(self) -> Callable[[str, int, int], None] | None:
-        import sys
-
-        self.shown = sys.stderr.isatty()
-        return self._report if self.shown else None
-
-    def _report(self, task: str, done: int, count: int) -> None:
+    def report(task: str, done: int, count: int) -> None:
         shown = "".join(c for c in task[:40] if c.isprintable())
         click.echo(f"\r\x1b[Kreading {shown} ({done + 1} of {count}) ...", nl=False, err=True)
 
-    def __exit__(self, *_: object) -> None:
-        if self.shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
+    try:
+        yield report
+    finally:
+        click.echo("\r\x1b[K", nl=False, err=True)
 
 
-def _show_items(kept: Sequence[ChosenRun], task: str | None, top: int, data: Path | None, form: str) -> None:
-    import json
-
-    from bench.cli.options import comma_list
+def _show_items(kept: Sequence[Run], task: str | None, top: int, data: Path | None, form: str) -> None:
     from bench.compare.items import TextsOf, disagreements
     from bench.show.tables.items import as_data, print_items
 
     if len(kept) != 2:
         raise BenchError(f"--items needs two runs, and these are {len(kept)}", "bench compare RUN RUN --items")
-    (first, path), (second, other) = ((run.record, run.folder) for run in kept)
-    texts = TextsOf(data)
-    found = disagreements((first, path), (second, other), texts=texts, tasks=comma_list(task), top=top)
+    first, second = kept
+    names, texts = (first[0].run_id, second[0].run_id), TextsOf(data)
+    items = disagreements(first, second, texts=texts, tasks=comma_list(task), top=top)
     if form == "json":
-        click.echo(json.dumps(as_data(found, first.run_id, second.run_id), indent=1))
+        click.echo(json.dumps(as_data(items, *names), indent=1))
     else:
-        print_items(found, first.run_id, second.run_id, texts.reasons)
+        print_items(items, *names, texts.reasons)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import DataMissing
-from bench.cli.options import device_option, json_option, json_text, plain_option, plugin_option, runs_option
+from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ FORMATS = ("txt", "csv", "tsv", "jsonl")
 @click.option("--format", "kind", type=click.Choice(FORMATS), default="txt", show_default=True, help="Of standard input (FILE is -).")
 @device_option
 @click.option("--fresh", is_flag=True, help="Begin anew, and replace what is there.")
-@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@backbone_offline_option
 @runs_option
 @plugin_option
 @json_option

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, device_option, json_option, plain_option, plugin_option, runs_option
+from bench.cli.options import comma_list, data_option, device_option, json_option, offline_option, plain_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @click.option("--text", default="tokenised", show_default=True, help="Text form: tokenised, raw, tokenised,raw, any.")
 @device_option
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
+@offline_option
 @click.option("--allow-pickle", is_flag=True, help="Take models whose weights are a pickle: its tensors are read, nothing else.")
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and what a server would be asked.")
 @click.option(

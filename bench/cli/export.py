@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import json_option, json_text, plugin_option, runs_option
+from bench.cli.options import backbone_offline_option, json_option, json_text, plugin_option, runs_option
 
 if TYPE_CHECKING:
     from bench.export import Exported
@@ -22,7 +22,7 @@ FORMATS = "sentence-transformers, transformers, mteb, onnx"  # as in bench.expor
 @click.argument("reference", metavar="RUN")
 @click.option("--to", "to", required=True, type=click.Path(path_type=Path), help="A new folder.")
 @click.option("--format", "form", default="sentence-transformers", show_default=True, help=f"{FORMATS}.")
-@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@backbone_offline_option
 @runs_option
 @plugin_option
 @json_option

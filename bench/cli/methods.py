@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import json_option, plugin_option
+from bench.cli.options import json_option, known_methods, plugin_option
 
 if TYPE_CHECKING:
     from bench.run.plugins import Plugin, Registry
@@ -48,7 +48,6 @@ def methods(
               bench methods --check my_method.py
     """
     from bench.run.plan import check_methods
-    from bench.run.plugins import discover
 
     if keys:
         from bench.cli.method_card import show_shared_keys
@@ -64,9 +63,7 @@ def methods(
         raise BenchError(f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them")
     if name is not None:
         check_methods([name], plugins)
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    registry = known_methods(plugins)
     if name is None:
         _list(registry, as_json)
     else:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from msgspec import structs
+from msgspec.structs import replace
 
 from bench.base.errors import BenchError, RecordDamaged, UnknownName
 
 if TYPE_CHECKING:
-    from bench.runs import RunRecord, RunsFolder
+    from bench.run.plugins import Registry
+    from bench.runs import RunsFolder
+    from bench.runs.predictions import Run
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -69,6 +71,28 @@ suite_file_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON on standard output, and nothing else there.")
 device_option = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda, cuda:1, mps.")
 plain_option = click.option("--plain", is_flag=True, help="No live display: a plain line every so often.")
+offline_option = click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
+backbone_offline_option = click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+max_steps_option = click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
+allow_pickle_option = click.option(
+    "--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else."
+)
+
+
+def precision_option(words: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--precision", type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]), default="auto", show_default=True, help=words
+    )
+
+
+def known_methods(files: Sequence[Path]) -> Registry:
+    """The methods there are, with those of ``files``; what could not be loaded is told of on standard error."""
+    from bench.run.plugins import discover
+
+    registry = discover(files)
+    for warning in registry.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    return registry
 
 
 def save_seconds() -> float:
@@ -86,14 +110,6 @@ def comma_list(text: str | None) -> tuple[str, ...]:
 
 
 # --- which runs a verb is about: the same arguments for every verb that reads records ---
-
-
-@dataclass(frozen=True)
-class ChosenRun:
-    """A record and the folder of its run."""
-
-    record: RunRecord
-    folder: Path
 
 
 def record_filters(verb: Command) -> Command:
@@ -144,72 +160,69 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[ChosenRun]:
+def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[Run]:
     """The finished runs that are named (all, if none is) and fit. What is left out is said on standard error."""
     from bench.runs import RunsFolder
 
     store = RunsFolder(runs)
-    found = _named(store, references) if references else _all(store)
-    unique = {kept.record.run_id: kept for kept in reversed(found)}
-    found = [unique[kept.record.run_id] for kept in found if unique[kept.record.run_id] is kept]
-    fitting = _fitting(found, wanted)
-    finished = [kept for kept in fitting if kept.record.status == "finished"]
-    if unfinished := [kept.record.run_id for kept in fitting if kept.record.status != "finished"]:
-        warn(f"left out, not finished: {_list(unfinished)}")
+    unique: dict[str, Run] = {}
+    for record, folder in _named(store, references) if references else _all(store):
+        unique.setdefault(record.run_id, (record, folder))
+    fitting = _fitting(list(unique.values()), wanted)
+    finished = [(record, folder) for record, folder in fitting if record.status == "finished"]
+    if unfinished := [record.run_id for record, _ in fitting if record.status != "finished"]:
+        warn(f"left out, not finished: {first_five(unfinished)}")
     if not finished:
         where = f"in {store.path}" if not references else "among those named"
         raise BenchError(f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs")
     return finished
 
 
-def _all(store: RunsFolder) -> list[ChosenRun]:
+def _all(store: RunsFolder) -> list[Run]:
     records, damaged = store.records()
     for error in damaged:
         warn(f"left out, damaged: {error.message}")
-    return [ChosenRun(record, store.folder(record.run_id)) for record in records]
+    return [(record, store.folder(record.run_id)) for record in records]
 
 
-def _named(store: RunsFolder, references: Sequence[str]) -> list[ChosenRun]:
+def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
     from bench.runs.store import read_record
 
     kept = []
     for reference in references:
         for file in store.record_files(reference):
             try:
-                kept.append(ChosenRun(read_record(file), file.parent))
+                kept.append((read_record(file), file.parent))
             except RecordDamaged as error:
                 warn(f"left out, damaged: {error.message}")
     return kept
 
 
-def _fitting(found: Iterable[ChosenRun], wanted: dict[str, Sequence[str]]) -> list[ChosenRun]:
-    found = list(found)
+def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
     for key, names in wanted.items():
-        having = [(kept, {getattr(kept.record, key) or "none"}) for kept in found]
-        if key == "backbone":
-            having = [(kept, {*values, kept.record.backbone_name}) for kept, values in having]
+        having = [(run, {getattr(run[0], key) or "none"} | ({run[0].backbone_name} if key == "backbone" else set())) for run in runs]
         have = {value for _, values in having for value in values}
         for name in names:
-            if name not in have and found:
+            if name not in have and runs:
                 raise UnknownName(key, name, have, "among these runs", "bench runs")
-        found = [kept for kept, values in having if not values.isdisjoint(names)]
-    return found
+        runs = [run for run, values in having if not values.isdisjoint(names)]
+    return runs
 
 
-def with_scores(kept: Sequence[ChosenRun], suites: Sequence[str], texts: Sequence[str]) -> list[ChosenRun]:
+def with_scores(kept: list[Run], suites: Sequence[str], texts: Sequence[str]) -> list[Run]:
     """With the scores of these suites and text forms only; runs without any are left out."""
     for kind, names in (("suite", suites), ("text", texts)):
-        have = {getattr(score, kind) or "none" for run in kept for score in run.record.scores}
+        have = {getattr(score, kind) or "none" for record, _ in kept for score in record.scores}
         for name in names:
             if name not in have:
                 raise UnknownName("text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs")
         if names:
             kept = [
-                replace(run, record=structs.replace(run.record, scores=scores))
-                for run in kept
-                if (scores := tuple(s for s in run.record.scores if (getattr(s, kind) or "none") in names))
+                (replace(record, scores=scores), folder)
+                for record, folder in kept
+                if (scores := tuple(score for score in record.scores if (getattr(score, kind) or "none") in names))
             ]
-    return list(kept)
+    return kept
 
 
 def warn(line: str) -> None:
@@ -219,11 +232,10 @@ def warn(line: str) -> None:
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON that a person can read: characters as they are, but for those that move a cursor or cannot be encoded."""
-    import json
-
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-def _list(names: Sequence[str]) -> str:
+def first_five(names: Sequence[str]) -> str:
+    """ "a, b, c, d, e and 3 more" """
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

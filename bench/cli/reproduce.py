@@ -21,6 +21,7 @@ from bench.cli.options import (
     json_text,
     plain_option,
     plugin_option,
+    precision_option,
     runs_option,
     save_seconds,
     warn,
@@ -55,13 +56,7 @@ if TYPE_CHECKING:
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page: the paper's order against ours, and figures.")
 @click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
 @device_option
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-    default="auto",
-    show_default=True,
-    help="Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.",
-)
+@precision_option("Of training; scores are always float32. auto: fp16 on an NVIDIA GPU where the authors had it, else as bench run.")
 @click.option(
     "--margin",
     type=click.FloatRange(0, 100, min_open=True),

@@ -17,12 +17,17 @@ import click
 
 from bench.base.errors import BenchError
 from bench.cli.options import (
+    allow_pickle_option,
     comma_list,
     data_option,
     device_option,
     json_option,
+    known_methods,
+    max_steps_option,
+    offline_option,
     plain_option,
     plugin_option,
+    precision_option,
     runs_option,
     save_seconds,
 )
@@ -166,7 +171,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     metavar="KEY=VALUE",
     help="Change a recipe value; KEY=A,B,C makes a run for each. May be repeated.",
 )
-@click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
+@max_steps_option
 @click.option("--budget", help="How long to train, in place of the recipe's epochs: 10m, 2h, 5000steps, 1e6sentences, 3e7tokens, 2gpu-h.")
 @click.option(
     "--chunk",
@@ -181,13 +186,7 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
     help="Text form of the sets that have several: tokenised, raw, tokenised,raw for both, any, other-<hash>.",
 )
 @device_option
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-    default="auto",
-    show_default=True,
-    help="Of training; scores are always float32.",
-)
+@precision_option("Of training; scores are always float32.")
 @click.option(
     "--executor",
     type=click.Choice(["local", "torchrun", "slurm", "ray"]),
@@ -216,8 +215,8 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
 @click.option("--planned", "words", metavar="WORDS", help="What that run's id is of where it was planned; names what differs here.")
 @click.option("--fresh", is_flag=True, help="Do it again, even what is done.")
 @click.option("--wait", is_flag=True, help="If another process works on a run, wait for it.")
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
-@click.option("--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else.")
+@offline_option
+@allow_pickle_option
 @click.option("--dry-run", is_flag=True, help="Show what would be done, with every recipe value and its source.")
 @data_option
 @runs_option
@@ -251,7 +250,6 @@ def run(
     from bench.run.executors.torchrun import launch
     from bench.run.jobs import ENGINES, Resources, engine
     from bench.run.jobs import only as only_run
-    from bench.run.plugins import discover
     from bench.run.recipes import series
     from bench.runs import RunsFolder
     from bench.score.suites import expand_suites, split_names
@@ -287,9 +285,7 @@ def run(
     for changed_values in series(overrides):
         check_budget(changed_values.get("budget"), device)
     request = replace(request, precision=precision, ranks=count)
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    registry = known_methods(plugins)
     offline = offline or offline_now()
     shown = downloads(plain or as_json)
     make = partial(plan_and_fetch, request, registry, data, shown, offline=offline, only_look=dry_run)

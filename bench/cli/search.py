@@ -17,13 +17,18 @@ import click
 from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, say
 from bench.cli.options import (
+    allow_pickle_option,
     comma_list,
     data_option,
     device_option,
     json_option,
     json_text,
+    known_methods,
+    max_steps_option,
+    offline_option,
     plain_option,
     plugin_option,
+    precision_option,
     runs_option,
     save_seconds,
 )
@@ -55,7 +60,7 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
     "--budget",
     help="How long every trial trains: 500steps, 1e6sentences, 3e7tokens, 10m, 2gpu-h.  [default: the recipes' epochs]",
 )
-@click.option("--max-steps", type=click.IntRange(min=1), help="Optimiser steps at most (recipe key max_steps).")
+@max_steps_option
 @click.option(
     "--select", help="The dev set: STS-B dev, sts-dev-clean, captions dev.  [default: STS-B dev; captions dev with --suite check]"
 )
@@ -94,13 +99,7 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
 @click.option("--name", help="Of the search, and its folder below the runs.  [default: search- and a hash of what is asked for]")
 @click.option("--chunk", type=click.IntRange(min=1), help="Hold so many rows of a batch in memory at a time.")
 @device_option
-@click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "tf32", "bf16", "fp16"]),
-    default="auto",
-    show_default=True,
-    help="Of training.",
-)
+@precision_option("Of training.")
 @click.option(
     "--executor",
     type=click.Choice(["local", "torchrun"]),
@@ -109,8 +108,8 @@ EXECUTORS = "trials of one search are shared by every process that is given the 
     help="torchrun: several processes share every batch of a trial, one for each GPU.",
 )
 @click.option("--gpus", type=click.IntRange(min=1), help="How many, with --executor torchrun.  [default: all]")
-@click.option("--offline", is_flag=True, help="Open no connection; what is missing is an error.")
-@click.option("--allow-pickle", is_flag=True, help="Take backbones whose weights are a pickle: its tensors are read, nothing else.")
+@offline_option
+@allow_pickle_option
 @click.option("--dry-run", is_flag=True, help="Show the space of each method with the source of each bound, the trials, and the time.")
 @data_option
 @runs_option
@@ -142,7 +141,6 @@ def search(
     from bench.run import plan
     from bench.run.executors.build import Options
     from bench.run.executors.torchrun import launch
-    from bench.run.plugins import discover
     from bench.run.search.space import check_optuna
     from bench.run.search.study import Wanted, check_seeds, definition, jobs_of, open_study, search_name, unequal_budgets
     from bench.runs import RunsFolder
@@ -184,9 +182,7 @@ def search(
     device, precision, count = settled_here(device, precision, executor, gpus, ranks)
     check_budget(budget, device)
     request = replace(request, precision=precision, ranks=count)
-    registry = discover(plugins)
-    for warning in registry.warnings:
-        click.echo(f"warning: {warning}", err=True)
+    registry = known_methods(plugins)
     offline = offline or offline_now()
     make = partial(plan_and_fetch, request, registry, data, downloads(plain or as_json), offline=offline, only_look=dry_run)
     found = ranks.in_turn(make) if ranks else make()

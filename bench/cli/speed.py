@@ -15,7 +15,7 @@ from time import perf_counter
 import click
 
 from bench.base import devices
-from bench.cli.options import device_option, json_option, json_text, plugin_option, runs_option, warn
+from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plugin_option, runs_option, warn
 from bench.runs import RunsFolder
 from bench.runs.record import EncodingCost
 
@@ -23,7 +23,7 @@ from bench.runs.record import EncodingCost
 @click.command()
 @click.argument("references", metavar="RUN...", nargs=-1, required=True)
 @device_option
-@click.option("--offline", is_flag=True, help="Open no connection; a backbone that is missing is an error.")
+@backbone_offline_option
 @runs_option
 @plugin_option
 @json_option
