@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
+from bench.cli.columns import print_columns, title
 from bench.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ def backbones(name: str | None, fetching: bool, checking: bool, allow_pickle: bo
     Example:  bench backbones builtin --check
     """
     from bench.backbones import KNOWN, fetch, resolve
-    from bench.cli.columns import print_columns, title
 
     if name is None:
         rows = [(known, "here" if resolve(known).path else "fetched when needed", about) for known, about in KNOWN.items()]

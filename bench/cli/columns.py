@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from bench.base.contract import CheckResult
 
 NARROWEST = 24  # characters of a column of words that can still be read
@@ -19,6 +21,13 @@ NARROWEST = 24  # characters of a column of words that can still be read
 
 def width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
+
+
+def plain_console() -> Console:
+    """Standard output, on which foreign text is nothing but text."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def say(text: str, indent: int = 0, hang: int = 0) -> None:
@@ -69,14 +78,12 @@ def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = ()
     if not listed:
         return
     shown = [[visible(heading) for heading in headings], *listed] if headings else listed
-    widths = [max(cell_len(row[i]) for row in shown) for i in range(len(shown[0]) - 1)]
-    widths = [wide + 2 for wide in widths]
+    widths = [max(cell_len(row[i]) for row in shown) + 2 for i in range(len(shown[0]) - 1)]
     room = width() - indent - sum(widths)
     always = bool(widths) and room < min(max(cell_len(row[-1]) for row in shown), NARROWEST)
     for row in shown:
         ahead = "".join(cell + " " * (wide - cell_len(cell)) for cell, wide in zip(row[:-1], widths, strict=True))
-        below = always or (bool(widths) and any(cell_len(word) > room for word in row[-1].split()))
-        if below:
+        if always or (widths and any(cell_len(word) > room for word in row[-1].split())):
             first = wrapped(" ".join(row[:-1]), width() - indent) if cell_len(ahead.rstrip()) > width() - indent else [ahead]
             lines = [*first, *("    " + line for line in wrapped(row[-1], width() - indent - 4) if row[-1])]
         else:
@@ -88,7 +95,7 @@ def wrapped(text: str, room: int) -> list[str]:
     """In lines of ``room`` columns, between words; a longer word has a line of its own. At least one line."""
     from rich.cells import cell_len
 
-    lines = [text[: len(text) - len(text.lstrip(" "))]]
+    lines = [" " * (len(text) - len(text.lstrip(" ")))]
     for word in text.split():
         if lines[-1].strip() and cell_len(lines[-1]) + 1 + cell_len(word) > room:
             lines.append(word)

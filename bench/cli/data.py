@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,8 +11,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from bench.cli import HelpfulGroup
+from bench.base.errors import BenchError, DataDamaged, DataMissing, UnknownName
+from bench.cli import HelpfulGroup, show_error
+from bench.cli.columns import plain_console
 from bench.cli.options import comma_list, data_option, json_option, json_text, plain_option
+from bench.cli.show import print_section
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,7 +73,6 @@ def _open(corpus: str, column: str | None) -> Corpus:
 
 def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
     """Every task of the suites whose data is here; what is not is said, once."""
-    from bench.base.errors import DataMissing
     from bench.data.overlap import ScoredSentences, scored_sentences
     from bench.score.suites import expand_suites, suite
 
@@ -105,9 +108,6 @@ def _progress(corpus: Corpus) -> Callable[[int], None]:
 
 def _listed(corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
     """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
-    import os
-
-    from bench.base.errors import BenchError
     from bench.data.overlap import count_overlaps
 
     if file.suffix != ".jsonl":
@@ -129,13 +129,10 @@ def _write(match: Match, stream: IO[str]) -> None:
 
 
 def _show_overlap(corpus: Corpus, found: Sequence[Overlap]) -> None:
-    from rich.console import Console
-
-    from bench.cli.show import print_section
     from bench.data.overlap import merge_overlaps
     from bench.show.tables.report import section
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     console.print(f"{corpus.name}: {len(corpus):,} rows of {', '.join(corpus.columns)}")
     print_section(section(merge_overlaps(found)), console)
 
@@ -190,7 +187,6 @@ def check(name: str | None, data: Path | None, as_json: bool) -> None:
 
     Exit code 2 where something is damaged, or where the NAME asked for is missing.  Example: bench data check --data DIR
     """
-    from bench.base.errors import DataDamaged
     from bench.data.sets import DataFolder
 
     folder = DataFolder(data)
@@ -225,8 +221,6 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     Names, sizes, licences and terms are shown first; every file is checked; a cut download goes on where it stopped. What is there
     and whole is not fetched again.  Example: bench data fetch sts wiki1m --data DIR
     """
-    from bench.base.errors import BenchError
-    from bench.cli import show_error
     from bench.cli.planning import announce
     from bench.cli.progress import downloads
     from bench.data.fetching import offline_now
@@ -262,7 +256,6 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
 
 def _wanted(names: tuple[str, ...]) -> list[DataSet]:
     """The sets of these names, suites, or all that have a source. UnknownName where one is neither."""
-    from bench.base.errors import BenchError, UnknownName
     from bench.data.sets import data_sets, sources_of
     from bench.score.suites import suite_names
 

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bench.cli.options import plain_option
+from bench.cli.columns import say
+from bench.cli.options import comma_list, no_collection, plain_option
+from bench.cli.run import parse_seeds
+from bench.cli.run_all import run_all
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Row, Table
@@ -54,10 +57,7 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     Example:  bench demo --out /tmp/demo
     """
     from bench.base import devices
-    from bench.cli.options import comma_list
     from bench.cli.progress import reporter as make_reporter
-    from bench.cli.run import parse_seeds
-    from bench.cli.run_all import run_all
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
@@ -93,7 +93,6 @@ def recipe(steps: int) -> dict[str, str]:
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
     """The table with its verdicts, what it says in words, the page that ``bench publish --preview`` makes, and what to do next."""
-    from bench.cli.columns import say
     from bench.show.tables import print_tables
 
     made = preview(records, store, out)
@@ -121,7 +120,6 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
 
 def preview(records: Sequence[RunRecord], store: RunsFolder, out: Path) -> Outcome:
     """What ``bench publish --preview --runs OUT/runs --out OUT`` makes, the first method of the records as baseline."""
-    from bench.cli.options import no_collection
     from bench.publish.build import Asked, publish
 
     click.echo("comparing, and making the page ...", err=True)

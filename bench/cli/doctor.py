@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError, DataDamaged
+from bench.cli.columns import print_columns, print_command
 from bench.cli.options import data_option, json_option, runs_option
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ def doctor(data: Path | None, runs: Path | None, as_json: bool) -> None:
     \b
     Example:  bench doctor --data DIR
     """
-    from bench.cli.columns import print_columns, print_command
-
     facts = diagnose(data, runs)
     if as_json:
         click.echo(json.dumps(facts))
@@ -53,7 +53,6 @@ def diagnose(data: Path | None, runs: Path | None) -> dict[str, Any]:
     import bench
     from bench.backbones import resolve
     from bench.base import devices
-    from bench.base.errors import BenchError
     from bench.data.corpora import default_cache
     from bench.data.sets import DataFolder
     from bench.run.plugins import discover
@@ -124,7 +123,6 @@ def data_state(folder: DataFolder) -> dict[str, Any]:
 
 def _loads(name: str) -> bool:
     """Whether a suite can be listed: one that an installed package registers may not import, which ``bench suites`` says."""
-    from bench.base.errors import BenchError
     from bench.score.suites import suite
 
     try:
@@ -135,7 +133,6 @@ def _loads(name: str) -> bool:
 
 def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
     """How many of its tasks have their data in each text form, in words, and which have it in none, or damaged."""
-    from bench.base.errors import BenchError, DataDamaged
     from bench.data.sets import data_set
     from bench.score.suites import suite
     from bench.score.suites.known import survey

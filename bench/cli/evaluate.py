@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, UnknownName
 from bench.cli.options import comma_list, data_option, device_option, json_option, offline_option, plain_option, plugin_option, runs_option
+from bench.cli.run import parse_overrides
+from bench.cli.run_all import run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
@@ -72,8 +74,6 @@ def evaluate(
     """
     from bench.cli.progress import downloads
     from bench.cli.progress import reporter as make_reporter
-    from bench.cli.run import parse_overrides
-    from bench.cli.run_all import run_all, show_result, tell_missing
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
@@ -171,7 +171,6 @@ def check_words(
 
 def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
     """Raises UnknownName where a prompt is for a task or suite that is not scored."""
-    from bench.base.errors import UnknownName
     from bench.score.suites import expand_suites, suite
 
     if names:

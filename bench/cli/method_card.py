@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import UnknownName
 from bench.cli.columns import print_columns, say, title, width
 
 if TYPE_CHECKING:
@@ -193,8 +194,6 @@ def _grid(headings: Sequence[Sequence[str]], rows: Mapping[str, Sequence[str]], 
 
 
 def _full_recipes(facts: Facts, backbone: str) -> None:
-    from bench.base.errors import UnknownName
-
     known = list(dict.fromkeys(r["backbone"] for r in facts["recipes"]))
     if backbone not in known:
         raise UnknownName("backbone", backbone, known, f"among the recipes of {facts['name']}")

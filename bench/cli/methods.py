@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from bench.base.errors import BenchError
+from bench.cli.columns import as_findings, end_check, print_columns, show_results
 from bench.cli.options import json_option, known_methods, plugin_option
+from bench.cli.run import parse_overrides
 
 if TYPE_CHECKING:
     from bench.run.plugins import Plugin, Registry
@@ -91,8 +93,6 @@ def _list(registry: Registry, as_json: bool) -> None:
         ]
         click.echo(json.dumps(rows))
         return
-    from bench.cli.columns import print_columns
-
     for settings in dict.fromkeys(p.cls.settings for p in sorted(found, key=lambda p: p.cls.settings == ("none",))):
         click.echo("nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings))
         print_columns([(p.name, p.cls.summary + _variants(p)) for p in found if p.cls.settings == settings], indent=2)
@@ -105,8 +105,6 @@ def _variants(plugin: Plugin) -> str:
 
 
 def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json: bool) -> None:
-    from bench.cli.columns import as_findings, end_check, show_results
-    from bench.cli.run import parse_overrides
     from bench.run.plan import check_methods
     from bench.run.plugins import discover, from_file
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.cli.options import data_option, json_option, runs_option, suite_file_option
+from bench.base.errors import BenchError
+from bench.cli.options import data_option, json_option, json_text, no_collection, runs_option, suite_file_option, warn
+from bench.cli.verify import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +89,6 @@ def publish(
         return
     if check:
         context.exit(_check(out, as_json, signers))
-    from bench.cli.options import no_collection, warn
     from bench.data.sets import DataFolder
     from bench.publish.build import FORMATS, Asked
     from bench.publish.build import publish as build
@@ -119,8 +121,6 @@ def publish(
 
 
 def _refuse_together(key: Path | None, signers: Path | None, *, check: bool, other: bool) -> None:
-    from bench.base.errors import BenchError
-
     if key is not None and (check or other):
         raise BenchError("--sign goes with none of --check, --preview and --erratum", "bench publish --sign KEY")
     if signers is not None and not check:
@@ -150,8 +150,6 @@ def _count(n: int, what: str) -> str:
 
 
 def _as_json(outcome: Outcome) -> str:
-    from bench.cli.options import json_text
-
     board = outcome.board
     return json_text(
         {
@@ -169,8 +167,6 @@ def _as_json(outcome: Outcome) -> str:
 
 
 def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) -> None:
-    from bench.base.errors import BenchError
-    from bench.cli.options import json_text
     from bench.publish.build import add_erratum
 
     if not alone:
@@ -185,8 +181,6 @@ def _erratum(out: Path, version: str, text: str, *, alone: bool, as_json: bool) 
 
 
 def _check(out: Path, as_json: bool, signers: Path | None) -> int:
-    from bench.cli.options import json_text
-    from bench.cli.verify import as_object
     from bench.compare.formatting import visible
     from bench.publish.check import check
 
@@ -210,8 +204,6 @@ class _progress:
     """On a terminal one line that is written over; elsewhere a plain line where something else begins."""
 
     def __enter__(self) -> Callable[[str, int, int], None]:
-        import sys
-
         self.live, self.last = sys.stderr.isatty(), ""
         return self._report
 

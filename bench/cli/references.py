@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError, UnknownName
 from bench.cli.columns import print_columns, say, width
 from bench.cli.options import comma_list, json_option, json_text, runs_option
 
@@ -59,7 +62,6 @@ def import_(places: tuple[Path, ...], model: str | None, out: Path | None, runs:
     \b
     Example:  bench references import results/sentence-transformers__all-MiniLM-L6-v2
     """
-    from bench.base.errors import BenchError
     from bench.base.files import write_or_fail
     from bench.references import imported
     from bench.runs import RunsFolder
@@ -137,7 +139,6 @@ def references(
 
 def chosen(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ...]], own: bool) -> list[ReferenceResult]:
     """The printed numbers that fit; UnknownName, with the nearest, for a name that no number has."""
-    from bench.base.errors import BenchError, UnknownName
     from bench.references import results
     from bench.references.ours import meaning
 
@@ -158,8 +159,6 @@ def chosen(paper: str | None, table: str | None, wanted: dict[str, tuple[str, ..
 
 
 def _print_json(found: Sequence[ReferenceResult]) -> None:
-    from dataclasses import asdict
-
     from bench.references.audit import remarks
 
     for r in found:
@@ -168,9 +167,6 @@ def _print_json(found: Sequence[ReferenceResult]) -> None:
 
 
 def _audit(found: Sequence[ReferenceResult], kinds: Sequence[str], as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from bench.base.errors import UnknownName
     from bench.references.audit import KINDS, remarks
 
     for kind in kinds:
@@ -381,8 +377,6 @@ def _lines(mine: Sequence[Remark]) -> list[tuple[str, str, str]]:
 
 
 def _show_copied(mine: Sequence[Remark]) -> None:
-    from collections import Counter
-
     from bench.references.audit import checked_rows
 
     checked = checked_rows()

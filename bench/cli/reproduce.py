@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ from bench.cli.options import (
     save_seconds,
     warn,
 )
+from bench.cli.reproduced import show_left_out, show_results, write_reproduction
+from bench.cli.run import check_budget, parse_overrides, parse_seeds
+from bench.cli.run_all import run_all
 from bench.references.rows import NO, RECIPES, RUNS, SCORES, Part, contents, find_part
 
 if TYPE_CHECKING:
@@ -88,7 +92,6 @@ def reproduce(
               bench reproduce all --backbone builtin --corpus builtin --budget 300steps
     """
     from bench.base import devices
-    from bench.cli.run import check_budget, parse_overrides, parse_seeds
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
     from bench.run.plugins import discover
@@ -142,12 +145,8 @@ def reproduce(
     options = Options(device=device, offline=offline, save_seconds=save_seconds())
     code = run_jobs(listed, registry, folder, asked, store, options, plain or as_json)
     if as_json or (len(parts) == 1 and parts[0].how == SCORES):
-        from bench.cli.reproduced import show_results
-
         show_results(name, listed, store, asked, as_json, margin)
     if html is not None or name == ALL or parts[0].how == RUNS:
-        from bench.cli.reproduced import write_reproduction
-
         page = html or store.path / f"reproduced-{name.replace(':', '-')}.html"
         write_reproduction(page, name, runs_of, listed, store, asked, folder, other_suites)
         warn(f"page: {page}") if as_json else click.echo(f"page: {page}")
@@ -183,8 +182,6 @@ def check_suites(text: str | None) -> list[str]:
 
 def list_parts(as_json: bool) -> None:
     """Every table and figure of the papers: whether it can be done again, and by which command or why not."""
-    from dataclasses import asdict
-
     if as_json:
         for content in contents():
             click.echo(json_text({**asdict(content), "again": content.how != NO, "command": content.command or None}))
@@ -238,7 +235,6 @@ def run_jobs(
     """
     from bench.backbones import fetch
     from bench.cli.progress import reporter as make_reporter
-    from bench.cli.run_all import run_all
     from bench.run.reproduce.execute import in_order, plan_job
 
     worst = 0
@@ -273,7 +269,6 @@ MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", 
 def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> None:
     """Every run with its rows, recipe, needs, time and command; then what cannot be run, what is missing, and the sum."""
     from bench.board.repeat import seed_words
-    from bench.cli.reproduced import show_left_out
     from bench.run.reproduce.execute import in_order
 
     order = in_order(listed)
@@ -359,8 +354,6 @@ def _hours(hours: float) -> str:
 
 def command(job: Job, asked: Asked) -> str:
     """The ``bench run`` that does the same, for one who wants only this run."""
-    import shlex
-
     from bench.board.repeat import seed_words
     from bench.run.recipes import one_value
     from bench.run.reproduce.execute import asked_corpus
@@ -398,8 +391,6 @@ def _show_sum(order: Sequence[Job]) -> None:
 
 
 def _plan_json(job: Job, asked: Asked) -> dict[str, Any]:
-    from dataclasses import asdict
-
     run = job.run
     recipe = {key: asdict(value) for key, value in job.recipe.values_with_source().items()} if job.recipe else None
     return {

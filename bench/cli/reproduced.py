@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError
 from bench.cli.columns import print_columns, say
 from bench.cli.options import json_text
 from bench.references.rows import RUNS, SCORES, Part, figure_runs, printed_points
@@ -92,8 +95,6 @@ def _printed(cell: Reproduced) -> str:
 
 
 def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
-    from collections import Counter
-
     from bench.run.reproduce.verdicts import VERDICTS
 
     counts = Counter(cell.verdict for cell in cells)
@@ -105,8 +106,6 @@ def _show_counts(name: str, cells: Sequence[Reproduced], margin: float) -> None:
 
 
 def _cell_json(cell: Reproduced, job: Job) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {**asdict(cell), "run": job.run.name, "left_out": job.error.message if job.error else None}
 
 
@@ -285,7 +284,6 @@ def _page_order(order: Order) -> PageOrder:
 
 
 def _page_figure(part: Part, jobs: Sequence[Job], store: RunsFolder, data: DataFolder) -> PageFigure:
-    from bench.base.errors import BenchError
     from bench.board.board import PublishedRun
     from bench.board.content import board
     from bench.run.reproduce.execute import records

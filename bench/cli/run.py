@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
+from bench.cli import show_error
 from bench.cli.options import (
     allow_pickle_option,
     comma_list,
@@ -31,6 +32,7 @@ from bench.cli.options import (
     runs_option,
     save_seconds,
 )
+from bench.cli.remote import check_here, job_here, run_elsewhere, settled
 from bench.cli.run_all import FOR_EVER, run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
@@ -98,8 +100,6 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
 
 
 def _tell(error: BenchError) -> int:
-    from bench.cli import show_error
-
     rank = int(os.environ["RANK"])
     show_error(error, label=f"rank {rank}" if rank else "error")
     return error.exit_code
@@ -242,7 +242,6 @@ def run(
     from bench.cli.planning import planned as plan_and_fetch
     from bench.cli.progress import downloads
     from bench.cli.progress import reporter as make_reporter
-    from bench.cli.remote import check_here, job_here, settled
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
@@ -298,8 +297,6 @@ def run(
     missing = tell_missing(planned)
     store = RunsFolder(runs)
     if elsewhere:
-        from bench.cli.remote import run_elsewhere
-
         if offline and dry_run:
             check_nothing_to_fetch(found.to_fetch)
         with make_reporter(True) as reporter:

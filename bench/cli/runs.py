@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import UnknownName
+from bench.cli.columns import width
 from bench.cli.options import comma_list, json_option, json_text, runs_option, warn
 from bench.cli.show import NO_RECORD, RUNNING, as_it_stands, show
 
@@ -105,8 +106,6 @@ WIDE = 100  # columns of a terminal from which on every status and the time of d
 
 def _print(records: list[RunRecord]) -> None:
     """One line a run, the id whole, so that it can be copied: what is most useful of the rest as far as the terminal is wide."""
-    from bench.cli.columns import width
-
     columns = width()
     wide = columns >= WIDE
     ids = max(len("run"), *(len(record.run_id) for record in records if len(record.run_id) <= LONG_ID), 0)

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from bench.cli.options import (
     save_seconds,
 )
 from bench.cli.run import check_budget, check_chunks, one_of_several, parse_overrides, parse_seeds, settled_here
+from bench.cli.run_all import work_of
 
 if TYPE_CHECKING:
     from bench.method.ranks import Ranks
@@ -249,7 +250,6 @@ def words(study: Study) -> str:
 
 def run_trials(folder: Path, study: Study, jobs: Mapping[str, Job], store: RunsFolder, shown: Any, options: Options) -> None:
     """All trials that nobody has done, one after the other; says how many other processes have, and what the search itself took."""
-    from bench.cli.run_all import work_of
     from bench.run.search.trials import Worker, work
 
     worker = Worker(folder, study, jobs, options)
@@ -294,8 +294,6 @@ def outcome(trial: Trial, study: Study) -> str:
 
 def show_space(jobs: Mapping[str, Job], wanted: Wanted, title: str, store: RunsFolder, device: str, as_json: bool) -> None:
     """What would be searched: each dimension with the source of its bounds, and what the trials would take."""
-    from dataclasses import asdict
-
     from bench.cli.planning import estimate, speeds_of_earlier_runs
     from bench.cli.progress import duration
     from bench.run.search.space import short

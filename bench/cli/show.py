@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from bench.cli.columns import print_columns, print_command, title, visible_indent
+from bench.base.errors import BenchError
+from bench.cli.columns import plain_console, print_columns, print_command, title, visible_indent
 from bench.cli.options import json_option, json_text, runs_option
 
 if TYPE_CHECKING:
@@ -50,7 +51,6 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
 
     RUN is an id, its beginning, or a path.   Example: bench show simcse-builtin-s42
     """
-    from bench.base.errors import BenchError
     from bench.runs import RunsFolder
     from bench.runs.store import read_record
 
@@ -63,9 +63,7 @@ def show(reference: str, everything: bool, runs: Path | None, as_json: bool, **p
     if as_json:
         click.echo(json_text(record.to_json(), indent=1))
         return
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     wanted = [part for part in PARTS if everything or parts.get(part)]
     end = here.ended(record.run_id)
     print_head(record, console, end.hint if end else "")

@@ -13,6 +13,7 @@ from statistics import median
 from time import perf_counter
 
 import click
+from msgspec.structs import asdict, replace
 
 from bench.base import devices
 from bench.cli.options import backbone_offline_option, device_option, json_option, json_text, plugin_option, runs_option, warn
@@ -37,11 +38,7 @@ def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | 
     \b
     Example:  bench speed simcse-builtin promcse-builtin
     """
-    from msgspec.structs import asdict, replace
-
-    from bench.base import devices
     from bench.run.trained_run import find_run
-    from bench.runs import RunsFolder
 
     store = RunsFolder(runs)
     files = list(dict.fromkeys(file for reference in references for file in store.record_files(reference)))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bench.base.errors import BenchError
+from bench.cli.columns import as_findings, end_check, show_results
 from bench.cli.options import data_option, json_option, json_text, plugin_option
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
     Example:  bench suites sts
               bench suites --check my_suite.py --data DIR
     """
-    from bench.base.errors import BenchError
     from bench.score.suites import suite, suite_names, suite_plugin
 
     if check_name:
@@ -71,8 +72,6 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
 
 
 def _check(name: str, data: Path | None, as_json: bool) -> None:
-    from bench.base.errors import BenchError
-    from bench.cli.columns import as_findings, end_check, show_results
     from bench.data.sets import DataFolder
     from bench.score.suites import SuitePlugin, suite, suite_names, suite_plugin, use_files
     from bench.verify.suite_check import check

@@ -7,12 +7,14 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, UnknownName
+from bench.cli.columns import plain_console
 from bench.cli.options import data_option, json_option, plugin_option, runs_option
 
 if TYPE_CHECKING:
@@ -67,13 +69,11 @@ def verify(
     \b
     Example:  bench verify simcse-builtin-s42
     """
-    from rich.console import Console
-
     from bench.data.sets import DataFolder
 
     folder = DataFolder(data, offline=True) if data is not None else None
     reports: list[RunReport] = []
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = plain_console()
     for report in _reports(places, runs, folder, Again(folder, plugins, device, offline) if again else None):
         reports.append(report)
         if as_json:
@@ -129,7 +129,6 @@ def _submission(file: Path, runs: Path | None, data: Any, again: Again | None) -
 
 def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path | None, list[Path]]]:
     """(folder of a published version or of runs, the runs in it) for each argument. Raises BenchError where there are none."""
-    from bench.base.errors import UnknownName
     from bench.runs import RunsFolder
     from bench.verify import runs_below
 
@@ -170,8 +169,6 @@ class Again:
 
     def keep(self, report: RunReport, folder: Path, path: Path) -> None:
         """Of a run that agrees, at ``path``; what was kept of one that no longer does is removed."""
-        from datetime import UTC, datetime
-
         from bench.verify import attestation
 
         found = attestation.entry(report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device)
