@@ -1,4 +1,4 @@
-"""``bench data list|fetch|check``: evaluation data and corpora, what of them is there, and how to get the rest."""
+"""``bench data list|fetch|check|overlap``: evaluation data and corpora, what of them is there, how to get the rest, and what they share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,118 +25,6 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder, DataSet, Source, State
 
 
-# --- ``bench data overlap``: which sentences of the evaluation sets stand in a training corpus ---
-
-SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, those with sentences of their own
-
-
-@click.command()
-@click.argument("corpus")
-@click.option("--suite", "suites", default=SUITES, show_default=True, help="Suites whose sentences are looked for; or all.")
-@click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
-@click.option("--column", help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]")
-@click.option("--matches", type=click.Path(path_type=Path), help="Write every match into this file: .jsonl, one object a line.")
-@data_option
-@json_option
-def overlap(corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool) -> None:
-    """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
-
-    The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
-    words that either has. A run counts it too, for the tasks that it scores; bench show RUN.
-
-    \b
-    Example:  bench data overlap nli.csv --data DIR
-    """
-    from bench.data.overlap import count_overlaps
-    from bench.data.sets import DataFolder
-
-    opened = _open(corpus, column)
-    wanted = _wanted_tasks(DataFolder(data, offline=True), comma_list(suites), text)
-    say = _progress(opened)
-    found = count_overlaps(opened, wanted, progress=say) if matches is None else _listed(opened, wanted, matches, say)
-    if as_json:
-        click.echo(
-            json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened), "tasks": [asdict(shared) for shared in found]})
-        )
-        return
-    _show_overlap(opened, found)
-    if matches is not None:
-        click.echo(f"every match: {matches}")
-
-
-def _open(corpus: str, column: str | None) -> Corpus:
-    from bench.data.corpora import open_corpus
-
-    opened = open_corpus(corpus)
-    return opened.only(column) if column not in (None, "all") and len(opened.columns) > 1 else opened
-
-
-def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
-    """Every task of the suites whose data is here; what is not is said, once."""
-    from bench.data.overlap import ScoredSentences, scored_sentences
-    from bench.score.suites import expand_suites, suite
-
-    wanted: dict[tuple[str, str], ScoredSentences] = {}
-    missing: dict[str, DataMissing] = {}
-    for name in expand_suites(suites):
-        for task in suite(name).tasks:
-            if (name, task.name) in wanted:  # one set under two protocols
-                continue
-            try:
-                loaded = task.load(data, text)
-            except DataMissing as error:
-                missing.setdefault(error.message, error)
-                continue
-            sentences = scored_sentences(loaded)
-            if sentences:
-                wanted[name, task.name] = ScoredSentences(name, task.name, loaded.form, sentences)
-    if not wanted and missing:
-        raise next(iter(missing.values()))
-    for problem in missing:
-        click.echo(f"left out: {problem}", err=True)
-    return list(wanted.values())
-
-
-def _progress(corpus: Corpus) -> Callable[[int], None]:
-    """A plain line every so often, on standard error."""
-    from bench.cli.progress import PlainReporter
-
-    reporter, total = PlainReporter(), len(corpus)
-    reporter.phase("rows", total)
-    return lambda rows: reporter.advance(rows)
-
-
-def _listed(corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
-    """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
-    from bench.data.overlap import count_overlaps
-
-    if file.suffix != ".jsonl":
-        raise BenchError(f"--matches {file}: unknown format '{file.suffix}'", f"--matches {file.with_suffix('.jsonl')}")
-    aside = file.with_name(file.name + ".part")
-    try:
-        with aside.open("w", encoding="utf-8") as stream:
-            found = count_overlaps(corpus, wanted, progress=progress, found=lambda match: _write(match, stream))
-        os.replace(aside, file)
-    except OSError as error:
-        raise BenchError(f"cannot write {file}: {error.strerror or error}") from None
-    finally:
-        aside.unlink(missing_ok=True)
-    return found
-
-
-def _write(match: Match, stream: IO[str]) -> None:
-    stream.write(json.dumps({**asdict(match), "similarity": round(match.similarity, 4)}, ensure_ascii=False) + "\n")
-
-
-def _show_overlap(corpus: Corpus, found: Sequence[Overlap]) -> None:
-    from bench.data.overlap import merge_overlaps
-    from bench.show.tables.report import section
-
-    console = plain_console()
-    console.print(f"{corpus.name}: {len(corpus):,} rows of {', '.join(corpus.columns)}")
-    print_section(section(merge_overlaps(found)), console)
-
-
 WIDTH = 80
 WITH_LICENCE = 110  # columns of a terminal from which on the list has room for licences
 MARKS = {"found": "green", "unread": "yellow", "missing": "dim", "damaged": "red"}
@@ -148,9 +36,6 @@ def data() -> None:
 
     Example: bench data list --data DIR
     """
-
-
-data.add_command(overlap)
 
 
 @data.command("list")
@@ -290,21 +175,22 @@ def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool)
             click.echo(json_text(_as_dict(data_set, state)))
         return
     from rich.console import Console
+    from rich.markup import escape
 
-    console = Console(highlight=False) if not detailed else Console(width=WIDTH, highlight=False)
-    if not detailed:
-        wide = console.width >= WITH_LICENCE
-        console.print(_table(states, wide=wide))
+    if detailed:
         for data_set, state in states:
-            if state.status == "damaged":
-                for problem in state.problems:
-                    console.print(f"[red]damaged[/red] {data_set.name}: {_plain(problem)}")
+            Console(width=WIDTH, highlight=False).print(_details(data_set, state))
         return
+    console = Console(highlight=False)
+    console.print(_table(states, wide=console.width >= WITH_LICENCE))
     for data_set, state in states:
-        console.print(_details(data_set, state))
+        if state.status == "damaged":
+            for problem in state.problems:
+                console.print(f"[red]damaged[/red] {data_set.name}: {escape(problem)}")
 
 
 def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -315,11 +201,12 @@ def _table(states: list[tuple[DataSet, State]], *, wide: bool) -> Table:
     for data_set, state in states:
         items = data_set.items.get("test", sum(data_set.items.values()))
         row = [data_set.name, _needed_by(data_set), f"{items:,}", f"{data_set.bytes / 1e6:.1f}", _mark(state, short=True)]
-        table.add_row(*row, *([_plain(data_set.licence)] if wide else []))
+        table.add_row(*row, *([escape(data_set.licence)] if wide else []))
     return table
 
 
 def _details(data_set: DataSet, state: State) -> Table:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -339,11 +226,11 @@ def _details(data_set: DataSet, state: State) -> Table:
         ("forms", ", ".join(data_set.forms) or "one"),
     ]
     for key, value in rows:
-        table.add_row(key, _plain(value))
+        table.add_row(key, escape(value))
     table.add_row("here", _mark(state))
     for key, values in (("where", state.places), ("problem", state.problems)):
         for value in values:
-            table.add_row(key, _plain(value))
+            table.add_row(key, escape(value))
     return table
 
 
@@ -351,12 +238,6 @@ def _sources(data_set: DataSet) -> list[Source]:
     from bench.data.sets import sources
 
     return [source for source in sources().values() if data_set.name in source.sets]
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 def _mark(state: State, short: bool = False) -> str:
@@ -369,8 +250,7 @@ def _mark(state: State, short: bool = False) -> str:
 
 
 def _needed_by(data_set: DataSet) -> str:
-    needed = ", ".join(data_set.suites)
-    return needed or {"corpus": "training", "built-in": "demo"}.get(data_set.kind, "")
+    return ", ".join(data_set.suites) or {"corpus": "training", "built-in": "demo"}.get(data_set.kind, "")
 
 
 def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
@@ -393,3 +273,99 @@ def _as_dict(data_set: DataSet, state: State) -> dict[str, Any]:
             for file in data_set.files
         ],
     }
+
+
+# --- ``bench data overlap``: which sentences of the evaluation sets stand in a training corpus ---
+
+SUITES = "sts,cxc,transfer,clustering"  # of the suites that papers report, those with sentences of their own
+
+
+@data.command()
+@click.argument("corpus")
+@click.option("--suite", "suites", default=SUITES, show_default=True, help="Suites whose sentences are looked for; or all.")
+@click.option("--text", default="tokenised", show_default=True, help="Text form of the sets that have several.")
+@click.option("--column", help="Only this column of the corpus: sent0, sent1, hard_neg.  [default: every cell]")
+@click.option("--matches", type=click.Path(path_type=Path), help="Write every match into this file: .jsonl, one object a line.")
+@data_option
+@json_option
+def overlap(corpus: str, suites: str, text: str, column: str | None, matches: Path | None, data: Path | None, as_json: bool) -> None:
+    """Sentences of the evaluation sets that stand in CORPUS (a file, or builtin): the same, and nearly the same.
+
+    The same: equal letters and digits, whatever the case, punctuation and white space. Nearly: both have at least 4 of 5
+    words that either has. A run counts it too, for the tasks that it scores; bench show RUN.
+
+    \b
+    Example:  bench data overlap nli.csv --data DIR
+    """
+    from bench.cli.progress import PlainReporter
+    from bench.data.corpora import open_corpus
+    from bench.data.overlap import count_overlaps, merge_overlaps
+    from bench.data.sets import DataFolder
+    from bench.show.tables.report import section
+
+    opened = open_corpus(corpus)
+    if column not in (None, "all") and len(opened.columns) > 1:
+        opened = opened.only(column)
+    wanted = _wanted_tasks(DataFolder(data, offline=True), comma_list(suites), text)
+    reporter = PlainReporter()
+    reporter.phase("rows", len(opened))
+    if matches is None:
+        overlaps = count_overlaps(opened, wanted, progress=reporter.advance)
+    else:
+        overlaps = _listed(opened, wanted, matches, reporter.advance)
+    if as_json:
+        tasks = [asdict(shared) for shared in overlaps]
+        click.echo(json_text({"corpus": opened.name, "sha256": opened.sha256, "rows": len(opened), "tasks": tasks}))
+        return
+    plain_console().print(f"{opened.name}: {len(opened):,} rows of {', '.join(opened.columns)}")
+    print_section(section(merge_overlaps(overlaps)))
+    if matches is not None:
+        click.echo(f"every match: {matches}")
+
+
+def _wanted_tasks(data: DataFolder, suites: Sequence[str], text: str) -> list[ScoredSentences]:
+    """Every task of the suites whose data is here; what is not is said, once."""
+    from bench.data.overlap import ScoredSentences, scored_sentences
+    from bench.score.suites import expand_suites, suite
+
+    wanted: dict[tuple[str, str], ScoredSentences] = {}
+    missing: dict[str, DataMissing] = {}
+    for name in expand_suites(suites):
+        for task in suite(name).tasks:
+            if (name, task.name) in wanted:  # one set under two protocols
+                continue
+            try:
+                loaded = task.load(data, text)
+            except DataMissing as error:
+                missing.setdefault(error.message, error)
+                continue
+            if sentences := scored_sentences(loaded):
+                wanted[name, task.name] = ScoredSentences(name, task.name, loaded.form, sentences)
+    if not wanted and missing:
+        raise next(iter(missing.values()))
+    for problem in missing:
+        click.echo(f"left out: {problem}", err=True)
+    return list(wanted.values())
+
+
+def _listed(corpus: Corpus, wanted: Sequence[ScoredSentences], file: Path, progress: Callable[[int], None]) -> list[Overlap]:
+    """As ``count_overlaps``, with every match written to ``file``, whole or not at all."""
+    from bench.base.files import writing
+    from bench.data.overlap import count_overlaps
+
+    if file.suffix != ".jsonl":
+        raise BenchError(f"--matches {file}: unknown format '{file.suffix}'", f"--matches {file.with_suffix('.jsonl')}")
+    aside = file.with_name(file.name + ".part")
+    try:
+        with writing(file, None):
+            with aside.open("w", encoding="utf-8") as stream:
+
+                def write(match: Match) -> None:
+                    line = json.dumps({**asdict(match), "similarity": round(match.similarity, 4)}, ensure_ascii=False)
+                    stream.write(line + "\n")
+
+                overlaps = count_overlaps(corpus, wanted, progress=progress, found=write)
+            os.replace(aside, file)
+    finally:
+        aside.unlink(missing_ok=True)
+    return overlaps

@@ -79,7 +79,7 @@ def methods(
 
 
 def _list(registry: Registry, as_json: bool) -> None:
-    found = [registry[name] for name in registry]
+    plugins = [registry[name] for name in registry]
     if as_json:
         rows = [
             {
@@ -89,13 +89,13 @@ def _list(registry: Registry, as_json: bool) -> None:
                 "summary": p.cls.summary,
                 "package": p.package,
             }
-            for p in found
+            for p in plugins
         ]
         click.echo(json.dumps(rows))
         return
-    for settings in dict.fromkeys(p.cls.settings for p in sorted(found, key=lambda p: p.cls.settings == ("none",))):
+    for settings in dict.fromkeys(p.cls.settings for p in sorted(plugins, key=lambda p: p.cls.settings == ("none",))):
         click.echo("nothing is trained (setting none)" if settings == ("none",) else ", ".join(settings))
-        print_columns([(p.name, p.cls.summary + _variants(p)) for p in found if p.cls.settings == settings], indent=2)
+        print_columns([(p.name, p.cls.summary + _variants(p)) for p in plugins if p.cls.settings == settings], indent=2)
         click.echo()
     click.echo("everything about one: bench methods NAME")
 
@@ -116,11 +116,11 @@ def _check(name: str, pairs: tuple[str, ...], plugins: tuple[Path, ...], as_json
 
     from bench.run.conformance import check
 
-    found = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
-    if not found:
+    checked = from_file(Path(name)) if name.endswith(".py") else [discover(plugins)[name]]
+    if not checked:
         raise BenchError(f"--check {name}: it defines a suite and no method", f"bench suites --check {name}")
     failed = 0
-    for plugin in found:
+    for plugin in checked:
         results = check(plugin, overrides)
         failed += sum(not result.passed for result in results)
         if as_json:

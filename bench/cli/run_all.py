@@ -10,7 +10,6 @@ import click
 
 from bench.base.errors import OutOfMemory, RunFailed, RunLocked
 from bench.cli import show_error
-from bench.cli.columns import plain_console
 from bench.cli.options import json_text
 from bench.cli.show import print_section
 
@@ -143,7 +142,7 @@ def show_result(records: Sequence[RunRecord], store: RunsFolder, suites: Sequenc
     render_terminal([replace(record, scores=tuple(score for score in record.scores if score.suite in asked)) for record in records])
     if len(records) == 1:
         for section in report.shift_sections(records[0]):  # both text forms side by side, and CxC-STS beside STS-B
-            print_section(section, plain_console())
+            print_section(section)
     where = store.folder(records[0].run_id) if len(records) == 1 else store.path
     click.echo(f"record{'s' if len(records) > 1 else ''}: {where}")
     click.echo(f"next: bench show {records[-1].run_id}" + (f" --runs {store.path}" if str(store.path) != "runs" else ""))

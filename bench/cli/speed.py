@@ -48,24 +48,21 @@ def speed(references: tuple[str, ...], device: str, offline: bool, runs: Path | 
     if (load := os.getloadavg()[0]) > (cores := os.cpu_count() or 1) / 2:
         warn(f"the machine is busy (load {load:.1f} on {cores} cores): measure again when it is not")
     width = max(len(file.parent.name) for file in files)
-    condition = ""
     for file in files:
         run_id, own = file.parent.name, RunsFolder(file.parent.absolute().parent)
-        found = measure(str(file.parent.absolute()), store, plugins, device, offline=offline)
+        cost = measure(str(file.parent.absolute()), store, plugins, device, offline=offline)
         with own.lock(run_id):
             record = own.read(run_id)
-            own.write(replace(record, cost=replace(record.cost, encoding=found)))
-        condition = found.condition
+            own.write(replace(record, cost=replace(record.cost, encoding=cost)))
         if as_json:
-            click.echo(json_text({"run": run_id, **asdict(found)}))
+            click.echo(json_text({"run": run_id, **asdict(cost)}))
         else:
-            click.echo(f"{run_id:{width}}  {found.sentences_per_second:8,.0f} sentences/s  {found.memory_bytes / 1e6:7,.0f} MB")
+            click.echo(f"{run_id:{width}}  {cost.sentences_per_second:8,.0f} sentences/s  {cost.memory_bytes / 1e6:7,.0f} MB")
     if not as_json:
-        click.echo(f"measured on {condition}", err=True)
+        click.echo(f"measured on {cost.condition}", err=True)
 
 
 # --- what encoding takes: every run encodes the same sentences, in a process of its own, under a condition that is recorded ---
-
 
 SENTENCES, PASSES, PATIENCE = 1000, 5, 60.0
 """What is encoded, and how often: at most so many times, and no further time once so many seconds are spent."""

@@ -96,8 +96,9 @@ def _overview(chosen: list[Suite]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("suite", "tasks", "what it asks"):
-        table.add_column(heading, justify="right" if heading == "tasks" else "left", no_wrap=heading != "what it asks")
+    table.add_column("suite", no_wrap=True)
+    table.add_column("tasks", justify="right", no_wrap=True)
+    table.add_column("what it asks")
     for suite in chosen:
         table.add_row(suite.name, str(len(suite.tasks)), suite.description)
     return table
@@ -115,7 +116,8 @@ def _tasks(suite: Suite) -> Table:
     if any(parts):
         table.add_column("sub-datasets")
     for task, shown in zip(suite.tasks, parts, strict=True):
-        row = [task.name, _count(getattr(task, "n", None)), task.metric, task.protocol]
+        n = getattr(task, "n", None)
+        row = [task.name, "" if n is None else f"{n:,}", task.metric, task.protocol]
         table.add_row(*row, *([shown] if any(parts) else []))
     return table
 
@@ -124,27 +126,22 @@ def _parts(subsets: dict[str, int]) -> str:
     return ", ".join(f"{name} {n:,}" for name, n in subsets.items()) if len(subsets) > 1 else ""
 
 
-def _count(n: int | None) -> str:
-    return "" if n is None else f"{n:,}"
-
-
 def _as_dict(suite: Suite) -> dict[str, Any]:
-    tasks = [
-        {
-            "name": task.name,
-            "protocol": task.protocol,
-            "metric": task.metric,
-            "n": getattr(task, "n", None),
-            "data": list(getattr(task, "data", ())),
-            "subsets": getattr(task, "subsets", {}),
-        }
-        for task in suite.tasks
-    ]
     return {
         "name": suite.name,
         "title": suite.title,
         "description": suite.description,
         "docs": suite.docs,
         "average": list(suite.average) if suite.average else None,
-        "tasks": tasks,
+        "tasks": [
+            {
+                "name": task.name,
+                "protocol": task.protocol,
+                "metric": task.metric,
+                "n": getattr(task, "n", None),
+                "data": list(getattr(task, "data", ())),
+                "subsets": getattr(task, "subsets", {}),
+            }
+            for task in suite.tasks
+        ],
     }
