@@ -72,6 +72,8 @@ def evaluate(
     Example:  bench evaluate sentence-transformers/all-mpnet-base-v2 --suite sts
               bench evaluate A B --name mpnet,e5 --prompt transfer "classify: "
     """
+    from bench.base import devices
+    from bench.cli.planning import show_plan
     from bench.cli.progress import downloads
     from bench.cli.progress import reporter as make_reporter
     from bench.data.fetching import offline_now
@@ -93,9 +95,9 @@ def evaluate(
     is_server = [model.startswith(("http://", "https://")) for model in models]
     if not any(is_server) and (server_model or dimensions or key_env):
         raise BenchError("--model, --dimensions and --key-env are for a server, and none is named", "http://HOST:PORT/v1/embeddings")
-    found = [
+    encoders = [
         find_model(
-            one,
+            model,
             runs=store,
             name=titles[i] if titles else "",
             prompt=prefix,
@@ -103,29 +105,17 @@ def evaluate(
             values=parse_overrides(pairs, None),
             server=server if is_server[i] else None,
         )
-        for i, one in enumerate(models)
+        for i, model in enumerate(models)
     ]
-    for given_model in found:
-        check_found(given_model, plugins)
-        if given_model.run is not None and fresh:
-            raise BenchError(f"--fresh: {given_model.given} is a run, which would be trained anew", "leave --fresh out")
-    from bench.base import devices
-
+    for encoder in encoders:
+        check_found(encoder, plugins)
+        if encoder.run is not None and fresh:
+            raise BenchError(f"--fresh: {encoder.given} is a run, which would be trained anew", "leave --fresh out")
     device = devices.choose_device(device)
     shown = downloads(plain or as_json)
     plans = [
-        plan_model(
-            given_model,
-            wanted,
-            forms,
-            data,
-            shown,
-            offline=offline,
-            allow_pickle=allow_pickle,
-            only_look=dry_run,
-            plugins=plugins,
-        )
-        for given_model in found
+        plan_model(encoder, wanted, forms, data, shown, offline=offline, allow_pickle=allow_pickle, only_look=dry_run, plugins=plugins)
+        for encoder in encoders
     ]
     planned = [run for plan in plans for run in plan.runs]
     missing = tell_missing(planned)
@@ -134,15 +124,13 @@ def evaluate(
     for line in costs:
         click.echo(line, err=True)
     if dry_run:
-        from bench.cli.planning import show_plan
-
-        show_plan(planned, [pending_set for plan in plans for pending_set in plan.to_fetch], store, device, as_json)
+        show_plan(planned, [item for plan in plans for item in plan.to_fetch], store, device, as_json)
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
     options = Options(device=device, offline=offline, fresh=fresh)
     with make_reporter(plain or as_json) as reporter:
-        for one, plan in zip(found, plans, strict=True):
-            made, code = run_all(plan.runs, folder_of(one, store), options, reporter, as_json)
+        for encoder, plan in zip(encoders, plans, strict=True):
+            made, code = run_all(plan.runs, folder_of(encoder, store), options, reporter, as_json)
             records += made
             worst = max(worst, code)
     if not as_json and records:
@@ -174,10 +162,12 @@ def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
     from bench.score.suites import expand_suites, suite
 
     if names:
-        every = [one for name in expand_suites(suites) for one in (name.partition(":")[0], *(task.name for task in suite(name).tasks))]
+        known: list[str] = []
+        for name in expand_suites(suites):
+            known += [name.partition(":")[0], *(task.name for task in suite(name).tasks)]
         for name in names:
-            if name not in every:
-                raise UnknownName("task", name, every, "among what is scored", "bench suites NAME lists its tasks")
+            if name not in known:
+                raise UnknownName("task", name, known, "among what is scored", "bench suites NAME lists its tasks")
 
 
 def check_found(model: Model, plugins: Sequence[Path] = ()) -> None:
@@ -252,7 +242,7 @@ def write_sentences(file: Path, suites: Sequence[str], text: str, data: DataFold
     from bench.base.files import write_whole
     from bench.run.plan import scored_sentences_of
 
-    found = scored_sentences_of(suites, text, data)
-    lines = "".join(json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in found)
+    sentences = scored_sentences_of(suites, text, data)
+    lines = "".join(json.dumps({"sentence": sentence}, ensure_ascii=False) + "\n" for sentence in sentences)
     write_whole(file, lines.encode("utf-8", "surrogatepass"))
-    return len(found)
+    return len(sentences)

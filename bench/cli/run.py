@@ -129,7 +129,8 @@ def parse_overrides(pairs: Sequence[str], max_steps: int | None, budget: str | N
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise BenchError(f"--set {pair}: expected KEY=VALUE", "for example --set batch_size=128")
-        overrides[key.strip()] = value if key.strip() in ("prompt", "prompts") else value.strip()  # "query: " ends in a blank
+        key = key.strip()
+        overrides[key] = value if key in ("prompt", "prompts") else value.strip()  # "query: " ends in a blank
     options = {"max_steps": max_steps, "budget": budget}
     return overrides | {key: str(value) for key, value in options.items() if value is not None}
 
@@ -238,7 +239,7 @@ def run(
     \b
     Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
-    from bench.cli.planning import check_nothing_to_fetch
+    from bench.cli.planning import check_nothing_to_fetch, show_plan
     from bench.cli.planning import planned as plan_and_fetch
     from bench.cli.progress import downloads
     from bench.cli.progress import reporter as make_reporter
@@ -263,14 +264,8 @@ def run(
     plan.check_request(request, plugins)
     DataFolder(data).check_root()  # before anything large is loaded
     elsewhere = commands or executor in ENGINES
-    check_elsewhere(
-        elsewhere,
-        executor,
-        commands,
-        only,
-        gpus,
-        {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None},
-    )
+    asked = {"--cpus": cpus, "--memory": memory, "--parallel": parallel, "--slurm": slurm or None, "--return": returns or None}
+    check_elsewhere(elsewhere, executor, commands, only, asked)
     resources = Resources(gpus, cpus, memory, parallel, parse_slurm(slurm), returns)
     if elsewhere:
         device, precision = settled(device, precision, gpus)
@@ -281,15 +276,14 @@ def run(
         device, precision, count = settled_here(device, precision, executor, gpus, ranks)
         if only is not None:
             check_here(device, precision)
-    for changed_values in series(overrides):
-        check_budget(changed_values.get("budget"), device)
+    for values in series(overrides):
+        check_budget(values.get("budget"), device)
     request = replace(request, precision=precision, ranks=count)
     registry = known_methods(plugins)
     offline = offline or offline_now()
-    shown = downloads(plain or as_json)
-    make = partial(plan_and_fetch, request, registry, data, shown, offline=offline, only_look=dry_run)
-    found = ranks.in_turn(make) if ranks else make()
-    planned = found.runs if only is None else (only_run(found.runs, only, words),)
+    make = partial(plan_and_fetch, request, registry, data, downloads(plain or as_json), offline=offline, only_look=dry_run)
+    whole = ranks.in_turn(make) if ranks else make()
+    planned = whole.runs if only is None else (only_run(whole.runs, only, words),)
     if chunk is not None:
         check_chunks(planned, chunk)
     if count > 1 and not ranks and not dry_run and not elsewhere:
@@ -298,7 +292,7 @@ def run(
     store = RunsFolder(runs)
     if elsewhere:
         if offline and dry_run:
-            check_nothing_to_fetch(found.to_fetch)
+            check_nothing_to_fetch(whole.to_fetch)
         with make_reporter(True) as reporter:
             code = run_elsewhere(
                 click.get_current_context(), planned, store, resources, device=device, precision=precision, plugins=plugins,
@@ -306,17 +300,16 @@ def run(
             )  # fmt: skip
         raise click.exceptions.Exit(max(code, missing))
     if dry_run:
-        from bench.cli.planning import show_plan
-
-        show_plan(planned, found.to_fetch, store, device, as_json)
+        show_plan(planned, whole.to_fetch, store, device, as_json)
         if offline:
-            check_nothing_to_fetch(found.to_fetch)
+            check_nothing_to_fetch(whole.to_fetch)
         raise click.exceptions.Exit(missing)
+    wait_seconds = 0.0 if job is None else WORKER_WAITS
     options = Options(
         device=device,
         offline=offline,
         fresh=fresh,
-        wait_seconds=FOR_EVER if wait else WORKER_WAITS if job is not None else 0.0,
+        wait_seconds=FOR_EVER if wait else wait_seconds,
         save_seconds=every,
         chunk=chunk,
         auto_batch=auto_batch,
@@ -366,7 +359,7 @@ def settled_here(device: str, precision: str, executor: str, gpus: int | None, r
     return device, ranks.first(settle) if ranks else settle(), count  # the ranks of a run agree
 
 
-def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | None, gpus: int | None, asked: dict[str, Any]) -> None:
+def check_elsewhere(elsewhere: bool, executor: str, commands: bool, only: str | None, asked: dict[str, Any]) -> None:
     """Raises BenchError for options that do not go together."""
     if commands and executor not in ("local", "torchrun"):
         raise BenchError(f"--commands with --executor {executor}", "one of them: commands are for what is no such engine")
@@ -417,6 +410,6 @@ def check_chunks(planned: Sequence[PlannedRun], chunk: int) -> None:
     """Raises BenchError where a method that trains cannot take a batch in parts."""
     from bench.training.gradient import check_chunk
 
-    for planned_run in planned:
-        if planned_run.corpus is not None and planned_run.plugin.cls.fitted != "pass":
-            check_chunk(planned_run.plugin.cls, chunk)
+    for run in planned:
+        if run.corpus is not None and run.plugin.cls.fitted != "pass":
+            check_chunk(run.plugin.cls, chunk)
