@@ -123,18 +123,18 @@ def fetch(names: tuple[str, ...], text: str, data: Path | None, plain: bool, as_
     missing = [data_set for data_set in chosen if not any(copy.form in (text, "any") for copy in folder.copies(data_set)[0])]
     if pending := [pending_set(data_set, text if data_set.forms else "any") for data_set in missing if sources_of(data_set, text)]:
         announce(pending, report, store)
-    for evaluation_set in chosen:
+    for data_set in chosen:
         try:
-            if evaluation_set in missing:
-                fetcher.get(evaluation_set, text if evaluation_set.forms else "any")
+            if data_set in missing:
+                fetcher.get(data_set, text if data_set.forms else "any")
         except BenchError as error:
             show_error(error)
-            failed.append(evaluation_set.name)
-        state = folder.check(evaluation_set)
+            failed.append(data_set.name)
+        state = folder.check(data_set)
         if as_json:
-            click.echo(json_text(_as_dict(evaluation_set, state)))
+            click.echo(json_text(_as_dict(data_set, state)))
         else:
-            click.echo(f"{evaluation_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
+            click.echo(f"{data_set.name}: {state.status}{', in ' + ', '.join(state.places) if state.places else ''}")
     if failed:
         raise BenchError(f"not fetched: {', '.join(failed)}", "run the command again when the reason above is gone; the others are there")
 
@@ -144,7 +144,7 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
     from bench.data.sets import data_sets, sources_of
     from bench.score.suites import suite_names
 
-    every = [data_set for data_set in data_sets().values() if data_set.kind != "built-in"]
+    known_sets = [data_set for data_set in data_sets().values() if data_set.kind != "built-in"]
     chosen: dict[str, DataSet] = {}
     for name in names:
         if name.partition(":")[0] == "mteb":
@@ -153,11 +153,15 @@ def _wanted(names: tuple[str, ...]) -> list[DataSet]:
                 "the tasks of mteb are fetched by mteb's own loader, when a run needs them or beforehand",
                 f"python -c \"import mteb; mteb.get_task('{task}').load_data()\"; the hub's cache (HF_HOME) can be copied to another machine",
             )
-        fitting = [data_set for data_set in every if data_set.name.lower() == name.lower()]
+        fitting = [data_set for data_set in known_sets if data_set.name.lower() == name.lower()]
         if not fitting and name == "all" or name in suite_names():
-            fitting = [data_set for data_set in every if (name == "all" or name in data_set.suites) and sources_of(data_set)]
+            fitting = [data_set for data_set in known_sets if (name == "all" or name in data_set.suites) and sources_of(data_set)]
         if not fitting:
-            known = [*(data_set.name for data_set in every), *sorted({suite for one in every for suite in one.suites}), "all"]
+            known = [
+                *(data_set.name for data_set in known_sets),
+                *sorted({suite for data_set in known_sets for suite in data_set.suites}),
+                "all",
+            ]
             raise UnknownName("data set or suite", name, known, hint="bench data list shows all of them; of mteb: bench run fetches")
         chosen |= {data_set.name: data_set for data_set in fitting}
     return list(chosen.values())

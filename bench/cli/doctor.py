@@ -138,25 +138,26 @@ def suite_state(name: str, folder: DataFolder) -> dict[str, Any]:
     from bench.score.suites.known import survey
 
     tasks = suite(name).tasks
-    sets = [data_set(one) for task in tasks for one in getattr(task, "data", ())]
+    sets = [data_set(set_name) for task in tasks for set_name in getattr(task, "data", ())]
     forms = ("tokenised", "raw") if any(set_.forms for set_ in sets) else ("tokenised",)
     state: dict[str, Any] = {"suite": name, "tokenised": "", "raw": "one form", "carried": not sets}
     here: set[str] = set()
     problems: dict[str, str] = {}
     damaged: set[str] = set()
     for text in forms:
-        found = 0
+        count = 0
         for task in tasks:
             try:
                 survey(task, folder, text)
-                found += 1
+                count += 1
                 here.add(task.name)
             except BenchError as error:
                 problems[task.name] = error.message
-                damaged |= {task.name} if isinstance(error, DataDamaged) else set()
-        state[text] = "found" if found == len(tasks) else f"{found} of {len(tasks)}" if found else "missing"
-    names = [task.name for task in tasks if task.name not in here or task.name in damaged]
-    missing = [f"{one} (damaged)" if one in damaged else one for one in dict.fromkeys(names)]
+                if isinstance(error, DataDamaged):
+                    damaged.add(task.name)
+        state[text] = {0: "missing", len(tasks): "found"}.get(count, f"{count} of {len(tasks)}")
+    names = dict.fromkeys(task.name for task in tasks if task.name not in here or task.name in damaged)
+    missing = [f"{task_name} (damaged)" if task_name in damaged else task_name for task_name in names]
     return state | {"here": sorted(here), "missing": missing, "problems": problems}
 
 

@@ -149,10 +149,9 @@ def check_words(
             "no model was named" if listing is None else "--list-sentences writes sentences and scores no model",
             "bench evaluate MODEL --suite sts; or --list-sentences FILE alone",
         )
-    if titles and (len(titles), len(set(titles))) != (len(models),) * 2:
-        raise BenchError(
-            f"--name {','.join(titles)}: {len(set(titles))} names for {len(models)} models", "one name for each, in their order"
-        )
+    names = len(set(titles))
+    if titles and not len(titles) == names == len(models):
+        raise BenchError(f"--name {','.join(titles)}: {names} names for {len(models)} models", "one name for each, in their order")
     check_named(Request(methods=("",), suites=tuple(suites), text=text))
     check_prompts([name for name, _ in prompts], suites)
 

@@ -116,20 +116,10 @@ def record_filters(verb: Command) -> Command:
     """Adds RUN ... and the filters; the verb gets ``kept``, the finished runs that were chosen, at least one."""
 
     @functools.wraps(verb)
-    def wrapped(
-        references: tuple[str, ...],
-        runs: Path | None,
-        method: str | None,
-        backbone: str | None,
-        setting: str | None,
-        variant: str | None,
-        suite: str | None,
-        text: str | None,
-        **others: Any,
-    ) -> Any:
-        wanted = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
+    def wrapped(references: tuple[str, ...], runs: Path | None, suite: str | None, text: str | None, **others: Any) -> Any:
+        filters = {key: others.pop(key) for key in ("method", "backbone", "setting", "variant")}
         with no_collection():
-            kept = choose(references, runs, {key: comma_list(value) for key, value in wanted.items() if value is not None})
+            kept = choose(references, runs, {key: comma_list(value) for key, value in filters.items() if value is not None})
         return verb(kept=with_scores(kept, comma_list(suite), comma_list(text)), **others)
 
     options = [

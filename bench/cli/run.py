@@ -81,8 +81,12 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
     except click.exceptions.Exit as end:
         code = end.exit_code
     except BenchError as error:
-        code = _tell(error) if lead or ranks is None or ranks.broken else 0  # else rank 0 tells of it
-        code = LOST if not lead and ranks is not None and ranks.lost else code
+        code = 0  # rank 0 tells of it
+        if lead or ranks is None or ranks.broken:
+            show_error(error, label="error" if lead else f"rank {os.environ['RANK']}")
+            code = error.exit_code
+        if not lead and ranks is not None and ranks.lost:
+            code = LOST
     except KeyboardInterrupt:
         code = 130
     except BaseException:
@@ -97,12 +101,6 @@ def rank_process(device: str) -> Iterator[tuple[str, Ranks | None]]:
             if stream is not None:
                 stream.flush()
         os._exit(code)
-
-
-def _tell(error: BenchError) -> int:
-    rank = int(os.environ["RANK"])
-    show_error(error, label=f"rank {rank}" if rank else "error")
-    return error.exit_code
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

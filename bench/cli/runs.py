@@ -47,13 +47,14 @@ def runs(
     if name is not None:
         context.invoke(show, reference=name, runs=runs, as_json=as_json)
         return
+    states = (*STATUSES, RUNNING)
     for state in comma_list(status):
-        if state not in (*STATUSES, RUNNING):
-            raise UnknownName("status", state, (*STATUSES, RUNNING))
+        if state not in states:
+            raise UnknownName("status", state, states)
     store = RunsFolder(runs)
     records, damaged = store.records()
     records = [as_it_stands(run, store) for run in (*records, *map(unrecorded, store.without_record()))]
-    wanted = comma_list(status) or (*STATUSES, RUNNING)
+    wanted = comma_list(status) or states
     chosen = [r for r in records if r.status in wanted and (not method or r.method in comma_list(method))]
     chosen.sort(key=lambda record: (record.provenance.created, record.run_id), reverse=True)
     for error in damaged:

@@ -143,10 +143,10 @@ def _places(places: tuple[str, ...], runs: Path | None) -> Iterator[tuple[Path |
             if not (PUBLISHED / place).is_dir():
                 raise
             path = PUBLISHED / place
-        found = runs_below(path)
-        if not found:
+        folders = runs_below(path)
+        if not folders:
             raise BenchError(f"no run in {path}", "bench run ..., or another folder: --runs DIR")
-        yield path, found
+        yield path, folders
 
 
 class Again:
@@ -171,23 +171,22 @@ class Again:
         """Of a run that agrees, at ``path``; what was kept of one that no longer does is removed."""
         from bench.verify import attestation
 
-        found = attestation.entry(report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device)
-        if found is not None:
-            attestation.write(path, {folder.name: found})
+        entry = attestation.entry(report, folder, date=datetime.now(UTC).date().isoformat(), device=self.device)
+        if entry is not None:
+            attestation.write(path, {folder.name: entry})
         elif report.differences:
             path.unlink(missing_ok=True)
 
 
 def as_object(report: RunReport) -> dict[str, Any]:
     """A report as JSON: what was counted, and every finding that does not agree."""
-    told = [finding for finding in report.findings if finding.why]
     return {
         "run_id": report.name,
         "status": report.status,
         "agree": sum(not finding.why for finding in report.findings),
         "differ": len(report.differences),
         "unchecked": len(report.unchecked),
-        "findings": [{"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why} for one in told],
+        "findings": [{"kind": one.kind, "what": one.what, "outcome": one.outcome, "why": one.why} for one in report.findings if one.why],
     }
 
 
@@ -196,7 +195,9 @@ def _print(report: RunReport, console: Console) -> None:
 
     from bench.compare.formatting import visible
 
-    word = "differs" if report.differences else "agrees" if report.count_agreeing() else "not checked"
+    word = "agrees" if report.count_agreeing() else "not checked"
+    if report.differences:
+        word = "differs"
     status = "" if report.status in ("finished", "published") else f", {report.status}"
     words = agreement(report)
     console.print(
@@ -208,9 +209,9 @@ def _print(report: RunReport, console: Console) -> None:
         )
     )
     for difference in report.differences[:SHOWN]:
-        about = (
-            difference.kind if difference.what == difference.kind else f"{difference.kind} of {visible(difference.what, console.encoding)}"
-        )
+        about = difference.kind
+        if difference.what != difference.kind:
+            about += f" of {visible(difference.what, console.encoding)}"
         console.print(Text(f"  {about}: {visible(difference.why, console.encoding)}"))
     if len(report.differences) > SHOWN:
         console.print(Text(f"  and {len(report.differences) - SHOWN} more; --json lists them"))
@@ -220,8 +221,7 @@ def agreement(report: RunReport) -> str:
     """ "7 scores, 1 average, 7 data sets, fingerprint": what agrees, counted."""
     from bench.verify.findings import KINDS
 
-    counts = [(kind, report.count(kind)) for kind in KINDS]
-    return ", ".join(_counted(kind, n) for kind, n in counts if n)
+    return ", ".join(_counted(kind, n) for kind in KINDS if (n := report.count(kind)))
 
 
 def _counted(kind: str, n: int) -> str:
