@@ -61,15 +61,12 @@ def abilities(reference: Reference) -> dict[str, object]:
         head = "yes"
     except BenchError:
         head = "no"
+    prompt = "not known"
+    if family is not None:
+        prompt = "yes" if family.prefix else "no"
     before, after = backbone.special_tokens()
-    return {
-        "weights": backbone.report(),
-        "a sentence in its tokens": " ".join(
-            backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])
-        ),
-        "MLM head": head,
-        "deep prompt": "not known" if family is None else "yes" if family.prefix else "no",
-    }
+    tokens = backbone.tokenizer.convert_ids_to_tokens([*before, *backbone.ids(["A sentence."])[0], *after])
+    return {"weights": backbone.report(), "a sentence in its tokens": " ".join(tokens), "MLM head": head, "deep prompt": prompt}
 
 
 def describe(name: str) -> dict[str, object]:

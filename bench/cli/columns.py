@@ -50,18 +50,19 @@ def title(text: str, blank: bool = True) -> None:
     say(text)
 
 
-def print_command(command: str, label: str = "", indent: int = 0) -> None:
+def print_command(command: str, label: str = "") -> None:
     """A command that can be copied: broken between words alone, each line but the last with a backslash at its end."""
     from bench.compare.formatting import visible
 
     words = re.findall(r"(?:[^\s']|'[^']*')+|\S+", visible(command, limit=None))
-    lines, room = [label], width() - indent - 2
+    lines, room = [label], width() - 2
     for word in words:
-        if len(lines[-1]) + 1 + len(word) > room and lines[-1].strip() and lines[-1] != label:
+        begun = lines[-1].strip() and lines[-1] != label
+        if begun and len(lines[-1]) + 1 + len(word) > room:
             lines.append(" " * (len(label) + 2) + word)
         else:
-            lines[-1] += (" " if lines[-1].strip() and lines[-1] != label else "") + word
-    click.echo(" \\\n".join(" " * indent + line for line in lines))
+            lines[-1] += (" " if begun else "") + word
+    click.echo(" \\\n".join(lines))
 
 
 def print_columns(rows: Iterable[Sequence[str]], *, headings: Sequence[str] = (), indent: int = 0) -> None:
@@ -104,7 +105,7 @@ def wrapped(text: str, room: int) -> list[str]:
     return lines
 
 
-def visible_indent(cell: str, encoding: str = "utf-8") -> str:
+def visible_indent(cell: str, encoding: str) -> str:
     """``cell`` made harmless; leading blanks, which show that a row belongs to the one above, stay."""
     from bench.compare.formatting import visible
 

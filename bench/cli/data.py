@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bench.data.sets import DataFolder, DataSet, Source, State
 
 
-WIDTH = 80
 WITH_LICENCE = 110  # columns of a terminal from which on the list has room for licences
 MARKS = {"found": "green", "unread": "yellow", "missing": "dim", "damaged": "red"}
 
@@ -183,7 +182,7 @@ def _show(states: list[tuple[DataSet, State]], *, detailed: bool, as_json: bool)
 
     if detailed:
         for data_set, state in states:
-            Console(width=WIDTH, highlight=False).print(_details(data_set, state))
+            Console(width=80, highlight=False).print(_details(data_set, state))
         return
     console = Console(highlight=False)
     console.print(_table(states, wide=console.width >= WITH_LICENCE))

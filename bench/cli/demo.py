@@ -17,7 +17,6 @@ from bench.cli.run_all import run_all
 
 if TYPE_CHECKING:
     from bench.compare.statistics.table import Row, Table
-    from bench.publish.build import Outcome
     from bench.runs import RunRecord, RunsFolder
 
 BATCH = 32
@@ -55,7 +54,7 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     Example:  bench demo --out /tmp/demo
     """
     from bench.base import devices
-    from bench.cli.progress import reporter as make_reporter
+    from bench.cli.progress import reporting
     from bench.data.sets import DataFolder
     from bench.run import plan
     from bench.run.executors.build import Options
@@ -73,7 +72,7 @@ def demo(out: Path, methods: str, seeds: str, steps: int, browse: bool, plain: b
     )
     store = RunsFolder(out / "runs")
     planned = plan.make(request, discover(), DataFolder(None))
-    with make_reporter(plain) as reporter:
+    with reporting(plain) as reporter:
         records, code = run_all(planned, store, Options(device=device, offline=True), reporter, False)
     if records:
         show(records, store, out, browse)
@@ -88,10 +87,16 @@ def recipe(steps: int) -> dict[str, str]:
 
 
 def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: bool) -> None:
-    """The table with its verdicts, what it says in words, the page that ``bench publish --preview`` makes, and what to do next."""
+    """The table with its verdicts, what it says in words, the page, and what to do next.
+
+    The page is what ``bench publish --preview`` makes, with the first method of the records as baseline.
+    """
+    from bench.publish.build import Asked, publish
     from bench.show.tables import print_tables
 
-    made = preview(records, store, out)
+    click.echo("comparing, and making the page ...", err=True)
+    with no_collection():
+        made = publish(Asked(runs=store.path, out=out, preview=True, title="bench demo", note=NOTE, baseline=records[0].method))
     assert made.folder is not None
     ours = {record.run_id for record in records}
     tables = [board_table.table for board_table in made.board.tables if any(ours.intersection(row.runs) for row in board_table.table.rows)]
@@ -112,15 +117,6 @@ def show(records: Sequence[RunRecord], store: RunsFolder, out: Path, browse: boo
 
         if not webbrowser.open(page.as_uri()):
             click.echo("no browser could be started; the page is a file that any browser opens", err=True)
-
-
-def preview(records: Sequence[RunRecord], store: RunsFolder, out: Path) -> Outcome:
-    """What ``bench publish --preview --runs OUT/runs --out OUT`` makes, the first method of the records as baseline."""
-    from bench.publish.build import Asked, publish
-
-    click.echo("comparing, and making the page ...", err=True)
-    with no_collection():
-        return publish(Asked(runs=store.path, out=out, preview=True, title="bench demo", note=NOTE, baseline=records[0].method))
 
 
 def told(table: Table) -> list[str]:

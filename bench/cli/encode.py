@@ -19,15 +19,20 @@ if TYPE_CHECKING:
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.trained_run import TrainedRun
 
-FORMATS = ("txt", "csv", "tsv", "jsonl")
-
 
 @click.command()
 @click.argument("reference", metavar="RUN")
 @click.argument("file", metavar="FILE")
 @click.option("--to", "out", required=True, type=click.Path(path_type=Path), help="What to write: NAME.npy or NAME.parquet.")
 @click.option("--column", help="Of a file with several: sent0, sent1, hard_neg, or all (every cell, row by row).")
-@click.option("--format", "kind", type=click.Choice(FORMATS), default="txt", show_default=True, help="Of standard input (FILE is -).")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["txt", "csv", "tsv", "jsonl"]),
+    default="txt",
+    show_default=True,
+    help="Of standard input (FILE is -).",
+)
 @device_option
 @click.option("--fresh", is_flag=True, help="Begin anew, and replace what is there.")
 @backbone_offline_option
@@ -48,7 +53,7 @@ def encode(
     Example:  bench encode simcse-builtin-s42 sentences.txt --to vectors.npy
     """
     from bench.base import devices
-    from bench.cli.progress import PlainReporter, reporter
+    from bench.cli.progress import PlainReporter, reporting
     from bench.run.executors.scoring import EncodingReporter
     from bench.run.executors.signals import stop_signals
     from bench.run.trained_run import find_run, load_run
@@ -63,7 +68,7 @@ def encode(
     for note in run.notes:
         click.echo(f"warning: {note}", err=True)
     device = devices.choose_device(device)
-    with reporter(plain or as_json or total is None) as shown, stop_signals() as should_stop:
+    with reporting(plain or as_json or total is None) as shown, stop_signals() as should_stop:
         shown.start(f"{run.record.run_id}: {file} to {out}")
         within = EncodingReporter(shown)
         method = load_run(run, device=device, offline=offline, reporter=within, should_stop=should_stop)

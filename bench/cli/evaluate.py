@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,11 +18,12 @@ from bench.cli.run_all import run_all, show_result, tell_missing
 
 if TYPE_CHECKING:
     from bench.backbones import Reference
-    from bench.cli.planning import Planned
+    from bench.cli.planning import Make, Planned
     from bench.data.fetching import Report
     from bench.data.sets import DataFolder
     from bench.run.models import Model
-    from bench.run.plan import PlannedRun
+    from bench.run.plan import PlannedRun, Request
+    from bench.runs import RunsFolder
 
 
 @click.command()
@@ -74,8 +75,7 @@ def evaluate(
     """
     from bench.base import devices
     from bench.cli.planning import show_plan
-    from bench.cli.progress import downloads
-    from bench.cli.progress import reporter as make_reporter
+    from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run.executors.build import Options
@@ -128,7 +128,7 @@ def evaluate(
         raise click.exceptions.Exit(missing)
     records, worst = [], missing
     options = Options(device=device, offline=offline, fresh=fresh)
-    with make_reporter(plain or as_json) as reporter:
+    with reporting(plain or as_json) as reporter:
         for encoder, plan in zip(encoders, plans, strict=True):
             made, code = run_all(plan.runs, folder_of(encoder, store), options, reporter, as_json)
             records += made
@@ -169,7 +169,7 @@ def check_prompts(names: Sequence[str], suites: Sequence[str]) -> None:
                 raise UnknownName("task", name, known, "among what is scored", "bench suites NAME lists its tasks")
 
 
-def check_found(model: Model, plugins: Sequence[Path] = ()) -> None:
+def check_found(model: Model, plugins: Sequence[Path]) -> None:
     """Raises BenchError, before torch is loaded, for a name, a folder or a setting that cannot be."""
     from bench.run.plan import Request, check_request
 
@@ -185,7 +185,7 @@ def check_distinct(planned: Sequence[PlannedRun], models: Sequence[str]) -> None
         raise BenchError(f"two of {', '.join(models)} are the same model ({twice})", "name each model once")
 
 
-def folder_of(model: Model, store: Any) -> Any:
+def folder_of(model: Model, store: RunsFolder) -> RunsFolder:
     """The runs folder in which the model's record stands: a run that was named stays where it is."""
     from bench.runs import RunsFolder
 
@@ -193,8 +193,8 @@ def folder_of(model: Model, store: Any) -> Any:
 
 
 def plan_model(
-    model: Model, suites: Sequence[str], text: str, data: Path | None, report: Report, *, offline: bool, allow_pickle: bool = False,
-    only_look: bool = False, plugins: Sequence[Path] = (),
+    model: Model, suites: Sequence[str], text: str, data: Path | None, report: Report, *, offline: bool, plugins: Sequence[Path],
+    allow_pickle: bool = False, only_look: bool = False,
 ) -> Planned:  # fmt: skip
     """The run of one model on these suites, with what it needs on this machine."""
     from bench.cli.planning import prepared
@@ -210,7 +210,7 @@ def plan_model(
         overrides=model.overrides,
         allow_pickle=allow_pickle,
     )
-    make: Callable[[DataFolder, Callable[[Reference], Reference]], list[PlannedRun]]
+    make: Make
     if model.run is not None:
         make = partial(_of_run, model.run, model.title, plugins, request)
     else:
@@ -220,7 +220,7 @@ def plan_model(
 
 
 def _of_run(
-    folder: Path, title: str, plugins: Sequence[Path], request: Any, data: DataFolder, ready: Callable[[Reference], Reference]
+    folder: Path, title: str, plugins: Sequence[Path], request: Request, data: DataFolder, ready: Callable[[Reference], Reference]
 ) -> list[PlannedRun]:
     from bench.run import plan
     from bench.run.trained_run import backbone_of, find_run

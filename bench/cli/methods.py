@@ -61,7 +61,9 @@ def methods(
         return
     wanted = [part for part, asked in parts.items() if asked or everything]
     if name is None and (wanted or backbone):
-        option = "--all" if everything else f"--{wanted[0]}" if wanted else f"--backbone {backbone}"
+        option = f"--backbone {backbone}"
+        if wanted:
+            option = "--all" if everything else f"--{wanted[0]}"
         raise BenchError(f"{option} is of one method", f"bench methods NAME {option}; bench methods lists them")
     if name is not None:
         check_methods([name], plugins)

@@ -38,7 +38,9 @@ class Planned:
 Make = Callable[[DataFolder, Callable[["Reference"], "Reference"]], Sequence[PlannedRun]]
 
 
-def planned(request: Request, registry: Registry, data: Path | None, report: Report, *, offline: bool, only_look: bool = False) -> Planned:
+def plan_and_fetch(
+    request: Request, registry: Registry, data: Path | None, report: Report, *, offline: bool, only_look: bool = False
+) -> Planned:
     """The runs of a request, with everything that they need on this machine: see :func:`prepared`."""
     from bench.run import plan
 

@@ -205,7 +205,8 @@ def bar(share: float, width: int, unicode: bool = True) -> str:
 
 
 @contextmanager
-def reporter(plain: bool) -> Iterator[RunReporter]:
+def reporting(plain: bool) -> Iterator[RunReporter]:
+    """What fits standard error, while it is open."""
     if plain or not sys.stderr.isatty():
         yield PlainReporter()
         return

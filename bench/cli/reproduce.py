@@ -31,6 +31,7 @@ from bench.cli.options import (
 from bench.cli.reproduced import show_left_out, show_results, write_reproduction
 from bench.cli.run import check_budget, parse_overrides, parse_seeds
 from bench.cli.run_all import run_all
+from bench.cli.show import MAIN
 from bench.references.rows import NO, RECIPES, RUNS, SCORES, Part, contents, find_part
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ def run_jobs(
     What cannot be planned is told and left out. Raises the first such error where nothing is left.
     """
     from bench.backbones import fetch
-    from bench.cli.progress import reporter as make_reporter
+    from bench.cli.progress import reporting
     from bench.run.reproduce.execute import in_order, plan_job
 
     worst = 0
@@ -248,16 +249,13 @@ def run_jobs(
         if stage and not any(job.planned for job in order):
             first = next(job.error for job in stage if job.error)
             raise BenchError(f"nothing of this can be run here: {first.message}", first.hint)
-        with make_reporter(plain) as reporter:
+        with reporting(plain) as reporter:
             _, code = run_all([run for job in stage for run in job.planned], store, options, reporter, as_json=False, shared=True)
         worst = max(worst, code)
     return worst
 
 
 # --- the plan; what became of it is told by bench.cli.reproduced ---
-
-MAIN = ("batch_size", "learning_rate", "epochs", "max_steps", "max_seq_length", "temperature")
-"""Recipe values that are shown first; then those of the method's own recipe."""
 
 
 def show_plan(name: str, listed: Sequence[Job], asked: Asked, as_json: bool) -> None:
@@ -313,6 +311,7 @@ def _printed_rows(job: Job) -> list[str]:
 
 
 def _recipe_words(job: Job) -> str:
+    """The values that every run shows first; then those of the method's own recipe."""
     if job.recipe is None:
         return "none"
     keys = [key for key in MAIN if key in job.recipe] + [key for key in job.set_here if key not in MAIN]

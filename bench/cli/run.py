@@ -237,10 +237,8 @@ def run(
     \b
     Example:  bench run --method simcse --suite sts --data DIR --corpus wiki.txt.xz
     """
-    from bench.cli.planning import check_nothing_to_fetch, show_plan
-    from bench.cli.planning import planned as plan_and_fetch
-    from bench.cli.progress import downloads
-    from bench.cli.progress import reporter as make_reporter
+    from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, show_plan
+    from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
@@ -291,7 +289,7 @@ def run(
     if elsewhere:
         if offline and dry_run:
             check_nothing_to_fetch(whole.to_fetch)
-        with make_reporter(True) as reporter:
+        with reporting(True) as reporter:
             code = run_elsewhere(
                 click.get_current_context(), planned, store, resources, device=device, precision=precision, plugins=plugins,
                 data=data, retries=retries, fresh=fresh, dry_run=dry_run, commands=commands, reporter=reporter,
@@ -318,7 +316,7 @@ def run(
         from bench.run.executors.multi_rank import follow
 
         raise click.exceptions.Exit(follow(planned, store, options, ranks))
-    with make_reporter(plain or as_json) as reporter:
+    with reporting(plain or as_json) as reporter:
         records, code = run_all(planned, store, options, reporter, as_json)
     if not as_json and records:
         show_result(records, store, expand_suites(request.suites))

@@ -132,10 +132,8 @@ def search(
     Example:  bench search --method simcse,promcse --trials 12 --budget 500steps --select sts-dev-clean
               bench run --recipe runs/search-.../simcse.toml --seeds 1-5
     """
-    from bench.cli.planning import check_nothing_to_fetch, table_of
-    from bench.cli.planning import planned as plan_and_fetch
-    from bench.cli.progress import downloads
-    from bench.cli.progress import reporter as make_reporter
+    from bench.cli.planning import check_nothing_to_fetch, plan_and_fetch, table_of
+    from bench.cli.progress import downloads, reporting
     from bench.data.fetching import offline_now
     from bench.data.sets import DataFolder
     from bench.run import plan
@@ -216,7 +214,7 @@ def search(
     study = open_study(folder, definition(jobs, wanted, title, tuple(overrides)))
     click.echo(f"{'goes on with' if before else 'begins'} {folder}: {words(study)}", err=True)
     click.echo(study.overlap, err=True)
-    run_trials(folder, study, jobs, store, make_reporter(plain or as_json), options)
+    run_trials(folder, study, jobs, store, reporting(plain or as_json), options)
     with RunsFolder(folder).lock("study", WAIT):  # another process of this search may end, too
         show_result(folder, study, as_json)
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from bench.score.suites import Suite
 
-WIDTH = 80
-
 
 @click.command()
 @click.argument("name", required=False)
@@ -52,7 +50,7 @@ def suites(name: str | None, check_name: str | None, data: Path | None, plugins:
     from rich.console import Console
     from rich.markup import escape
 
-    console = Console(width=WIDTH, highlight=False)
+    console = Console(width=80, highlight=False)
     if name is None:
         console.print(_overview(chosen))
         console.print("\neverything about one: bench suites NAME", markup=False)
@@ -78,10 +76,10 @@ def _check(name: str, data: Path | None, as_json: bool) -> None:
 
     if name.endswith(".py"):
         use_files([Path(name)])
-        files = [plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name]
-        if not files:
+        plugins = [plugin for plugin in map(suite_plugin, suite_names()) if isinstance(plugin, SuitePlugin) and plugin.package == name]
+        if not plugins:
             raise BenchError(f"--check {name}: it defines no suite", "SUITE = Suite(...), see docs/add-a-suite.md")
-        chosen = files[0].suite
+        chosen = plugins[0].suite
     else:
         chosen = suite(name)
     results = check(chosen, DataFolder(data))
