@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import structs
 
-from bench.base.errors import BenchError
+from bench.base.errors import BenchError, RecordDamaged, UnknownName
 from bench.cli.columns import print_columns, say
-from bench.cli.options import comma_list, data_option, no_collection, record_filters, suite_file_option
+from bench.cli.options import comma_list, data_option, no_collection, runs_option, suite_file_option, warn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bench.compare.statistics.table import Table
+    from bench.runs import RunsFolder
     from bench.runs.predictions import Run
 
 FORMATS = ["table", "md", "latex", "csv", "json", "html"]
@@ -33,7 +35,14 @@ HELP = {
 
 
 @click.command()
-@record_filters
+@click.argument("references", metavar="[RUN]...", nargs=-1)
+@runs_option
+@click.option("--method", help="Only these methods (a,b).")
+@click.option("--backbone", help="Only these backbones.")
+@click.option("--setting", help="Only these settings: unsupervised, supervised, none.")
+@click.option("--variant", help="Only these variants; none = the method as its paper has it.")
+@click.option("--suite", help="Only these suites.")
+@click.option("--text", help="Only this text form: tokenised, raw.")
 @click.option("--baseline", help="A method; every cell is printed less its own, and tested against it.")
 @click.option("--with-paper", is_flag=True, help=HELP["with_paper"])
 @click.option("--cost", is_flag=True, help="Trained parameters, training time, peak memory.")
@@ -52,7 +61,8 @@ HELP = {
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write one self-contained page.")
 def compare(
-    kept: list[Run], baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
+    references: tuple[str, ...], runs: Path | None, method: str | None, backbone: str | None, setting: str | None, variant: str | None,
+    suite: str | None, text: str | None, baseline: str | None, with_paper: bool, cost: bool, equal_budget: bool, strict: bool, together: bool,
     everything: bool, statistics: str, correction: str, margin: float, items: bool, task: str | None, top: int, data: Path | None, form: str,
     html: Path | None,
 ) -> None:  # fmt: skip
@@ -68,6 +78,10 @@ def compare(
     """
     from bench.compare.tables import TableOptions, compare_runs
 
+    filters = {"method": method, "backbone": backbone, "setting": setting, "variant": variant}
+    with no_collection():
+        kept = choose(references, runs, {key: comma_list(names) for key, names in filters.items() if names is not None})
+    kept = with_scores(kept, comma_list(suite), comma_list(text))
     if items:
         if form not in ("table", "json"):
             raise BenchError(f"--items has no --format {form}", "--format table or json")
@@ -82,6 +96,72 @@ def compare(
         with _progress() as report:
             tables = compare_runs(kept, options, report)
         _show(kept, tables, form, html)
+
+
+def choose(references: Sequence[str], runs: Path | None, wanted: dict[str, Sequence[str]]) -> list[Run]:
+    """The finished runs that are named (all, if none is) and fit. What is left out is said on standard error."""
+    from bench.compare.formatting import listed
+    from bench.runs import RunsFolder
+
+    store = RunsFolder(runs)
+    unique: dict[str, Run] = {}
+    for record, folder in _named(store, references) if references else _all(store):
+        unique.setdefault(record.run_id, (record, folder))
+    fitting = _fitting(list(unique.values()), wanted)
+    finished = [(record, folder) for record, folder in fitting if record.status == "finished"]
+    if unfinished := [record.run_id for record, _ in fitting if record.status != "finished"]:
+        warn(f"left out, not finished: {listed(unfinished, 5)}")
+    if not finished:
+        where = f"in {store.path}" if not references else "among those named"
+        raise BenchError(f"no finished run {where}", "bench run ..., or another folder: --runs DIR" if not fitting else "bench runs")
+    return finished
+
+
+def _all(store: RunsFolder) -> list[Run]:
+    records, damaged = store.records()
+    for error in damaged:
+        warn(f"left out, damaged: {error.message}")
+    return [(record, store.folder(record.run_id)) for record in records]
+
+
+def _named(store: RunsFolder, references: Sequence[str]) -> list[Run]:
+    from bench.runs.store import read_record
+
+    kept = []
+    for reference in references:
+        for file in store.record_files(reference):
+            try:
+                kept.append((read_record(file), file.parent))
+            except RecordDamaged as error:
+                warn(f"left out, damaged: {error.message}")
+    return kept
+
+
+def _fitting(runs: list[Run], wanted: dict[str, Sequence[str]]) -> list[Run]:
+    for key, names in wanted.items():
+        having = [(run, {getattr(run[0], key) or "none"} | ({run[0].backbone_name} if key == "backbone" else set())) for run in runs]
+        have = {value for _, values in having for value in values}
+        for name in names:
+            if name not in have and runs:
+                raise UnknownName(key, name, have, "among these runs", "bench runs")
+        runs = [run for run, values in having if not values.isdisjoint(names)]
+    return runs
+
+
+def with_scores(kept: list[Run], suites: Sequence[str], texts: Sequence[str]) -> list[Run]:
+    """With the scores of these suites and text forms only; runs without any are left out."""
+    for kind, names in (("suite", suites), ("text", texts)):
+        have = {getattr(score, kind) or "none" for record, _ in kept for score in record.scores}
+        for name in names:
+            if name not in have:
+                raise UnknownName("text form" if kind == "text" else kind, name, have, "among the scores of these runs", "bench runs")
+        if names:
+            kept = [
+                (structs.replace(record, scores=scores), folder)
+                for record, folder in kept
+                if (scores := tuple(score for score in record.scores if (getattr(score, kind) or "none") in names))
+            ]
+    return kept
 
 
 def show_answer(kept: Sequence[Run], statistics: str, *, strict: bool, equal_budget: bool, html: Path | None) -> None:

@@ -160,9 +160,9 @@ def hand_over(
         places = jobs.ask(known.places)
         queued = [run for run in planned if run.run_id in places]
         if fresh and queued:
+            more = f", and {len(queued) - 1} more" if len(queued) > 1 else ""
             raise BenchError(
-                f"--fresh: {queued[0].run_id} is {places[queued[0].run_id].state}"
-                + (f", and {len(queued) - 1} more" if len(queued) > 1 else ""),
+                f"--fresh: {queued[0].run_id} is {places[queued[0].run_id].state}{more}",
                 f"bench cancel --runs {store.path} --all, then this again",
             )
         records = {run.run_id: store.get(run.run_id, run.fingerprint) for run in planned}
@@ -174,12 +174,13 @@ def hand_over(
         if not todo:
             click.echo(f"nothing to submit: {told}", err=True)
             return None, queued
-        here = [] if fresh else [run.run_id for run in todo if (record := records[run.run_id]) is not None and record.status == "finished"]
-        if resources.returns and here:
-            raise BenchError(
-                f"--return: {here[0]} is here and lacks only scores; a node would train it again",
-                "without both options the same command scores it here; --fresh trains it again",
-            )
+        for run in todo:
+            record = records[run.run_id]
+            if resources.returns and not fresh and record is not None and record.status == "finished":
+                raise BenchError(
+                    f"--return: {run.run_id} is here and lacks only scores; a node would train it again",
+                    "without both options the same command scores it here; --fresh trains it again",
+                )
         prepare_corpora(todo, reporter)
         if fresh:
             start_afresh(todo, store, reporter)
@@ -230,12 +231,12 @@ def run_elsewhere(
         click.echo(jobs.engine(name).script(batch), nl=False)
         return 0
     hand = partial(hand_over, name, store=store, arguments=arguments, resources=resources, retries=retries, reporter=reporter)
+    if getattr(jobs.engine(name), "STAYS", False):
+        return stay(name, planned, store, hand, fresh)
+    hand(planned, fresh=fresh)
     where = "" if str(store.path) == "runs" else f" --runs {shlex.quote(str(store.path))}"
-    if not getattr(jobs.engine(name), "STAYS", False):
-        hand(planned, fresh=fresh)
-        click.echo(f"next: bench status --watch{where}", err=True)
-        return 0
-    return stay(name, planned, store, hand, fresh)
+    click.echo(f"next: bench status --watch{where}", err=True)
+    return 0
 
 
 def stay(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.base.errors import BenchError
-from bench.cli.options import comma_list, data_option, first_five, json_option, runs_option, warn
+from bench.cli.options import comma_list, data_option, json_option, runs_option, warn
 
 if TYPE_CHECKING:
     from bench.verify.submit import Packed, SubmittedRun
@@ -64,11 +64,13 @@ def submit(
 
 def words(done: Packed, by: str | None) -> list[str]:
     """What is in the file, and what its sender may want to know."""
+    from bench.compare.formatting import listed
+
     lines = []
     for run in done.runs:
         lines.append(f"{run.run_id}: {run.scores} score{'s' * (run.scores != 1)}, computed again and the same, {run.checkpoint}")
         if run.left_out:
-            lines.append(f"  left out, nobody can compute them again from what the run keeps: {first_five(run.left_out)}")
+            lines.append(f"  left out, nobody can compute them again from what the run keeps: {listed(run.left_out, 5)}")
     if not by:
         lines.append("no sender is named: --by NAME says who, and the board shows it")
     lines.append("a record holds your command with its paths, and what machine and libraries it ran on: look at it before you hand it over")

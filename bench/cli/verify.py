@@ -245,5 +245,5 @@ def _print_end(reports: list[RunReport], console: Console) -> None:
     runs = [report for report in reports if report.name != MANIFEST]
     scores = sum(report.count("score", outcome) for report in runs for outcome in (AGREES, DIFFERS))
     differing = sum(bool(report.differences) for report in reports)
-    end = f"{differing} of them {'differ' if differing != 1 else 'differs'}" if differing else "nothing differs"
+    end = f"{differing} of them differ{'s' * (differing == 1)}" if differing else "nothing differs"
     console.print(Text(f"{len(runs)} run{'s' * (len(runs) != 1)}, {scores:,} score{'s' * (scores != 1)} computed again: {end}", "bold"))
